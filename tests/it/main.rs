@@ -19,6 +19,7 @@ mod checks;
 mod cli;
 mod compile;
 mod concurrency;
+mod console;
 mod contract;
 mod denials;
 mod determinism;

@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod clients;
 mod conformance;
+mod console;
 mod demo;
 mod dist;
 mod fuzz;

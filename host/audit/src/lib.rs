@@ -17,6 +17,7 @@ mod key;
 mod lines;
 mod queue;
 mod recovery;
+mod tail;
 mod verify;
 mod writer;
 
@@ -26,4 +27,5 @@ pub use self::event::{ArgumentsRecord, CallRecord, Event, PluginRecord, Subject,
 pub use self::key::PublicKey;
 pub use self::lines::{Line, Lines};
 pub use self::queue::{Audit, Settings};
+pub use self::tail::tail;
 pub use self::verify::{Finding, Report, verify};

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -136,6 +136,10 @@ fn router(app: &Arc<App>) -> Router {
         // Without the headers that would let a page read them.
         guarded = guarded.route(METRICS, get(scrape::get));
     }
+    if let Some(pages) = app.options.pages.clone() {
+        // Nor with these: they are for people.
+        guarded = guarded.merge(pages.layer(from_fn(told)).with_state(()));
+    }
     let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), guard));
     Router::new()
         // Probes use the address as `Host`; these responses contain nothing that a page must not see.
@@ -190,6 +194,12 @@ async fn admit(
             app.gate.challenge(denied)
         }
     }
+}
+
+/// Tells pages who asks for them.
+async fn told(Extension(peer): Extension<Peer>, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(peer.address);
+    next.run(request).await
 }
 
 fn too_many_requests(most: usize) -> Error {

@@ -277,6 +277,7 @@ mod tests {
             told(refused(Reason::ToolRate(limit)), latest),
             told(refused(Reason::ClientRate(limit)), latest),
             told(refused(Reason::Disabled), latest),
+            told(refused(Reason::Resting), latest),
             told(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
             told(Failure::Call(CallError::Failed("no luck".into())), latest),
             told(Failure::Call(CallError::limit(Limit::Fuel(1000))), latest),

@@ -33,6 +33,8 @@ pub enum Reason {
     ToolRate(RateLimit),
     /// The plugin is disabled for a short time after repeated crashes.
     Disabled,
+    /// The operator has put the plugin to rest.
+    Resting,
 }
 
 /// A limit on the calls that run or wait at once.
@@ -72,7 +74,7 @@ impl Reason {
         match self {
             Self::Busy { .. } => ErrorKind::Busy,
             Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::Rate,
-            Self::Disabled => ErrorKind::Disabled,
+            Self::Disabled | Self::Resting => ErrorKind::Disabled,
         }
     }
 
@@ -82,7 +84,7 @@ impl Reason {
             Self::Busy { bound, .. } => Some(bound.key()),
             Self::ClientRate(_) => Some("client_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
-            Self::Disabled => None,
+            Self::Disabled | Self::Resting => None,
         }
     }
 
@@ -118,6 +120,7 @@ impl Reason {
             Self::Disabled => {
                 format!("The {noun}'s plugin is disabled for a short time because it crashed repeatedly.")
             }
+            Self::Resting => format!("The {noun}'s plugin is disabled: the operator of the server has put it to rest."),
         }
     }
 }

@@ -187,6 +187,33 @@ impl CompileCache {
         self.evict();
     }
 
+    /// Removes the entries of this maker: how many, and their bytes. Code that is in use stays mapped.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be removed. Others were.
+    pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
+        let maker = format!("-{:016x}", self.maker);
+        let of_maker = |file: &Listed| file.name.get(DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
+        let (mut components, mut bytes, mut failed) = (0, 0, None);
+        let (records, code): (Vec<_>, Vec<_>) =
+            self.files().into_iter().filter(of_maker).partition(|file| file.name.ends_with(".json"));
+        // The record first, as when room is made: code without a record only wastes space.
+        for file in records.iter().chain(&code) {
+            match fs::remove_file(self.folder.path.join(&file.name)) {
+                Ok(()) => {
+                    components += usize::from(file.name.ends_with(".json"));
+                    bytes += file.length;
+                }
+                // Another server was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        self.evict();
+        failed.map_or(Ok((components, bytes)), Err)
+    }
+
     /// What is known of the component with this digest. Removes an entry that is damaged or is not ours, and logs that.
     pub(crate) fn find(&self, digest: Digest) -> Option<Found> {
         let path = self.record(digest);

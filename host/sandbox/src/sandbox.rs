@@ -367,6 +367,17 @@ impl Sandbox {
         self.inner.cache.as_ref().err().map(String::as_str)
     }
 
+    /// Removes what this version of the server has in the compile cache: the number of components, and their bytes. What is
+    /// needed again is compiled again. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// There is no cache, or a file of it could not be removed.
+    pub fn clear_cache(&self) -> Result<(usize, u64), String> {
+        let cache = self.inner.cache.as_ref().map_err(String::clone)?;
+        cache.clear().map_err(|error| format!("not everything could be removed: {error}"))
+    }
+
     /// Whether the compile cache has the component with this digest, in lower-case hexadecimal.
     pub fn keeps(&self, digest: &str) -> bool {
         self.inner.cache.as_ref().is_ok_and(|cache| cache.has(digest))

@@ -10,6 +10,7 @@ use crate::metrics::PluginMeters;
 use crate::pace::Pace;
 use crate::rate_counter::ToolRates;
 use crate::recent_usage::RecentUsage;
+use crate::rest::Rest;
 
 /// The mutable state of one loaded version of a plugin.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Activity {
     pub(crate) rates: Option<ToolRates>,
     /// The usage of its most recent calls.
     pub(crate) usage: RecentUsage,
+    /// Whether it serves calls.
+    pub(crate) rest: Rest,
     /// Whether its calls are short.
     pub(crate) pace: Pace,
     /// What counts the calls of its tools for metrics.
@@ -34,6 +37,7 @@ impl Activity {
             slots: Arc::new(Semaphore::new(terms.environment.limits.concurrency)),
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
+            rest: Rest::default(),
             pace: Pace::default(),
             meters: PluginMeters::of(plugin),
         }

@@ -15,6 +15,9 @@ use crate::config::ServerConfig;
 use crate::rate_counter::RateCounter;
 use crate::record::Record;
 
+/// When to call a plugin again that the operator has put to rest: nobody knows how long that takes.
+const RESTING: Duration = Duration::from_secs(30);
+
 /// Bytes of one permit for memory.
 const KIB: usize = 1 << 10;
 
@@ -145,7 +148,7 @@ impl Admission {
     ///
     /// # Errors
     ///
-    /// The plugin is disabled for the client, a rate limit is exceeded, or no slot became free within `server.queue_wait`.
+    /// The plugin rests or is disabled for the client, a rate limit is exceeded, or no slot became free within `server.queue_wait`.
     pub(crate) async fn admit(
         &self,
         client: &ClientPermits,
@@ -155,7 +158,11 @@ impl Admission {
         concurrency: usize,
         memory: ByteSize,
     ) -> Result<Permit, Rejection> {
-        record.breaker.check().map_err(|retry_after| Rejection { reason: Reason::Disabled, retry_after })?;
+        if activity.rest.rests() {
+            return Err(Rejection { reason: Reason::Resting, retry_after: RESTING });
+        }
+        let disabled = |retry_after| Rejection { reason: Reason::Disabled, retry_after };
+        record.breaker.check(activity.rest.woken()).map_err(disabled)?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
             let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after };
             rates.take(name).map_err(rejected)?;

@@ -29,6 +29,9 @@ use crate::target::Target;
 /// The key of the host's question. No plugin can have one with a slash (`toolbay_sandbox`).
 pub(crate) const KEY: &str = "dev.toolbay/approve";
 
+/// What is recorded of a call that was allowed before.
+pub(crate) const REMEMBERED: &str = "remembered";
+
 /// The field of the form that says yes or no.
 const FIELD: &str = "approve";
 
@@ -117,7 +120,7 @@ impl<'a> Case<'a> {
     fn first_run(&self, mut journal: Journal, asks: Asks) -> Ruling {
         if asks == Asks::First && self.scope.is_some_and(|scope| self.remembered.counts(scope, self.tool())) {
             journal.approval = Approval::Given;
-            return Ruling::of(Step::Enter(journal), "remembered", None);
+            return Ruling::of(Step::Enter(journal), REMEMBERED, None);
         }
         if journal.edition.is_some() {
             // A guest has run already, when the configuration was another one: nobody can allow that now.

@@ -66,16 +66,9 @@ impl Audited {
         CallLine { audited: self.clone(), record: CallRecord { subject, ..CallRecord::default() }, ended: false }
     }
 
-    /// Records the arguments of a call of `caller`, without the secrets of `vault`. If their values are not known at
-    /// `deadline`, only a digest is recorded.
-    pub(crate) async fn recorder(&self, vault: &Vault, caller: Option<&Identity>, deadline: Instant) -> Recorder {
-        if !self.full {
-            return Recorder { redacted: None };
-        }
-        // A secret can be in a file, and a file system can hang.
-        let opened = timeout_at(deadline.into(), vault.open(caller)).await;
-        let opened = opened.ok().and_then(Result::ok);
-        Recorder { redacted: opened.map(|opened| Arc::clone(&opened.secrets)) }
+    /// Whether arguments are recorded in full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
     }
 }
 
@@ -87,6 +80,18 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// Records the arguments of a call of `caller` in `full`, but without the secrets of `vault`, or their digest. If the values
+    /// of secrets are not known at `deadline`, only a digest is recorded.
+    pub(crate) async fn of(full: bool, vault: &Vault, caller: Option<&Identity>, deadline: Instant) -> Self {
+        if !full {
+            return Self { redacted: None };
+        }
+        // A secret can be in a file, and a file system can hang.
+        let opened = timeout_at(deadline.into(), vault.open(caller)).await;
+        let opened = opened.ok().and_then(Result::ok);
+        Self { redacted: opened.map(|opened| Arc::clone(&opened.secrets)) }
+    }
+
     /// What is recorded of the arguments. Takes time in proportion to their length.
     pub(crate) fn record(&self, text: &str) -> ArgumentsRecord {
         let digest = Some(hash(text.as_bytes()));
@@ -115,9 +120,11 @@ impl CallLine {
         self.record.subject.trace = trace.map(|trace| trace.trace.clone());
     }
 
-    /// Says what the arguments are.
+    /// Says what the arguments are: all that is recorded of them, or their digest, as the log wants it.
     pub(crate) fn arguments(&mut self, arguments: ArgumentsRecord) {
-        self.record.arguments = arguments;
+        let ArgumentsRecord { digest, .. } = arguments;
+        self.record.arguments =
+            if self.audited.full { arguments } else { ArgumentsRecord { digest, ..ArgumentsRecord::default() } };
     }
 
     /// What records that the call was denied something.

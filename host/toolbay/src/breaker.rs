@@ -36,18 +36,26 @@ struct Streak {
     /// Crashes since the last call that did not crash.
     crashes: u32,
     until: Option<Instant>,
+    /// How often the operator had woken the plugin then.
+    woken: u64,
 }
 
 impl Breaker {
-    /// Checks whether calls are allowed now.
+    /// Checks whether calls are allowed now. Crashes from before the operator woke the plugin for the last of `woken` times do
+    /// not count.
     ///
     /// # Errors
     ///
     /// The plugin is disabled; the value is the remaining time.
-    pub(crate) fn check(&self) -> Result<(), Duration> {
-        self.with(|state| match state.until.map(|until| until.saturating_duration_since(Instant::now())) {
-            Some(rest) if !rest.is_zero() => Err(rest),
-            _ => Ok(()),
+    pub(crate) fn check(&self, woken: u64) -> Result<(), Duration> {
+        self.with(|state| {
+            if state.woken != woken {
+                *state = Streak { woken, ..Streak::default() };
+            }
+            match state.until.map(|until| until.saturating_duration_since(Instant::now())) {
+                Some(rest) if !rest.is_zero() => Err(rest),
+                _ => Ok(()),
+            }
         })
     }
 
@@ -56,7 +64,7 @@ impl Breaker {
     pub(crate) fn note(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with(|state| {
             if !crashed {
-                *state = Streak::default();
+                *state = Streak { woken: state.woken, ..Streak::default() };
                 return false;
             }
             state.crashes = state.crashes.saturating_add(1);
@@ -84,9 +92,9 @@ mod tests {
         let breaker = Breaker::default();
         let crashes = [true, true, false, true, true];
         assert!(crashes.iter().all(|crashed| !breaker.note(*crashed, RULES)));
-        breaker.check().unwrap();
+        breaker.check(0).unwrap();
         assert!(breaker.note(true, RULES));
-        assert!(breaker.check().unwrap_err() > Duration::from_secs(50));
+        assert!(breaker.check(0).unwrap_err() > Duration::from_secs(50));
     }
 
     #[test]
@@ -96,12 +104,22 @@ mod tests {
         for _ in 0..3 {
             breaker.note(true, short);
         }
-        breaker.check().unwrap();
+        breaker.check(0).unwrap();
         assert!(breaker.note(true, RULES));
-        breaker.check().unwrap_err();
+        breaker.check(0).unwrap_err();
         breaker.note(false, RULES);
-        breaker.check().unwrap();
+        breaker.check(0).unwrap();
         assert!(!breaker.note(true, RULES));
+    }
+
+    #[test]
+    fn who_wakes_it_makes_it_forget_its_crashes() {
+        let breaker = Breaker::default();
+        assert_eq!([true; 3].map(|crashed| breaker.note(crashed, RULES)), [false, false, true]);
+        breaker.check(0).unwrap_err();
+        breaker.check(1).unwrap();
+        assert_eq!([true; 3].map(|crashed| breaker.note(crashed, RULES)), [false, false, true]);
+        breaker.check(1).unwrap_err();
     }
 
     #[test]

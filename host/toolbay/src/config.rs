@@ -5,6 +5,7 @@
 mod audit;
 mod bounds;
 mod compile;
+mod console;
 mod describe;
 mod engine;
 mod error;
@@ -33,6 +34,8 @@ use toolbay_state::{Database, Store};
 
 pub use self::audit::{Arguments, AuditConfig};
 pub use self::compile::CompileConfig;
+pub use self::console::ConsoleConfig;
+pub(crate) use self::console::Opener;
 pub use self::describe::Describe;
 pub use self::engine::EngineConfig;
 pub use self::error::ConfigError;
@@ -112,6 +115,8 @@ pub struct Config {
     pub results: ResultsConfig,
     /// What operators read at `/metrics`.
     pub metrics: MetricsConfig,
+    /// The pages for operators at `/console`.
+    pub console: ConsoleConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -143,6 +148,7 @@ impl Default for Config {
             tasks: TasksConfig::default(),
             results: ResultsConfig::default(),
             metrics: MetricsConfig::default(),
+            console: ConsoleConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -385,6 +391,7 @@ impl Config {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
+        self.console.check(&self.http).map_err(ConfigError)?;
         if self.ceilings.oversize.is_some() {
             return Err(ConfigError("ceilings.oversize: it has no ceiling; set limits.oversize".to_owned()));
         }
@@ -559,7 +566,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

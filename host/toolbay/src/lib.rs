@@ -23,11 +23,13 @@
 mod activity;
 mod admission;
 mod approval;
+mod audit_line;
 mod audited;
 mod breaker;
 mod by_plugin;
 mod cli;
 mod config;
+mod console;
 mod course;
 mod host;
 mod instructions;
@@ -36,12 +38,15 @@ mod machine;
 mod measured;
 mod metrics;
 mod noted;
+mod noticed;
 mod offload;
 mod outcome;
 mod pace;
+mod plainly;
 mod rate_counter;
 mod recent_usage;
 mod record;
+mod rest;
 mod results;
 mod server;
 mod service;
@@ -56,7 +61,7 @@ mod witness;
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
-    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, EngineConfig, Flags, Http, HttpClient, Jwks,
-    MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    Arguments, AuditConfig, CompileConfig, Config, ConfigError, ConsoleConfig, Describe, EngineConfig, Flags, Http,
+    HttpClient, Jwks, MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

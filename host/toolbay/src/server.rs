@@ -8,8 +8,10 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
 use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
+use toolbay_console::Watch;
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
@@ -21,10 +23,12 @@ use toolbay_state::Store;
 use crate::approval;
 use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
+use crate::console;
 use crate::learn::Learner;
 use crate::metrics::Metrics;
 use crate::service::{Protocol, Seen, Service};
 use crate::share::Share;
+use crate::stderr;
 use crate::witness::Counting;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
@@ -91,6 +95,7 @@ impl ServerBuilder {
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
+        let watched = watched(&config, watch);
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
@@ -107,7 +112,7 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics }, protocol, stop))
+        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics, watch: watched }, protocol, stop))
     }
 }
 
@@ -158,6 +163,14 @@ fn unremembered() -> anyhow::Result<RequestStates> {
 /// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it.
 fn metrics(config: &Config) -> Option<Arc<Metrics>> {
     (config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
+}
+
+/// What the console shows, if there is one. Its first lines are those of the log from now on.
+fn watched(config: &Config, serves: bool) -> Option<Arc<Watch>> {
+    config.console.opener(&config.http).filter(|_| serves)?;
+    let watch = Arc::<Watch>::default();
+    stderr::show(&watch);
+    Some(watch)
 }
 
 /// The audit log that the configuration asks for.
@@ -327,7 +340,13 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let ended = http::serve(host, self.config.http.options(self.service.metrics().is_some()), listener, stop).await;
+        let mut options = self.config.http.options(self.service.metrics().is_some());
+        let address = listener.local_addr().context("failed to read the listener's address")?;
+        let _taking_in = self.service.watch().map(|watch| {
+            options.pages = console::router(&self.service, watch, &self.config, address);
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).take_in()))
+        });
+        let ended = http::serve(host, options, listener, stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot, VIEW_LINKS};
+use toolbay_console::{ApprovalNote, DenialNote, Watch};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
@@ -26,7 +27,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
-use crate::approval::{self, Case, Counts, Ruling, Scope, Step};
+use crate::approval::{self, Case, Counts, REMEMBERED, Ruling, Scope, Step};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
@@ -35,6 +36,7 @@ use crate::course::Course;
 use crate::learn::Learner;
 use crate::metrics::{Metrics, ToolMeter};
 use crate::noted::Noted;
+use crate::noticed::Noticed;
 use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
 use crate::results::{Reading, Results, Room, fit, shorten};
@@ -84,6 +86,10 @@ struct Inner {
     /// Proposes grants; `None` unless the operator asked for that.
     learner: Option<Arc<Learner>>,
     audited: Option<Audited>,
+    /// What happens is told to the console; `None` if there is none.
+    watch: Option<Arc<Watch>>,
+    /// Whether the console is told what calls contain.
+    contents: bool,
     options: Options,
     /// The operator's text for models.
     instructions: String,
@@ -100,6 +106,8 @@ pub(crate) struct Seen {
     pub(crate) audited: Option<Audited>,
     /// Counts it for operators.
     pub(crate) metrics: Option<Arc<Metrics>>,
+    /// Shows it to operators.
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 /// What the protocol keeps at its host.
@@ -113,7 +121,7 @@ pub(crate) struct Protocol {
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, seen: Seen, protocol: Protocol, config: &Config) -> Self {
-        let Seen { learner, audited, metrics } = seen;
+        let Seen { learner, audited, metrics, watch } = seen;
         let Protocol { updates, request_states } = protocol;
         let inner = Inner {
             catalog,
@@ -133,6 +141,8 @@ impl Service {
             breaker: config.breaker,
             learner: learner.map(Arc::new),
             audited,
+            watch,
+            contents: config.console.contents,
             options: config.protocol(),
             instructions: config.server.instructions.clone(),
             first_list: config.server.first_list,
@@ -227,6 +237,16 @@ impl Service {
         Some(self.inner.audited.as_ref()?.call(&client.name, tool))
     }
 
+    /// Begins what the console is told of a call; `None` if there is none.
+    pub(crate) fn noticed(&self, client: &ClientPermits, tool: &str) -> Option<Noticed> {
+        Some(Noticed::begin(self.inner.watch.as_ref()?, &client.name, tool, self.inner.contents))
+    }
+
+    /// What happens, for the console; `None` if there is none.
+    pub(crate) fn watch(&self) -> Option<&Arc<Watch>> {
+        self.inner.watch.as_ref()
+    }
+
     /// Calls a tool for a client, and takes note of what becomes known of the call. Must run
     /// on the guests' runtime. Dropping the future cancels the call. The call's permit is left in `held`: it is returned when
     /// the caller has written the answer as JSON, too.
@@ -239,7 +259,7 @@ impl Service {
         noted: &mut Noted,
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
-        let Noted { counted, line } = noted;
+        let Noted { counted, line, noticed } = noted;
         let mut line = line.as_mut();
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
@@ -252,6 +272,9 @@ impl Service {
         let target = Arc::new(target);
         if let Some(line) = &mut line {
             line.found(target.plugin(), call.trace.as_ref());
+        }
+        if let Some(noticed) = noticed {
+            noticed.found(&target.plugin().id);
         }
         let plugin = target.plugin();
         let activity = self.activity(plugin);
@@ -280,9 +303,12 @@ impl Service {
         let work = self.work(client, threads, permit, &environment.limits);
         course.admitted(work.admitted);
         let identity = client.identity.as_ref();
-        let recorder = match &line {
-            Some(line) => Some(line.audited().recorder(&environment.secrets, identity, work.deadline).await),
-            None => None,
+        let full = line.as_ref().is_some_and(|line| line.audited().is_full());
+        let contents = noticed.as_ref().is_some_and(Noticed::keeps_contents);
+        let recorder = if line.is_some() || contents {
+            Some(Recorder::of(full || contents, &environment.secrets, identity, work.deadline).await)
+        } else {
+            None
         };
         let plain = target.plain(&call.request);
         let checked = work.check_request(&target, call.request, recorder).await;
@@ -291,8 +317,13 @@ impl Service {
             tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
             return failed(Failure::Call(error));
         };
-        if let (Some(line), Some(of_arguments)) = (&mut line, of_arguments) {
-            line.arguments(of_arguments);
+        if let Some(of_arguments) = of_arguments {
+            if let Some(noticed) = noticed {
+                noticed.arguments(&of_arguments);
+            }
+            if let Some(line) = &mut line {
+                line.arguments(of_arguments);
+            }
         }
         // Only their text is left, and what an earlier run left.
         call.held.shrink_to(request.size() + call.journal.size());
@@ -308,7 +339,8 @@ impl Service {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
-        let journal = match work.approve(case, call.journal, request.text(), client, line.as_deref()).await {
+        let told = (line.as_deref(), self.inner.watch.as_deref());
+        let journal = match work.approve(case, call.journal, request.text(), client, told).await {
             Ok(journal) => journal,
             Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
@@ -333,7 +365,7 @@ impl Service {
             None => result,
         };
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
-        self.note_crash(&record, crashed, &plugin.id, &client.name);
+        self.note_crash(&record, &activity, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
         let Finished { usage, entered, waited, stdout, stderr, log_dropped, .. } = entered;
         let finished = Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered: None };
@@ -406,14 +438,16 @@ impl Service {
 
     /// What passes on what a call reports, and logs what it was denied.
     fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
-        let (learner, metrics) = (self.inner.learner.clone(), self.inner.metrics.clone());
-        Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, denials })
+        let (learner, metrics, watch) =
+            (self.inner.learner.clone(), self.inner.metrics.clone(), self.inner.watch.clone());
+        Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, watch, denials })
     }
 
     /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
-    fn note_crash(&self, record: &Record, crashed: bool, plugin: &str, caller: &str) {
+    fn note_crash(&self, record: &Record, activity: &Activity, crashed: bool, plugin: &str, caller: &str) {
         if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
+            activity.rest.disabled_for(caller, rest);
             let rest = duration(rest);
             tracing::warn!(
                 plugin,
@@ -424,7 +458,7 @@ impl Service {
     }
 
     /// What the calls of all callers do with this version of a plugin.
-    fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
+    pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
         self.inner.activities.of(plugin, || Activity::of(plugin))
     }
 
@@ -466,12 +500,7 @@ impl Service {
     /// Logs, for each plugin that was called, the limits that would have sufficed for its recent calls.
     pub(crate) fn log_suggestions(&self) {
         let snapshot = self.inner.catalog.snapshot();
-        let tools = snapshot.tools.values().map(|offer| &offer.plugin);
-        let prompts = snapshot.prompts.values().map(|offer| &offer.plugin);
-        let resources = snapshot.resources.values().chain(snapshot.templates.values()).map(|offer| &offer.plugin);
-        // A plugin can have several of each.
-        let plugins: BTreeMap<&str, &Arc<Plugin>> =
-            tools.chain(prompts).chain(resources).map(|plugin| (plugin.id.as_str(), plugin)).collect();
+        let plugins = plugins(&snapshot);
         for (plugin, suggestion) in
             plugins.iter().filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
         {
@@ -505,6 +534,15 @@ impl Service {
             );
         }
     }
+}
+
+/// The plugins that offer anything, by their ids.
+pub(crate) fn plugins(snapshot: &Snapshot) -> BTreeMap<&str, &Arc<Plugin>> {
+    let tools = snapshot.tools.values().map(|offer| &offer.plugin);
+    let prompts = snapshot.prompts.values().map(|offer| &offer.plugin);
+    let resources = snapshot.resources.values().chain(snapshot.templates.values()).map(|offer| &offer.plugin);
+    // A plugin can have several of each.
+    tools.chain(prompts).chain(resources).map(|plugin| (plugin.id.as_str(), plugin)).collect()
 }
 
 fn owned((name, value): (&String, &Value)) -> (String, Value) {
@@ -732,7 +770,7 @@ impl Work<'_> {
         journal: Arc<Journal>,
         arguments: &str,
         client: &ClientPermits,
-        line: Option<&CallLine>,
+        (line, watch): (Option<&CallLine>, Option<&Watch>),
     ) -> Result<Arc<Journal>, Result<Reply, Failure>> {
         let Some(case) = case else { return Ok(journal) };
         let Ruling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
@@ -757,6 +795,18 @@ impl Work<'_> {
             tracing::info!(plugin, tool, caller, "approval: {word}");
             if let Some(line) = line {
                 line.approval(decision).await;
+            }
+            // What is remembered is not waited for.
+            if let Some(watch) = watch.filter(|_| word != REMEMBERED) {
+                watch.approval(ApprovalNote {
+                    at: SystemTime::now(),
+                    caller: caller.clone(),
+                    plugin: plugin.clone(),
+                    tool: tool.clone(),
+                    word,
+                    arguments: Some(Digest::new(Sha256::digest(arguments).into())),
+                    time: case.offer.plugin.environment(&case.offer.definition.tool.name).limits.ask_time,
+                });
             }
         }
         result
@@ -974,6 +1024,7 @@ struct Logged {
     target: Arc<Target>,
     learner: Option<Arc<Learner>>,
     metrics: Option<Arc<Metrics>>,
+    watch: Option<Arc<Watch>>,
     denials: Option<Denials>,
 }
 
@@ -1009,6 +1060,15 @@ impl Observer for Logged {
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
         if let Some(denials) = &self.denials {
             denials.note(what, lines);
+        }
+        if let Some(watch) = &self.watch {
+            watch.denied(DenialNote {
+                at: SystemTime::now(),
+                plugin: plugin.clone(),
+                tool: tool.to_owned(),
+                what: what.to_owned(),
+                remedy: lines.map(str::to_owned),
+            });
         }
         self.inner.denied(kind, what, lines);
     }

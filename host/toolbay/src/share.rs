@@ -55,17 +55,21 @@ impl Client for Share {
     fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection> {
         let mut counted = self.service.tally().begin(tool);
         let line = self.service.line(&self.permits, tool);
+        let noticed = self.service.noticed(&self.permits, tool);
         match self.service.admission().queue(&self.permits) {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                let noted = Noted { counted, line };
+                let noted = Noted { counted, line, noticed };
                 Ok(Box::new(Queued { service, permits, threads, noted, permit: None, _place: place }))
             }
             Err(rejection) => {
                 counted.end(Outcome::Failed(rejection.reason.kind()), rejection.reason.key());
                 if let Some(line) = line {
                     line.reject(rejection);
+                }
+                if let Some(noticed) = noticed {
+                    noticed.reject(rejection);
                 }
                 Err(rejection)
             }
@@ -81,6 +85,9 @@ impl Client for Share {
         }
         if let Some(line) = self.service.line(&self.permits, tool) {
             line.reject(rejection);
+        }
+        if let Some(noticed) = self.service.noticed(&self.permits, tool) {
+            noticed.reject(rejection);
         }
     }
 }

@@ -8,12 +8,13 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
+use toolbay_console::Watch;
 use toolbay_model::text::line;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
@@ -36,6 +37,9 @@ pub(crate) struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        if let Some(watch) = watched().upgrade() {
+            watch.log(&String::from_utf8_lossy(lines));
+        }
         match queue() {
             Some(queue) => queue.push(lines),
             // The system has no thread for it: a line that may have to be waited for is better than none.
@@ -47,6 +51,17 @@ impl Write for Stderr {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Has what is printed from now on shown by a console, for as long as that is there.
+pub(crate) fn show(watch: &Arc<Watch>) {
+    *watched() = Arc::downgrade(watch);
+}
+
+/// The console that shows what is printed. Held for a moment.
+fn watched() -> MutexGuard<'static, Weak<Watch>> {
+    static WATCHED: Mutex<Weak<Watch>> = Mutex::new(Weak::new());
+    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Prints a message that starts with `toolbay: `. Whatever is in it, each of its lines is one line on a terminal.
@@ -215,7 +230,6 @@ fn count(lines: &[u8]) -> u64 {
 mod tests {
     use std::io::{BufReader, PipeReader, pipe};
     use std::os::fd::OwnedFd;
-    use std::sync::Arc;
 
     use super::*;
 

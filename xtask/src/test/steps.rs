@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::context::Context;
 use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
-use crate::{apps, clients, conformance, dist, languages, toolchains};
+use crate::{apps, clients, conformance, console, dist, languages, toolchains};
 
 /// One part of the tests.
 pub(super) struct Step {
@@ -57,6 +57,12 @@ pub(super) const STEPS: &[Step] = &[
         name: "apps",
         about: "Views of plugins in a browser, with the official bridge",
         run: |context| apps::run(context.workspace, context.built()?, context.tally),
+        ..BUILT
+    },
+    Step {
+        name: "console",
+        about: "The console in a browser: pages, actions, keyboard, accessibility",
+        run: |context| console::run(context.workspace, context.built()?, context.tally),
         ..BUILT
     },
     Step {

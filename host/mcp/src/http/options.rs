@@ -18,6 +18,9 @@ pub struct Options {
     pub sse: bool,
     /// Whether metrics are served at [`METRICS`](super::METRICS).
     pub metrics: bool,
+    /// Pages for operators, which decide themselves who may see them; `None` if there are none. Requests to them pass the
+    /// check of `Host` and `Origin`, and have the address of the peer ([`IpAddr`](std::net::IpAddr)) as an extension.
+    pub pages: Option<axum::Router>,
     /// Connections open at once. A few more wait for a moment or ask whether the server is well; the rest is rejected.
     pub connections: usize,
     /// Connections of one address, or of one network of 64 bits of IPv6.
@@ -90,6 +93,7 @@ impl Default for Options {
             origins: Vec::new(),
             sse: false,
             metrics: true,
+            pages: None,
             connections: 1024,
             address_connections: 512,
             caller_requests: 256,

@@ -1,20 +1,18 @@
 //! `toolbay list`: plugins, what they offer, grants, and why a file is refused.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolbay_catalog::{Different, Granted, PluginReport, Snapshot, Status};
+use toolbay_catalog::{Granted, PluginReport, Snapshot, Status};
 use toolbay_mcp::{definition_json, prompt_json, resource_json, template_json};
-use toolbay_model::text::{line, thousands};
-use toolbay_model::{Amount, Limits};
-use toolbay_policy::{Access, Scratch, StateBy, StateGrant};
+use toolbay_model::text::line;
 
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_json};
 use super::waiting::loaded;
 use crate::config::Config;
+use crate::plainly::{permissions, terms};
 use crate::server::Server;
 
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
@@ -175,73 +173,9 @@ fn summary(description: &str) -> String {
 }
 
 /// Everything that the grant allows, and every limit that differs from Toolbay's default.
-fn grants(granted: &Granted) -> Vec<String> {
-    let mut lines = Vec::new();
-    let permissions = &granted.permissions;
-    if let Some(prefix) = &granted.prefix {
-        lines.push(format!("prefix: {prefix}"));
-    }
-    if !permissions.environment.is_empty() {
-        lines.push(format!("environment variables: {}", permissions.environment.join(", ")));
-    }
-    for mount in &permissions.mounts {
-        let access = match mount.access {
-            Access::Read => "read-only",
-            Access::ReadWrite => "read-write",
-        };
-        // Without `.` in the middle and at the end.
-        let host: PathBuf = mount.host.components().collect();
-        let by = if mount.by.is_some() { ", a folder for each caller" } else { "" };
-        let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
-        let entries = mount.most_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
-        lines.push(format!("mount: {} at {} ({access}{by}{quota}{entries})", host.display(), mount.guest));
-    }
-    if let Some(Scratch { guest, size, entries }) = &permissions.scratch {
-        lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
-    }
-    if !permissions.http.is_empty() {
-        lines.push(format!("HTTP requests: {}", list_of(&permissions.http)));
-    }
-    if !permissions.tcp.is_empty() {
-        lines.push(format!("TCP connections: {}", list_of(&permissions.tcp)));
-    }
-    if !permissions.network_private.is_empty() {
-        lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
-    }
-    lines.extend(permissions.ui.lines());
-    if permissions.deterministic {
-        lines.push("deterministic: fixed clocks and random numbers".to_owned());
-    }
-    if let Some(StateGrant { size, keys, by }) = permissions.state {
-        let by = if by == StateBy::Caller { " for each caller" } else { "" };
-        lines.push(format!("state: {} and {} keys{by}", size.display().iec(), thousands(keys)));
-    }
-    if !granted.secrets.is_empty() {
-        lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
-    }
-    for credential in &granted.credentials {
-        lines.push(format!("HTTP requests carry {credential}"));
-    }
-    if !granted.hidden.is_empty() {
-        lines.push(format!("hidden tools: {}", granted.hidden.join(", ")));
-    }
-    if !granted.config.is_empty() {
-        lines.push(format!("configuration keys: {}", granted.config.join(", ")));
-    }
-    if let Some(limit) = granted.rate_limit {
-        lines.push(format!("rate limit per tool: {limit}"));
-    }
-    let limit = |(key, amount): (&str, Amount)| format!("{key}: {amount}");
-    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(limit));
-    for (tool, Different(limits)) in &granted.tools {
-        let limits: Vec<String> = limits.iter().map(|(key, amount)| format!("{key} {amount}")).collect();
-        lines.push(format!("tool {tool}: {}", limits.join(", ")));
-    }
-    lines
-}
-
-fn list_of(items: &[impl ToString]) -> String {
-    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+fn grants(granted: &Granted) -> impl Iterator<Item = String> {
+    let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
+    prefix.chain(permissions(granted)).chain(terms(granted)).collect::<Vec<_>>().into_iter()
 }
 
 fn count(n: usize, noun: &str) -> String {

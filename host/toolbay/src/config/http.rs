@@ -212,6 +212,7 @@ impl Http {
     pub(crate) fn options(&self, metrics: bool) -> http::Options {
         http::Options {
             metrics,
+            pages: None,
             hosts: self.hosts.clone(),
             origins: self.origins.clone(),
             sse: self.sse,

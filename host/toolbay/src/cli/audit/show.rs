@@ -9,6 +9,7 @@ use toolbay_audit::Lines;
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
+use crate::audit_line::{details, text};
 use crate::cli::output::{complain, print};
 use crate::outcome::Outcome;
 
@@ -105,28 +106,6 @@ fn row(columns: [String; 6], details: &str) -> String {
     let [time, event, outcome, caller, plugin, tool] = columns.map(|text| line(&text, SHOWN));
     let text = format!("{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}");
     text.trim_end().to_owned() + "\n"
-}
-
-/// What else a line says.
-fn details(record: &Map<String, Value>) -> String {
-    let named = |(key, value): (&String, &Value)| match key.as_str() {
-        "seq" | "time" | "event" | "outcome" | "caller" | "plugin" | "tool" | "prev" | "hash" | "key" | "signature" => {
-            None
-        }
-        // The start of a digest is what people compare, as in `toolbay list`.
-        digest if digest.ends_with("_sha256") => {
-            let name = digest.trim_end_matches("_sha256");
-            Some(format!("{name} {}", value.as_str()?.get(..12)?))
-        }
-        "usage" => Some(format!("{} ms", value.get("wall_ms")?)),
-        "what" | "why" => value.as_str().map(str::to_owned),
-        key => Some(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))),
-    };
-    line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), SHOWN)
-}
-
-fn text<'a>(record: &'a Map<String, Value>, key: &str) -> &'a str {
-    record.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn since(text: &str) -> Result<SystemTime, String> {

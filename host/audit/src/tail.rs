@@ -1,0 +1,81 @@
+//! The end of a log, read without the rest.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use crate::error::AuditError;
+use crate::folder::{files, name};
+
+/// Bytes of each file that are read, from its end.
+const BYTES: u64 = 512 << 10;
+
+/// Files that are read: a new one has few lines.
+const FILES: usize = 2;
+
+/// The newest whole lines of the log in `folder`, without their line ends: the newest first, and at most `most`. Only the ends
+/// of the newest files are read, so there may be fewer.
+///
+/// # Errors
+///
+/// The folder or a file cannot be read.
+pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
+    let numbers = files(folder).map_err(|error| AuditError::file("read", folder, &error))?;
+    let mut lines = Vec::new();
+    for number in numbers.into_iter().rev().take(FILES) {
+        let path = folder.join(name(number));
+        let end = end(&path).map_err(|error| AuditError::file("read", &path, &error))?;
+        lines.extend(end.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
+        if lines.len() >= most {
+            break;
+        }
+    }
+    lines.truncate(most);
+    Ok(lines)
+}
+
+/// The whole lines at the end of a file.
+fn end(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(BYTES);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(BYTES).read_to_end(&mut bytes)?;
+    // What is being written has no end yet, and the first line may be cut.
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    bytes.truncate(whole);
+    if from > 0 {
+        let first = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        bytes.drain(..first);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_lines_come_from_the_ends_of_the_newest_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |most| {
+            let lines = tail(dir.path(), most).unwrap();
+            lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
+        };
+        assert!(read(9).is_empty());
+        fs::write(dir.path().join(name(1)), "a\n").unwrap();
+        fs::write(dir.path().join(name(2)), "b\nc\n").unwrap();
+        fs::write(dir.path().join(name(4)), "d\nhalf").unwrap();
+        assert_eq!(read(9), ["d", "c", "b"]);
+        assert_eq!(read(2), ["d", "c"]);
+        let long: String = (0..200_000).map(|number| format!("line {number}\n")).collect();
+        fs::write(dir.path().join(name(9)), long).unwrap();
+        let lines = read(usize::MAX);
+        assert_eq!(lines[0], "line 199999");
+        assert!(lines.iter().all(|line| line.starts_with("line ") || line == "d"), "no line is cut");
+        tail(&dir.path().join("none"), 1).unwrap_err();
+    }
+}

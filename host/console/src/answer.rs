@@ -1,0 +1,50 @@
+//! Responses of the console, with the headers that all of them have.
+
+use axum::response::{IntoResponse as _, Response};
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+};
+use http::{HeaderName, HeaderValue, StatusCode};
+use maud::Markup;
+
+/// What pages may load and do: files of the console, and nothing else. Images in results are part of the page.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'; trusted-types toolbay";
+
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// The headers of every response. With the referrer policy `no-referrer`, browsers would send `Origin: null` with the
+/// console's own forms; with this one, nothing goes to others either.
+const HEADERS: [(HeaderName, &str); 8] = [
+    (CACHE_CONTROL, "no-store"),
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (REFERRER_POLICY, "same-origin"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (OPENER_POLICY, "same-origin"),
+    (RESOURCE_POLICY, "same-origin"),
+    (PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+];
+
+/// Adds the headers that every response has, unless it has one of its own.
+pub(crate) fn guarded(mut response: Response) -> Response {
+    for (name, value) in HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A page.
+pub(crate) fn page(status: StatusCode, markup: Markup) -> Response {
+    (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], markup.into_string()).into_response()
+}
+
+/// Leads to a path of the console, after a form as well.
+pub(crate) fn see_other(path: &str) -> Response {
+    let Ok(location) = HeaderValue::from_str(path) else { return StatusCode::BAD_REQUEST.into_response() };
+    (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
+}

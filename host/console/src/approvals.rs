@@ -1,0 +1,113 @@
+//! Calls that a person must allow: who was asked, and what came of it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
+
+use toolbay_model::Digest;
+use toolbay_model::text::line;
+
+/// Questions that are kept.
+const QUESTIONS: usize = 200;
+
+/// Longest name, in bytes.
+const NAME: usize = 200;
+
+/// What came of asking a person about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalNote {
+    /// When.
+    pub at: SystemTime,
+    /// The caller's name.
+    pub caller: String,
+    /// The plugin.
+    pub plugin: String,
+    /// The tool.
+    pub tool: String,
+    /// `asked`, `approved`, `declined`, `remembered`, or why there was no answer.
+    pub word: &'static str,
+    /// SHA-256 of the arguments.
+    pub arguments: Option<Digest>,
+    /// How long the person has for the answer.
+    pub time: Duration,
+}
+
+/// The questions to people.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Approvals {
+    /// The newest last.
+    questions: VecDeque<ApprovalNote>,
+}
+
+impl Approvals {
+    /// Adds what came of asking. It takes the place of the same question before.
+    pub(crate) fn add(&mut self, approval: ApprovalNote) {
+        let approval = approval.bounded();
+        let same = |known: &ApprovalNote| {
+            known.word == "asked"
+                && (&known.caller, &known.tool, known.arguments)
+                    == (&approval.caller, &approval.tool, approval.arguments)
+        };
+        if let Some(at) = self.questions.iter().position(same) {
+            self.questions.remove(at);
+        }
+        if self.questions.len() >= QUESTIONS {
+            self.questions.pop_front();
+        }
+        self.questions.push_back(approval);
+    }
+
+    /// The questions, the newest first.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &ApprovalNote> {
+        self.questions.iter().rev()
+    }
+
+    /// How many wait for an answer.
+    pub(crate) fn waiting(&self, now: SystemTime) -> usize {
+        self.questions.iter().filter(|one| one.waits(now)).count()
+    }
+}
+
+impl ApprovalNote {
+    /// Whether it waits for an answer that would still count.
+    pub(crate) fn waits(&self, now: SystemTime) -> bool {
+        self.word == "asked" && now.duration_since(self.at).unwrap_or_default() <= self.time
+    }
+
+    fn bounded(self) -> Self {
+        let short = |text: String| line(&text, NAME);
+        Self { caller: short(self.caller), plugin: short(self.plugin), tool: short(self.tool), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(caller: &str, word: &'static str) -> ApprovalNote {
+        ApprovalNote {
+            at: SystemTime::UNIX_EPOCH,
+            caller: caller.to_owned(),
+            plugin: "mail".to_owned(),
+            tool: "send".to_owned(),
+            word,
+            arguments: None,
+            time: Duration::from_mins(1),
+        }
+    }
+
+    #[test]
+    fn a_question_waits_until_it_is_answered_or_too_old() {
+        let mut approvals = Approvals::default();
+        for (caller, word) in [("ada", "asked"), ("bob", "asked"), ("ada", "approved"), ("cy", "remembered")] {
+            approvals.add(note(caller, word));
+        }
+        let found: Vec<_> = approvals.newest().map(|one| (&*one.caller, one.word)).collect();
+        assert_eq!(found, [("cy", "remembered"), ("ada", "approved"), ("bob", "asked")]);
+        let after = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!((approvals.waiting(after(60)), approvals.waiting(after(61))), (1, 0));
+        for number in 0..1_000 {
+            approvals.add(note(&number.to_string(), "asked"));
+        }
+        assert_eq!(approvals.newest().count(), QUESTIONS);
+    }
+}

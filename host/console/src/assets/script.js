@@ -1,0 +1,134 @@
+// What the console does in addition where scripts run: it shows news without loading the page again, reads the token of a
+// login from the address, and says that a call is on its way. Everything works without it.
+'use strict';
+
+/** Milliseconds between two looks. */
+const PAUSE = 1000;
+
+/** Milliseconds after which a look has failed. */
+const PATIENCE = 10000;
+
+/** The only place where text becomes elements: pages of this console, which its server has written. */
+const pages = window.trustedTypes
+  ? window.trustedTypes.createPolicy('toolbay', { createHTML: (text) => text })
+  : { createHTML: (text) => text };
+
+const parts = () => [...document.querySelectorAll('[data-live]')];
+
+/** Whether somebody is in the middle of something there. */
+function isBusy(part) {
+  const selection = document.getSelection();
+  const selected = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
+  return selected || (part.contains(document.activeElement) && part.matches(':focus-within:hover'));
+}
+
+/** The same place in another version of a part: focus stays on the same link, and what was open stays open. */
+function replace(part, fresh) {
+  if (part.innerHTML === fresh.innerHTML) return;
+  const keys = [...part.querySelectorAll('details[open][data-key]')].map((details) => details.dataset.key);
+  const focused = part.contains(document.activeElement) ? document.activeElement : null;
+  const target = focused && focused.getAttribute('href');
+  part.replaceChildren(...fresh.childNodes);
+  for (const details of part.querySelectorAll('details[data-key]')) {
+    if (keys.includes(details.dataset.key)) details.open = true;
+  }
+  if (target) {
+    const again = [...part.querySelectorAll('a[href]')].find((link) => link.getAttribute('href') === target);
+    if (again) again.focus({ preventScroll: true });
+  }
+}
+
+function say(text) {
+  const away = document.getElementById('away');
+  away.hidden = !text;
+  if (away.textContent !== text) away.textContent = text;
+}
+
+/** Looks once. Returns whether it makes sense to look again. */
+async function look() {
+  const signal = AbortSignal.timeout(PATIENCE);
+  const options = { headers: { 'Toolbay-Live': '1' }, cache: 'no-store', redirect: 'error', signal };
+  let response;
+  try {
+    response = await fetch(location.pathname + location.search, options);
+  } catch {
+    say('The server does not answer. This page shows what it said last.');
+    return true;
+  }
+  if (response.status === 401) {
+    say('Your session has ended. Load the page to log in again.');
+    return false;
+  }
+  if (!response.ok) {
+    say('The server has no news of this page. It shows what the server said last.');
+    return true;
+  }
+  const text = pages.createHTML(await response.text());
+  const page = new DOMParser().parseFromString(text, 'text/html');
+  for (const part of parts()) {
+    const fresh = page.getElementById(part.id);
+    if (fresh && !isBusy(part)) replace(part, fresh);
+  }
+  say('');
+  document.documentElement.dataset.looks = Number(document.documentElement.dataset.looks || 0) + 1;
+  return true;
+}
+
+function live() {
+  const control = document.querySelector('[data-live-switch]');
+  if (!control || parts().length === 0) return;
+  control.parentElement.hidden = false;
+  const tick = async () => {
+    const wanted = control.checked && document.visibilityState === 'visible';
+    if (!wanted || await look()) setTimeout(tick, PAUSE);
+  };
+  setTimeout(tick, PAUSE);
+}
+
+/** The token of an address such as /console/login#TOKEN, which no server sees, opens the console. */
+function login() {
+  const form = document.querySelector('form[data-login]');
+  const token = location.hash.slice(1);
+  if (token.length < 40) return;
+  // It is not kept in the history, also where a session made it needless.
+  history.replaceState(null, '', location.pathname);
+  if (!form) return;
+  form.elements.token.value = token;
+  form.requestSubmit();
+}
+
+/** One call for one press, and a word while it runs. */
+function calls() {
+  for (const form of document.querySelectorAll('form[data-call]')) {
+    form.addEventListener('submit', () => {
+      const button = form.querySelector('button[type=submit]');
+      button.disabled = true;
+      button.textContent = 'Calling…';
+    });
+  }
+  // Back in a page that the browser has kept.
+  window.addEventListener('pageshow', (event) => event.persisted && location.reload());
+}
+
+/** "/" goes to the search. */
+function keys() {
+  document.addEventListener('keydown', (event) => {
+    const search = document.querySelector('[data-search]');
+    const typing = event.target.closest('input, textarea, select');
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || typing || !search) return;
+    event.preventDefault();
+    search.focus();
+    search.select();
+  });
+}
+
+/** What a call came to is read first. */
+function focus() {
+  document.querySelector('h2[autofocus]')?.focus();
+}
+
+login();
+live();
+calls();
+keys();
+focus();

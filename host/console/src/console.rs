@@ -1,0 +1,372 @@
+//! The console as a router: which request gets which page, and what a form does.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Router, extract};
+use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use maud::Markup;
+use tokio::sync::Semaphore;
+
+use crate::access::Access;
+use crate::answer::{guarded, page, see_other};
+use crate::assets::{SCRIPT, STYLE};
+use crate::form::Filled;
+use crate::guard::{cookie, is_secure, may_change, may_read};
+use crate::operations::Operations;
+use crate::pages;
+use crate::posted::posted;
+use crate::secret::hash;
+use crate::sessions::{Session, Sessions};
+use crate::shown::query;
+use crate::watch::Watch;
+
+/// Where the console is. `/` leads there.
+pub const PATH: &str = "/console";
+
+/// Requests that are answered at once. Further ones are rejected: a console is for a few people.
+const AT_ONCE: usize = 64;
+
+/// Longest form of a login, in bytes.
+const LOGIN: usize = 4 << 10;
+
+/// Longest form with arguments, in bytes.
+const ARGUMENTS: usize = 1 << 20;
+
+/// The field with the token that each form has.
+pub(crate) const CSRF: &str = "csrf";
+
+/// What the script sends when it asks for news: it is told if the session has ended, and not led to the login.
+const LIVE: HeaderName = HeaderName::from_static("toolbay-live");
+
+/// The console of one server.
+#[derive(Clone)]
+pub struct Console(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) operations: Arc<dyn Operations>,
+    pub(crate) watch: Arc<Watch>,
+    access: Access,
+    sessions: Sessions,
+    /// The name of the cookie. Servers on other ports of this host have others.
+    cookie: String,
+    /// For those who have a session.
+    places: Semaphore,
+    /// For all others, who cannot keep the former out.
+    door: Semaphore,
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Console").finish_non_exhaustive()
+    }
+}
+
+/// The value of a query; empty if it is not there.
+pub(crate) type Asked = Query<Filled>;
+
+impl Console {
+    /// The console of the server behind `operations`, which listens at `address`. A session ends after `life` at the latest.
+    pub fn new(
+        operations: Arc<dyn Operations>,
+        watch: Arc<Watch>,
+        access: Access,
+        address: SocketAddr,
+        life: Duration,
+    ) -> Self {
+        let cookie = format!("toolbay_console_{}", address.port());
+        let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
+        Self(Arc::new(Inner { operations, watch, access, sessions, cookie, places, door }))
+    }
+
+    /// The router, for whoever has checked the host of a request. Says in the log how to open the console, if that is where
+    /// it is said.
+    pub fn router(self) -> Router {
+        self.0.access.announce();
+        let at = |path: &str| format!("{PATH}{path}");
+        Router::new()
+            .route("/", get(|| async { see_other(PATH) }))
+            .route(PATH, get(overview))
+            .route(&at("/"), get(|| async { see_other(PATH) }))
+            .route(&at("/plugins"), get(plugins))
+            .route(&at("/plugin"), get(plugin).post(rest))
+            .route(&at("/tools"), get(tools))
+            .route(&at("/tool"), get(tool).post(call))
+            .route(&at("/calls"), get(calls))
+            .route(&at("/denied"), get(denied))
+            .route(&at("/approvals"), get(approvals))
+            .route(&at("/audit"), get(audit))
+            .route(&at("/log"), get(log))
+            .route(&at("/cache"), post(clear))
+            .route(&at("/login"), get(login).post(enter))
+            .route(&at("/logout"), post(leave))
+            .route(&at("/style.css"), get(|| async { STYLE.response() }))
+            .route(&at("/script.js"), get(|| async { SCRIPT.response() }))
+            .layer(from_fn_with_state(Arc::clone(&self.0), admit))
+            .layer(from_fn(|request: Request, next: Next| async { guarded(next.run(request).await) }))
+            .with_state(self.0)
+    }
+}
+
+type Shared = State<Arc<Inner>>;
+
+/// Answers only so many requests at once.
+async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
+    let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.sessions.of(cookie));
+    let places = if session.is_some() { &inner.places } else { &inner.door };
+    let Ok(_place) = places.try_acquire() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response();
+    };
+    next.run(request).await
+}
+
+/// The session of a request that reads.
+fn reader(inner: &Inner, headers: &HeaderMap) -> Result<Session, Response> {
+    let cookie = cookie(headers, &inner.cookie).filter(|_| may_read(headers));
+    cookie.and_then(|cookie| inner.sessions.of(cookie)).ok_or_else(|| {
+        if headers.contains_key(LIVE) {
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        see_other(&format!("{PATH}/login"))
+    })
+}
+
+/// The session of a request that changes something, and its form of at most `most` bytes.
+async fn changer(inner: &Inner, request: Request, most: usize) -> Result<(Session, Filled), Response> {
+    let (head, body) = request.into_parts();
+    if !may_change(&head.headers) {
+        tracing::warn!("console: a form of another page was rejected");
+        return Err(refused(StatusCode::FORBIDDEN, "This form was not sent by a page of the console."));
+    }
+    let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.sessions.of(cookie));
+    let session = session.ok_or_else(|| {
+        refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
+    })?;
+    let mut form = read(&head.headers, body, most).await?;
+    let token = form.remove(CSRF).unwrap_or_default();
+    if hash(&token) != hash(&session.csrf) {
+        tracing::warn!(viewer = session.viewer.name, "console: a form without the token of its session was rejected");
+        return Err(refused(StatusCode::FORBIDDEN, "This form does not belong to your session. Load its page again."));
+    }
+    Ok((session, form))
+}
+
+async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Filled, Response> {
+    posted(headers, body, most).await.map_err(|(status, why)| refused(status, why))
+}
+
+fn refused(status: StatusCode, why: &str) -> Response {
+    page(status, pages::refused(why))
+}
+
+async fn login(State(inner): Shared, headers: HeaderMap) -> Response {
+    if reader(&inner, &headers).is_ok() {
+        return see_other(PATH);
+    }
+    page(StatusCode::OK, pages::login(inner.access.advice(), None))
+}
+
+/// Exchanges a token for a session.
+async fn enter(State(inner): Shared, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    if !may_change(&head.headers) {
+        tracing::warn!("console: a login of another page was rejected");
+        return refused(StatusCode::FORBIDDEN, "This form was not sent by a page of the console.");
+    }
+    let form = match read(&head.headers, body, LOGIN).await {
+        Ok(form) => form,
+        Err(refused) => return refused,
+    };
+    let token = form.get("token").map(|token| token.trim()).unwrap_or_default();
+    let Some(viewer) = inner.access.viewer(token) else {
+        tracing::warn!("console: a login with a wrong or used token was rejected");
+        let why = "This token opens nothing: it is wrong, or was used before.";
+        let mut response = page(StatusCode::UNAUTHORIZED, pages::login(inner.access.advice(), Some(why)));
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Toolbay-Console"));
+        return response;
+    };
+    tracing::info!(viewer = viewer.name, "console: opened");
+    // Whoever was logged in before is not any more.
+    if let Some(before) = cookie(&head.headers, &inner.cookie) {
+        inner.sessions.end(before);
+    }
+    match inner.sessions.begin(viewer) {
+        Some(value) => with_cookie(&inner, &value, inner.sessions.life(), is_secure(&head.headers)),
+        None => refused(StatusCode::SERVICE_UNAVAILABLE, "The system provides no random bytes."),
+    }
+}
+
+async fn leave(State(inner): Shared, request: Request) -> Response {
+    let headers = request.headers().clone();
+    if let Err(refused) = changer(&inner, request, LOGIN).await {
+        return refused;
+    }
+    if let Some(value) = cookie(&headers, &inner.cookie) {
+        inner.sessions.end(value);
+    }
+    with_cookie(&inner, "", Duration::ZERO, is_secure(&headers))
+}
+
+/// Leads to the console, with its cookie.
+fn with_cookie(inner: &Inner, value: &str, life: Duration, secure: bool) -> Response {
+    let secure = if secure { "; Secure" } else { "" };
+    let cookie =
+        format!("{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}", inner.cookie, life.as_secs());
+    let mut response = see_other(PATH);
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Writes a page on a thread that may block: with thousands of plugins that takes milliseconds, and the protocol's thread has
+/// calls to answer.
+async fn written(
+    inner: &Arc<Inner>,
+    headers: &HeaderMap,
+    write: impl FnOnce(&Inner, &Session) -> Response + Send + 'static,
+) -> Response {
+    let session = match reader(inner, headers) {
+        Ok(session) => session,
+        Err(response) => return response,
+    };
+    let inner = Arc::clone(inner);
+    let writing = tokio::task::spawn_blocking(move || write(&inner, &session));
+    writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+fn shown(markup: Markup) -> Response {
+    page(StatusCode::OK, markup)
+}
+
+async fn overview(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |inner, session| shown(pages::overview(inner, session, told(&asked)))).await
+}
+
+async fn plugins(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |inner, session| shown(pages::plugins(inner, session, text(&asked, "q")))).await
+}
+
+async fn plugin(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let write = move |inner: &Inner, session: &Session| match inner.operations.plugin(text(&asked, "id")) {
+        Some(detail) => shown(pages::plugin(session, &detail, told(&asked))),
+        None => missing(session, "plugin"),
+    };
+    written(&inner, &headers, write).await
+}
+
+async fn tools(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let from = text(&asked, "from").parse().unwrap_or_default();
+    written(&inner, &headers, move |inner, session| shown(pages::tools(inner, session, text(&asked, "q"), from))).await
+}
+
+async fn tool(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let write = move |inner: &Inner, session: &Session| {
+        let Some(detail) = inner.operations.tool(text(&asked, "name")) else { return missing(session, "tool") };
+        let may_call = inner.operations.may_use(&session.viewer, &detail.row.name);
+        let tried = pages::Tried::not(&detail, asked.contains_key("json"));
+        shown(pages::tool(session, &detail, may_call, &tried))
+    };
+    written(&inner, &headers, write).await
+}
+
+async fn calls(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let failed = asked.contains_key("failed");
+    written(&inner, &headers, move |inner, session| shown(pages::calls(inner, session, text(&asked, "q"), failed)))
+        .await
+}
+
+async fn denied(State(inner): Shared, headers: HeaderMap) -> Response {
+    written(&inner, &headers, |inner, session| shown(pages::denied(inner, session))).await
+}
+
+async fn approvals(State(inner): Shared, headers: HeaderMap) -> Response {
+    written(&inner, &headers, |inner, session| shown(pages::approvals(inner, session))).await
+}
+
+async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
+    if let Err(response) = reader(&inner, &headers) {
+        return response;
+    }
+    let lines = inner.operations.audit(pages::AUDIT_LINES).await;
+    written(&inner, &headers, move |_, session| shown(pages::audit(session, lines))).await
+}
+
+async fn log(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |inner, session| shown(pages::log(inner, session, text(&asked, "q")))).await
+}
+
+/// Calls a tool with what was filled in.
+async fn call(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+    let (session, form) = changer(&inner, request, ARGUMENTS).await?;
+    let name = text(&form, "tool");
+    let Some(detail) = inner.operations.tool(name) else { return Ok(missing(&session, "tool")) };
+    let may_call = inner.operations.may_use(&session.viewer, name);
+    let tried = if may_call {
+        pages::Tried::call(&*inner.operations, &session, &detail, form).await
+    } else {
+        pages::Tried::not(&detail, form.contains_key("raw"))
+    };
+    let status = if may_call { StatusCode::OK } else { StatusCode::FORBIDDEN };
+    let writing = tokio::task::spawn_blocking(move || page(status, pages::tool(&session, &detail, may_call, &tried)));
+    Ok(writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+}
+
+/// Puts a plugin to rest, or wakes it.
+async fn rest(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+    let (session, form) = changer(&inner, request, LOGIN).await?;
+    let (id, rests) = (text(&form, "id"), text(&form, "rests") == "yes");
+    if !inner.operations.rest(id, rests) {
+        return Ok(missing(&session, "plugin"));
+    }
+    let done = if rests { "rests" } else { "serves" };
+    tracing::info!(viewer = session.viewer.name, plugin = id, "console: the plugin {done}");
+    Ok(see_other(&format!("{PATH}/plugin?{}", query(&[("id", id), ("done", done)]))))
+}
+
+/// Empties the compile cache.
+async fn clear(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+    let (session, _) = changer(&inner, request, LOGIN).await?;
+    let done = match inner.operations.clear_cache().await {
+        Ok(cleared) => {
+            let (components, bytes) = (cleared.components, cleared.bytes);
+            tracing::info!(viewer = session.viewer.name, components, bytes, "console: the compile cache was cleared");
+            "cleared"
+        }
+        Err(why) => {
+            tracing::warn!(viewer = session.viewer.name, "console: the compile cache could not be cleared: {why}");
+            "uncleared"
+        }
+    };
+    Ok(see_other(&format!("{PATH}?done={done}")))
+}
+
+fn missing(session: &Session, what: &str) -> Response {
+    page(StatusCode::NOT_FOUND, pages::missing(session, what))
+}
+
+/// What a page says after a form was sent. Only these words: whoever makes up an address puts nothing on a page.
+fn told(asked: &Filled) -> Option<&'static str> {
+    Some(match text(asked, "done") {
+        "rests" => "The plugin rests: it rejects all calls until you wake it, or until it is loaded again.",
+        "serves" => "The plugin serves calls again, those of all callers.",
+        "cleared" => "The compile cache was cleared. Components are compiled again when they are needed.",
+        "uncleared" => "The compile cache could not be cleared. The log says why.",
+        _ => return None,
+    })
+}
+
+fn text<'a>(values: &'a Filled, name: &str) -> &'a str {
+    values.get(name).map(String::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

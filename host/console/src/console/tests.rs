@@ -1,0 +1,382 @@
+use std::time::SystemTime;
+
+use axum::body::to_bytes;
+use futures_util::future::BoxFuture;
+use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
+use serde_json::{Map, Value, json};
+use toolbay_model::{Digest, Json, Usage};
+use tower_service::Service as _;
+
+use super::*;
+use crate::access::Admin;
+use crate::approvals::ApprovalNote;
+use crate::calls::tests::note;
+use crate::calls::{CallNote, Excerpt};
+use crate::data::{
+    AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+};
+use crate::denials::DenialNote;
+use crate::operations::Viewer;
+
+/// What a page must show as text, wherever it comes from.
+const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;</textarea></title>";
+
+/// A server that says this of everything.
+struct Stub(&'static str);
+
+impl Stub {
+    fn tool(&self) -> ToolRow {
+        let text = || self.0.to_owned();
+        ToolRow { name: text(), plugin: text(), title: Some(text()), description: Some(text()), asks: Some(text()) }
+    }
+
+    fn row(&self) -> PluginRow {
+        let text = || self.0.to_owned();
+        PluginRow {
+            id: text(),
+            status: PluginStatus::Stale,
+            about: Some(text()),
+            tools: 1,
+            problems: vec![text()],
+            permissions: vec![text()],
+        }
+    }
+}
+
+impl Operations for Stub {
+    fn status(&self) -> ServerStatus {
+        ServerStatus {
+            version: "1.2.3",
+            folder: self.0.to_owned(),
+            complete: true,
+            offered: vec![(2, "tools"), (1, "prompts")],
+            running: (1, 64),
+            waiting: 2,
+            memory: (128 << 20, 1 << 30),
+            notes: vec![self.0.to_owned()],
+            no_cache: None,
+            audit: true,
+            contents: true,
+        }
+    }
+
+    fn plugins(&self) -> Vec<PluginRow> {
+        vec![self.row()]
+    }
+
+    fn plugin(&self, id: &str) -> Option<PluginDetail> {
+        (id == self.0).then(|| PluginDetail {
+            row: self.row(),
+            digest: Some("ab".repeat(32)),
+            terms: vec![self.0.to_owned()],
+            limits: vec![("fuel".to_owned(), "1,000".to_owned(), true)],
+            tools: vec![self.tool()],
+            offers: vec![("Prompts", vec![self.0.to_owned()])],
+            disabled: vec![(self.0.to_owned(), Duration::from_secs(7))],
+            can_rest: true,
+        })
+    }
+
+    fn tools(&self, _search: &str, _from: usize, _most: usize) -> ToolsPage {
+        ToolsPage { rows: vec![self.tool()], matching: 300 }
+    }
+
+    fn tool(&self, name: &str) -> Option<ToolDetail> {
+        let properties = json!({
+            self.0: {"type": "string", "description": self.0, "default": self.0},
+            "choice": {"enum": [self.0]},
+            "group": {"type": "object", "description": self.0, "properties": {self.0: {"type": "integer"}}},
+            "list": {"type": "array", "items": {"type": "string"}, "default": [self.0]},
+            "any": {"default": {"a": self.0}},
+        });
+        (name == self.0).then(|| ToolDetail {
+            row: self.tool(),
+            input: Json::from(json!({"type": "object", "properties": properties, "description": self.0})),
+            output: Some(Json::from(json!({"description": self.0}))),
+            hints: vec!["read-only"],
+        })
+    }
+
+    fn may_use(&self, viewer: &Viewer, _tool: &str) -> bool {
+        viewer.name != "token:watcher"
+    }
+
+    fn call(
+        &self,
+        _viewer: &Viewer,
+        _tool: String,
+        arguments: Map<String, Value>,
+        allowed: Option<Digest>,
+    ) -> BoxFuture<'static, Called> {
+        let text = self.0;
+        let question = Digest::new(hash(text));
+        Box::pin(async move {
+            if arguments.contains_key("any") && allowed != Some(question) {
+                return Called::Question(text.to_owned(), question);
+            }
+            let content = json!([
+                {"type": "text", "text": text},
+                {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="},
+                {"type": "image", "mimeType": "image/png", "data": text},
+                {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2Zz4="},
+                {"type": "audio", "mimeType": text, "data": "AAAA"},
+                {"type": "resource_link", "uri": format!("javascript:{text}"), "name": text},
+            ]);
+            let result = json!({"content": content, "structuredContent": {"a": text}});
+            Called::Ended { result: Ok(result), outcome: "ok", usage: Some(Usage::default()) }
+        })
+    }
+
+    fn rest(&self, plugin: &str, _rests: bool) -> bool {
+        plugin == self.0
+    }
+
+    fn clear_cache(&self) -> BoxFuture<'static, Result<Cleared, String>> {
+        Box::pin(async { Ok(Cleared::default()) })
+    }
+
+    fn audit(&self, _most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
+        let text = || self.0.to_owned();
+        let line = AuditLine {
+            time: text(),
+            event: text(),
+            outcome: text(),
+            caller: text(),
+            plugin: text(),
+            tool: text(),
+            details: text(),
+        };
+        Box::pin(async move { Some(Ok(vec![line])) })
+    }
+}
+
+/// A console with tokens `secret-ops` and `secret-watcher`.
+struct Site(Router);
+
+struct Got {
+    status: u16,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Site {
+    fn new(text: &'static str) -> Self {
+        let watch = Arc::<Watch>::default();
+        let excerpt = Some(Excerpt::of(text));
+        let mut call = CallNote {
+            caller: text.to_owned(),
+            plugin: Some(text.to_owned()),
+            why: Some(text.to_owned()),
+            arguments: excerpt.clone(),
+            result: excerpt,
+            ..note(text, "fuel")
+        };
+        watch.call(call.clone());
+        call.plugin = None;
+        watch.call(call);
+        let (at, words) = (SystemTime::UNIX_EPOCH, || text.to_owned());
+        watch.denied(DenialNote { at, plugin: words(), tool: words(), what: words(), remedy: Some(words()) });
+        for (word, at) in [("asked", SystemTime::now()), ("declined", at)] {
+            let time = Duration::from_hours(1);
+            let arguments = Some(Digest::new([word.len() as u8; 32]));
+            watch.approval(ApprovalNote { at, caller: words(), plugin: words(), tool: words(), word, arguments, time });
+        }
+        watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
+        let admin = |name: &str| Admin { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
+        let access = Access::admins(vec![admin("ops"), admin("watcher")]);
+        let address = "127.0.0.1:8931".parse().unwrap();
+        Self(Console::new(Arc::new(Stub(text)), watch, access, address, Duration::from_hours(8)).router())
+    }
+
+    async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: String) -> Got {
+        let mut request = Request::builder().method(method).uri(path).header(HOST, "127.0.0.1:8931");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.0.call(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = String::from_utf8(to_bytes(body, 1 << 22).await.unwrap().to_vec()).unwrap();
+        Got { status: head.status.as_u16(), headers: head.headers, body }
+    }
+
+    /// Logs in with a token; the cookie.
+    async fn enter(&mut self, token: &str) -> String {
+        let got = self.post("/console/login", "", &[("token", token)]).await;
+        assert_eq!(got.status, 303);
+        let cookie = got.headers[SET_COOKIE].to_str().unwrap();
+        assert!(cookie.ends_with("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict"), "{cookie}");
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    async fn get(&mut self, path: &str, cookie: &str) -> Got {
+        self.send("GET", path, &[(COOKIE.as_str(), cookie)], String::new()).await
+    }
+
+    async fn post(&mut self, path: &str, cookie: &str, form: &[(&str, &str)]) -> Got {
+        let headers = [
+            (COOKIE.as_str(), cookie),
+            (ORIGIN.as_str(), "http://127.0.0.1:8931"),
+            (CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded"),
+        ];
+        self.send("POST", path, &headers, query(form)).await
+    }
+}
+
+/// The value of a hidden field of a page.
+fn hidden(page: &str, name: &str) -> String {
+    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
+const PAGES: [&str; 9] = ["", "/plugins", "/tools", "/calls", "/denied", "/approvals", "/audit", "/log", "/log?q=WARN"];
+
+/// Nothing of the hostile text is markup on this page.
+fn check(got: &Got, what: &str) {
+    for bad in ["<script>alert", "<img src=x", "</textarea></title>", "&amp;</", "javascript:\"'"] {
+        assert!(!got.body.contains(bad), "{what}: {bad}\n{}", got.body);
+    }
+    // One script, and nothing that runs by itself or is styled in the page.
+    assert_eq!(got.body.matches("<script").count(), 1, "{what}");
+    for attribute in [" onerror=\"", " onclick=", " style=", " srcdoc="] {
+        assert!(!got.body.contains(attribute), "{what}: {attribute}");
+    }
+    guarded_by_headers(&got.headers, what);
+}
+
+fn guarded_by_headers(headers: &HeaderMap, what: &str) {
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"), "{what}: {policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    for (name, value) in [
+        ("x-frame-options", "DENY"),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    ] {
+        assert_eq!(headers[name], value, "{what}: {name}");
+    }
+}
+
+#[tokio::test]
+async fn every_page_shows_hostile_text_as_text() {
+    let mut site = Site::new(HOSTILE);
+    let cookie = site.enter("secret-ops").await;
+    let named = |key: &str| query(&[(key, HOSTILE)]);
+    let mut paths: Vec<String> = PAGES.iter().map(|path| format!("/console{path}")).collect();
+    paths.extend(["plugins", "tools", "calls", "log"].map(|page| format!("/console/{page}?{}", named("q"))));
+    paths.push(format!("/console/plugin?{}", named("id")));
+    paths.push(format!("/console/plugin?{}&{}", named("id"), named("done")));
+    paths.push(format!("/console/tool?{}", named("name")));
+    paths.push(format!("/console/tool?{}&json=1", named("name")));
+    for path in &paths {
+        let got = site.get(path, &cookie).await;
+        assert_eq!(got.status, 200, "{path}");
+        check(&got, path);
+        // It is there, as text.
+        assert!(got.body.contains("&lt;script&gt;alert(1)") || path.contains("q="), "{path}");
+    }
+    for path in ["/console/plugin?id=no", "/console/tool?name=no"] {
+        let got = site.get(path, &cookie).await;
+        assert_eq!(got.status, 404);
+        check(&got, path);
+    }
+}
+
+#[tokio::test]
+async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must_allow_it() {
+    let mut site = Site::new(HOSTILE);
+    let cookie = site.enter("secret-ops").await;
+    let page = site.get(&format!("/console/tool?{}", query(&[("name", HOSTILE)])), &cookie).await.body;
+    let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
+    let usual = [("csrf", csrf.as_str()), ("tool", HOSTILE), ("schema", schema.as_str()), ("f0", HOSTILE)];
+    let with = |more: &[(&'static str, &'static str)]| [&usual[..], more].concat();
+    let got = site.post("/console/tool", &cookie, &with(&[])).await;
+    assert_eq!(got.status, 200);
+    check(&got, "a result");
+    assert!(got.body.contains("src=\"data:image/png;base64,iVBORw0KGgo=\""), "{}", got.body);
+    assert_eq!(got.body.matches("<img").count(), 1, "neither what is no base64 nor an SVG");
+    assert!(!got.body.contains("href=\"javascript"));
+    let got = site.post("/console/tool", &cookie, &with(&[("f4", "{\"a\": 1}")])).await;
+    check(&got, "a question");
+    assert!(got.body.contains("Allow this call?") && !got.body.contains("Structured content</h3>"), "{}", got.body);
+    let allow = hidden(&got.body, "allow");
+    let again = [&with(&[("f4", "{\"a\": 1}")])[..], &[("allow", &allow)]].concat();
+    let got = site.post("/console/tool", &cookie, &again).await;
+    assert!(got.body.contains("Structured content</h3>"), "{}", got.body);
+    let got = site.post("/console/tool", &cookie, &with(&[("f2_0", HOSTILE), ("f4", "{")])).await;
+    check(&got, "wrong fields");
+    assert!(got.body.contains("2 fields cannot be read") && got.body.contains("expected an integer"), "{}", got.body);
+    let outdated = [("csrf", csrf.as_str()), ("tool", HOSTILE), ("schema", "ab"), ("f0", "x")];
+    let got = site.post("/console/tool", &cookie, &outdated).await;
+    assert!(got.body.contains("The tool has changed since this form was loaded"), "{}", got.body);
+}
+
+#[tokio::test]
+async fn without_a_right_to_a_tool_there_is_no_form_no_call_and_nothing_of_its_calls() {
+    let mut site = Site::new("echo");
+    let cookie = site.enter("secret-watcher").await;
+    let page = site.get("/console/tool?name=echo", &cookie).await.body;
+    assert!(page.contains("no right to call") && !page.contains("data-call"), "{page}");
+    let csrf = hidden(&page, "csrf");
+    let form = [("csrf", csrf.as_str()), ("tool", "echo"), ("raw", "yes"), ("json", "{}")];
+    let got = site.post("/console/tool", &cookie, &form).await;
+    assert_eq!(got.status, 403);
+    assert!(!got.body.contains("Structured content</h3>"));
+    assert!(!site.get("/console/calls", &cookie).await.body.contains("Contents"));
+    let ops = site.enter("secret-ops").await;
+    assert!(site.get("/console/calls", &ops).await.body.contains("Contents"));
+}
+
+#[tokio::test]
+async fn nothing_is_shown_without_a_session_and_nothing_done_without_its_token() {
+    let mut site = Site::new("echo");
+    for path in PAGES {
+        let got = site.get(&format!("/console{path}"), "").await;
+        assert_eq!((got.status, got.headers[LOCATION].to_str().unwrap()), (303, "/console/login"), "{path}");
+        assert!(got.body.is_empty());
+        guarded_by_headers(&got.headers, path);
+    }
+    assert_eq!(site.get("/", "").await.headers[LOCATION], "/console");
+    let login = site.get("/console/login", "").await;
+    assert_eq!(login.status, 200);
+    guarded_by_headers(&login.headers, "login");
+    let live = site.send("GET", "/console/calls", &[("toolbay-live", "1")], String::new()).await;
+    assert_eq!(live.status, 401, "the script is told, and not led to the login");
+    let cookie = site.enter("secret-ops").await;
+    for path in ["/console/plugin", "/console/tool", "/console/cache", "/console/logout"] {
+        for form in [&[("id", "echo"), ("tool", "echo")][..], &[("csrf", "guessed"), ("id", "echo")]] {
+            assert_eq!(site.post(path, &cookie, form).await.status, 403, "{path}");
+        }
+        assert_eq!(site.post(path, "", &[("csrf", "x")]).await.status, 401, "{path}");
+    }
+    let other = site.enter("secret-ops").await;
+    let csrf = hidden(&site.get("/console", &other).await.body, "csrf");
+    let foreign = site.post("/console/plugin", &cookie, &[("csrf", &csrf), ("id", "echo"), ("rests", "yes")]).await;
+    assert_eq!(foreign.status, 403, "the token of another session");
+    let own = site.post("/console/plugin", &other, &[("csrf", &csrf), ("id", "echo"), ("rests", "yes")]).await;
+    assert_eq!((own.status, own.headers[LOCATION].to_str().unwrap()), (303, "/console/plugin?id=echo&done=rests"));
+    let cleared = site.post("/console/cache", &other, &[("csrf", &csrf)]).await;
+    assert_eq!(cleared.headers[LOCATION], "/console?done=cleared");
+    let left = site.post("/console/logout", &other, &[("csrf", &csrf)]).await;
+    assert!(left.headers[SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
+    assert_eq!(site.get("/console", &other).await.status, 303, "it has ended");
+    assert_eq!(site.get("/console", &cookie).await.status, 200);
+}
+
+#[tokio::test]
+async fn pages_of_a_plugin_and_of_calls_as_they_are() {
+    let mut site = Site::new("echo");
+    let cookie = site.enter("secret-ops").await;
+    let mut main = async |path: &str| {
+        let page = site.get(path, &cookie).await.body;
+        let csrf = hidden(&page, "csrf");
+        let (_, main) = page.split_once("<main").unwrap();
+        main.replace(&csrf, "CSRF").replace("><", ">\n<")
+    };
+    insta::assert_snapshot!("plugin", main("/console/plugin?id=echo").await);
+    insta::assert_snapshot!("calls", main("/console/calls?failed=yes").await);
+    insta::assert_snapshot!("tool", main("/console/tool?name=echo").await);
+    insta::assert_snapshot!("denied", main("/console/denied").await);
+}

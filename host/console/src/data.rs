@@ -1,0 +1,167 @@
+//! What the server says of itself, as plain data.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use toolbay_model::{Digest, Json, Usage};
+
+/// The server as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct ServerStatus {
+    /// Version of Toolbay.
+    pub version: &'static str,
+    /// Path of the plugin folder.
+    pub folder: String,
+    /// Whether every plugin that existed at startup has been loaded or refused.
+    pub complete: bool,
+    /// Tools, prompts, resources and the like that are offered: how many, and what.
+    pub offered: Vec<(usize, &'static str)>,
+    /// Calls that run, and how many may.
+    pub running: (u64, u64),
+    /// Calls that wait for their turn.
+    pub waiting: u64,
+    /// Bytes that running calls may hold, and how many all calls may hold together.
+    pub memory: (u64, u64),
+    /// Server-wide limits that were lowered, and files that are no plugins, a sentence each.
+    pub notes: Vec<String>,
+    /// Why nothing is kept in the compile cache; `None` if there is one.
+    pub no_cache: Option<String>,
+    /// Whether there is an audit log.
+    pub audit: bool,
+    /// Whether arguments and results of calls are kept.
+    pub contents: bool,
+}
+
+/// The status of a plugin's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PluginStatus {
+    /// Its file is being loaded for the first time.
+    Loading,
+    /// The current file is in service.
+    Ready,
+    /// The current file was refused; the previous version is in service.
+    Stale,
+    /// The file was refused, and no version is in service.
+    Refused,
+    /// It is in service, and the operator has it reject calls.
+    Resting,
+}
+
+/// A plugin, for a list.
+#[derive(Clone, Debug)]
+pub struct PluginRow {
+    /// The file name without `.wasm`.
+    pub id: String,
+    /// Its status.
+    pub status: PluginStatus,
+    /// What it is for, as its file says.
+    pub about: Option<String>,
+    /// Number of its tools.
+    pub tools: usize,
+    /// Why the current file is not in service, and warnings about it.
+    pub problems: Vec<String>,
+    /// The permissions of its grant, in plain words.
+    pub permissions: Vec<String>,
+}
+
+/// A plugin, in full.
+#[derive(Clone, Debug)]
+pub struct PluginDetail {
+    /// What the list says of it.
+    pub row: PluginRow,
+    /// SHA-256 of the component in service, in hexadecimal.
+    pub digest: Option<String>,
+    /// What else the grant says, in plain words.
+    pub terms: Vec<String>,
+    /// The limits of a call: key, value, and whether the grant or the configuration sets it.
+    pub limits: Vec<(String, String, bool)>,
+    /// Its tools.
+    pub tools: Vec<ToolRow>,
+    /// What else it offers: what that is, and the names or URIs.
+    pub offers: Vec<(&'static str, Vec<String>)>,
+    /// Callers for which it is disabled after crashes, and for how much longer.
+    pub disabled: Vec<(String, Duration)>,
+    /// Whether it can be put to rest: it is in service and has code.
+    pub can_rest: bool,
+}
+
+/// A tool, for a list.
+#[derive(Clone, Debug)]
+pub struct ToolRow {
+    /// The name that clients call.
+    pub name: String,
+    /// The id of its plugin.
+    pub plugin: String,
+    /// A display name.
+    pub title: Option<String>,
+    /// What it does, as its plugin says.
+    pub description: Option<String>,
+    /// Which calls a person must allow first, in words.
+    pub asks: Option<String>,
+}
+
+/// A part of a list of tools.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsPage {
+    /// The tools.
+    pub rows: Vec<ToolRow>,
+    /// How many tools match.
+    pub matching: usize,
+}
+
+/// A tool, in full.
+#[derive(Clone, Debug)]
+pub struct ToolDetail {
+    /// What the list says of it.
+    pub row: ToolRow,
+    /// JSON Schema of the arguments.
+    pub input: Json,
+    /// JSON Schema of the structured content.
+    pub output: Option<Json>,
+    /// What its annotations say, in words.
+    pub hints: Vec<&'static str>,
+}
+
+/// What came of a call that the console made.
+#[derive(Debug)]
+pub enum Called {
+    /// A person must allow it first: the question, and its digest.
+    Question(String, Digest),
+    /// It ended.
+    Ended {
+        /// The result as a client receives it, or the message of a protocol error.
+        result: Result<Value, String>,
+        /// The word of the audit log for it, such as `ok` or `fuel`.
+        outcome: &'static str,
+        /// What it used; `None` if no guest was entered.
+        usage: Option<Usage>,
+    },
+}
+
+/// What was removed from the compile cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// Number of components.
+    pub components: usize,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// A line of the audit log: one line of text each, empty if it does not say that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditLine {
+    /// When it happened.
+    pub time: String,
+    /// What happened.
+    pub event: String,
+    /// How it ended.
+    pub outcome: String,
+    /// Who called.
+    pub caller: String,
+    /// The plugin.
+    pub plugin: String,
+    /// The tool.
+    pub tool: String,
+    /// Everything else.
+    pub details: String,
+}

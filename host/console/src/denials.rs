@@ -1,0 +1,99 @@
+//! Uses that were denied to plugins, with the lines of their grants that would allow them.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use toolbay_model::text::line;
+
+/// Different uses that are kept. The one that was denied longest ago makes room.
+const USES: usize = 200;
+
+/// Longest name, sentence or line, in bytes: parts of them come from plugins.
+const TEXT: usize = 500;
+
+/// A use that was denied to a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DenialNote {
+    /// When.
+    pub at: SystemTime,
+    /// The plugin.
+    pub plugin: String,
+    /// The tool that was called.
+    pub tool: String,
+    /// What was denied, as a sentence.
+    pub what: String,
+    /// The lines of `[permissions]` that would allow it; `None` if nothing would.
+    pub remedy: Option<String>,
+}
+
+/// The uses that were denied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Denials {
+    /// The newest last, with how often each was denied.
+    uses: VecDeque<(DenialNote, u64)>,
+    /// All of them since the server started.
+    pub(crate) count: u64,
+}
+
+impl Denials {
+    /// Adds one. The same use of the same plugin is kept once.
+    pub(crate) fn add(&mut self, denial: DenialNote) {
+        self.count += 1;
+        let same = |(known, _): &(DenialNote, u64)| known.plugin == denial.plugin && known.what == denial.what;
+        let times = self.uses.iter().position(same).and_then(|at| self.uses.remove(at)).map_or(0, |(_, times)| times);
+        if self.uses.len() >= USES {
+            self.uses.pop_front();
+        }
+        self.uses.push_back((denial, times + 1));
+    }
+
+    /// The uses, and how often each was denied: the newest first.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &(DenialNote, u64)> {
+        self.uses.iter().rev()
+    }
+}
+
+impl DenialNote {
+    pub(crate) fn bounded(self) -> Self {
+        let short = |text: String| line(&text, TEXT);
+        let lines = |lines: String| lines.lines().map(|words| line(words, TEXT)).collect::<Vec<_>>().join("\n");
+        Self {
+            plugin: short(self.plugin),
+            tool: short(self.tool),
+            what: short(self.what),
+            remedy: self.remedy.map(lines),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A denial of a request of a plugin.
+    pub(crate) fn denial(plugin: &str, what: &str) -> DenialNote {
+        DenialNote {
+            at: SystemTime::UNIX_EPOCH,
+            plugin: plugin.to_owned(),
+            tool: "fetch".to_owned(),
+            what: what.to_owned(),
+            remedy: Some("http = [\"https://a.example\"]".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_same_use_is_kept_once_and_only_so_many_are() {
+        let mut denials = Denials::default();
+        for (plugin, what) in [("a", "x"), ("b", "x"), ("a", "x"), ("a", "y")] {
+            denials.add(denial(plugin, what));
+        }
+        let found: Vec<_> = denials.newest().map(|(one, times)| (&*one.plugin, &*one.what, *times)).collect();
+        assert_eq!(found, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
+        for number in 0..1_000 {
+            denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).bounded());
+        }
+        assert_eq!((denials.newest().count(), denials.count), (USES, 1_004));
+        assert!(denials.newest().all(|(one, _)| one.what.len() <= TEXT));
+    }
+}

@@ -1,0 +1,88 @@
+//! Reads what was filled in.
+
+use serde_json::{Map, Number, Value};
+
+use super::field::{Field, Kind};
+use super::{Filled, Form};
+
+/// What is wrong with fields, by their names.
+type Wrong = Vec<(String, String)>;
+
+/// The arguments of these fields. A field that is empty is left out, unless it is a text that must be there.
+pub(super) fn arguments(fields: &[Field], filled: &Filled) -> Result<Map<String, Value>, Wrong> {
+    let (mut arguments, mut wrong) = (Map::new(), Vec::new());
+    for field in fields {
+        match value(field, filled) {
+            Ok(Some(value)) => drop(arguments.insert(field.name.clone(), value)),
+            Ok(None) => {}
+            Err(more) => wrong.extend(more),
+        }
+    }
+    if wrong.is_empty() { Ok(arguments) } else { Err(wrong) }
+}
+
+fn value(field: &Field, filled: &Filled) -> Result<Option<Value>, Wrong> {
+    let text = filled.get(&field.id).map(String::as_str).unwrap_or_default();
+    let wrong = |what: String| vec![(field.id.clone(), what)];
+    match &field.kind {
+        Kind::Group(fields) => {
+            let object = arguments(fields, filled)?;
+            return Ok((field.required || !object.is_empty()).then_some(Value::Object(object)));
+        }
+        Kind::Text { .. } if text.is_empty() && !field.required => return Ok(None),
+        Kind::Text { .. } => return Ok(Some(unix(text).into())),
+        _ if text.trim().is_empty() => {
+            return match (&field.kind, field.required) {
+                (Kind::List { .. }, true) => Ok(Some(Value::Array(Vec::new()))),
+                // The server says what is missing.
+                _ => Ok(None),
+            };
+        }
+        _ => {}
+    }
+    let text = text.trim();
+    let value = match &field.kind {
+        Kind::Number { whole } => number(text, *whole).map_err(wrong)?,
+        Kind::Choice(choices) => {
+            let chosen = text.parse::<usize>().ok().and_then(|at| choices.get(at));
+            chosen.map(|(_, value)| value.clone()).ok_or_else(|| wrong("choose one of the list".to_owned()))?
+        }
+        Kind::List { numbers } => {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let items = lines.map(|line| if *numbers { number(line, false) } else { Ok(line.into()) });
+            Value::Array(items.collect::<Result<_, _>>().map_err(wrong)?)
+        }
+        _ => serde_json::from_str(text).map_err(|error| wrong(format!("expected JSON: {error}")))?,
+    };
+    Ok(Some(value))
+}
+
+/// Exactly the number that was written, if it is one.
+fn number(text: &str, whole: bool) -> Result<Value, String> {
+    let expected = || format!("expected {}, not {text:?}", if whole { "an integer" } else { "a number" });
+    let number: Number = serde_json::from_str(text).map_err(|_| expected())?;
+    if whole && number.is_f64() { Err(expected()) } else { Ok(number.into()) }
+}
+
+/// Browsers send CR LF for the end of a line.
+fn unix(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+impl Form {
+    /// What is filled in at first.
+    pub(crate) fn defaults(&self) -> Filled {
+        fn add(fields: &[Field], filled: &mut Filled) {
+            for field in fields {
+                if let Kind::Group(fields) = &field.kind {
+                    add(fields, filled);
+                } else {
+                    filled.insert(field.id.clone(), field.default.clone());
+                }
+            }
+        }
+        let mut filled = Filled::new();
+        add(&self.fields, &mut filled);
+        filled
+    }
+}

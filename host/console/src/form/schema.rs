@@ -1,0 +1,199 @@
+//! Reads a JSON Schema for its fields.
+
+use serde_json::{Map, Value};
+use toolbay_model::text::{clean, line};
+
+use super::field::{Field, Kind};
+
+/// Most fields of a form. A schema with more has one field for JSON.
+const FIELDS: usize = 60;
+
+/// How deep groups can be. What is deeper has a field for JSON.
+const DEPTH: usize = 3;
+
+/// How often a reference is followed.
+const REFERENCES: usize = 8;
+
+/// Most choices.
+const CHOICES: usize = 200;
+
+/// Longest name, in bytes, and description.
+const NAME: usize = 200;
+const DESCRIPTION: usize = 1_000;
+
+/// A text that may be longer than this has several lines, in characters.
+const LONG: u64 = 300;
+
+/// The fields of a schema of an object; `None` if it says nothing of its properties, or there are too many.
+pub(super) fn fields(schema: &Value) -> Option<Vec<Field>> {
+    let mut reading = Reading { root: schema, count: 0 };
+    let fields = reading.properties(schema, "f", 0)?;
+    (reading.count <= FIELDS).then_some(fields)
+}
+
+struct Reading<'a> {
+    root: &'a Value,
+    count: usize,
+}
+
+impl<'a> Reading<'a> {
+    /// The fields of an object whose names begin with `prefix`; `None` if its schema says more than what they are.
+    fn properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<Field>> {
+        let object = self.resolved(schema)?;
+        if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"]
+            .iter()
+            .any(|key| object.contains_key(*key))
+        {
+            return None;
+        }
+        let properties = match object.get("properties") {
+            Some(properties) => Some(properties.as_object()?),
+            // Any object: only JSON can say which.
+            None if !matches!(object.get("additionalProperties"), Some(Value::Bool(false))) && depth > 0 => {
+                return None;
+            }
+            None => None,
+        };
+        let required: Vec<&str> =
+            object.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut fields = Vec::new();
+        for (index, (name, schema)) in properties.into_iter().flatten().enumerate() {
+            self.count += 1;
+            if self.count > FIELDS {
+                return None;
+            }
+            let id = format!("{prefix}{index}");
+            fields.push(self.field(id, name, schema, required.contains(&name.as_str()), depth));
+        }
+        Some(fields)
+    }
+
+    fn field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> Field {
+        let found = self.resolved(schema).cloned().unwrap_or_default();
+        // What stands beside a reference counts more than what it leads to.
+        let beside = |key: &str| schema.get(key).or_else(|| found.get(key));
+        let description = beside("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let description = description.map(|text| cut(&clean(text)));
+        let default = beside("default").or_else(|| found.get("const")).filter(|default| !default.is_null()).cloned();
+        let kind = self.kind(&id, schema, &found, depth);
+        let default = match (&kind, &default) {
+            (Kind::Group(_), _) | (_, None) => String::new(),
+            (Kind::Choice(choices), Some(default)) => {
+                choices.iter().position(|(_, value)| value == default).map(|at| at.to_string()).unwrap_or_default()
+            }
+            (Kind::Text { .. }, Some(Value::String(text))) => text.clone(),
+            (Kind::List { .. }, Some(Value::Array(items))) => {
+                let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+                texts.collect::<Vec<_>>().join("\n")
+            }
+            (_, Some(default)) => default.to_string(),
+        };
+        Field { id, name: name.to_owned(), description, required, default, kind }
+    }
+
+    fn kind(&mut self, id: &str, schema: &'a Value, found: &Map<String, Value>, depth: usize) -> Kind {
+        if let Some(choices) = choices(found) {
+            return Kind::Choice(choices);
+        }
+        if ["anyOf", "oneOf", "allOf", "not", "if"].iter().any(|key| found.contains_key(*key)) {
+            return Kind::Json;
+        }
+        match type_of(found) {
+            Some("string") => {
+                let long = found.get("maxLength").and_then(Value::as_u64).is_some_and(|most| most > LONG);
+                let plain = ["format", "pattern"].iter().any(|key| found.contains_key(*key));
+                Kind::Text { lines: long || !plain && found.get("maxLength").is_none() }
+            }
+            Some("integer") => Kind::Number { whole: true },
+            Some("number") => Kind::Number { whole: false },
+            Some("boolean") => Kind::Choice(vec![("yes".into(), true.into()), ("no".into(), false.into())]),
+            Some("array") => self.list(found),
+            Some("object") if depth < DEPTH => {
+                self.properties(schema, &format!("{id}_"), depth + 1).map_or(Kind::Json, Kind::Group)
+            }
+            _ => Kind::Json,
+        }
+    }
+
+    fn list(&self, found: &Map<String, Value>) -> Kind {
+        if found.contains_key("prefixItems") {
+            return Kind::Json;
+        }
+        let Some(items) = found.get("items").and_then(Value::as_object) else { return Kind::Json };
+        let items = match items.get("$ref").and_then(Value::as_str) {
+            Some(reference) => self.at(reference).cloned().unwrap_or_default(),
+            None => items.clone(),
+        };
+        if ["enum", "const", "anyOf", "oneOf", "allOf"].iter().any(|key| items.contains_key(*key)) {
+            return Kind::Json;
+        }
+        match type_of(&items) {
+            Some("string") => Kind::List { numbers: false },
+            Some("integer" | "number") => Kind::List { numbers: true },
+            _ => Kind::Json,
+        }
+    }
+
+    /// The schema that this one leads to: where its references point, and without the choice of `null`.
+    fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+        let mut object = schema.as_object()?;
+        for _ in 0..REFERENCES {
+            if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
+                object = self.at(reference)?;
+            } else if let Some(only) = only_other_than_null(object) {
+                object = only;
+            } else {
+                return Some(object);
+            }
+        }
+        None
+    }
+
+    fn at(&self, reference: &str) -> Option<&'a Map<String, Value>> {
+        self.root.pointer(reference.strip_prefix('#')?)?.as_object()
+    }
+}
+
+/// The only branch of `anyOf` or `oneOf` that is not `null`.
+fn only_other_than_null(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    let branches = object.get("anyOf").or_else(|| object.get("oneOf"))?.as_array()?;
+    let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
+    let mut others = branches.iter().filter(|branch| !is_null(branch));
+    let (only, none) = (others.next()?, others.next());
+    (none.is_none() && branches.len() == 2).then(|| only.as_object()).flatten()
+}
+
+/// The type, if there is one beside `null`.
+fn type_of(schema: &Map<String, Value>) -> Option<&str> {
+    match schema.get("type")? {
+        Value::String(only) => Some(only),
+        Value::Array(types) => {
+            let mut others = types.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            let (only, none) = (others.next()?, others.next());
+            none.is_none().then_some(only)
+        }
+        _ => None,
+    }
+}
+
+/// The choices of an enumeration.
+fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
+    let shown = |value: &Value| line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), NAME);
+    if let Some(only) = schema.get("const") {
+        return Some(vec![(shown(only), only.clone())]);
+    }
+    let from_branches = || {
+        let branches = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
+        branches.iter().map(|branch| branch.get("const").cloned()).collect::<Option<Vec<_>>>()
+    };
+    let values = schema.get("enum").and_then(Value::as_array).cloned().or_else(from_branches)?;
+    (!values.is_empty() && values.len() <= CHOICES)
+        .then(|| values.into_iter().map(|value| (shown(&value), value)).collect())
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= DESCRIPTION {
+        return text.to_owned();
+    }
+    text.get(..text.floor_char_boundary(DESCRIPTION)).unwrap_or_default().to_owned() + "…"
+}

@@ -1,0 +1,45 @@
+//! The console: pages for operators that show what a server offers, what happens, and why something failed.
+//!
+//! Data comes from two places. [`Watch`] takes in what happens (calls, denied uses, approvals, log lines) and keeps the
+//! newest of it within bounds. [`Operations`] is a trait that the server implements: it says what is offered, and does the
+//! few things that an operator may do here. `access` decides who may open the console, `sessions` who has, and `guard`
+//! which requests count as theirs. `pages/` writes HTML with maud, which escapes every value; `form` makes a form out of a
+//! JSON Schema, and reads it. Nothing here knows wasmtime, the plugin folder, the configuration file or MCP.
+//!
+//! What it never does: change a grant or a permission.
+
+mod access;
+mod answer;
+mod approvals;
+mod assets;
+mod calls;
+mod console;
+mod data;
+mod denials;
+mod form;
+mod guard;
+mod history;
+mod log_lines;
+mod login_token;
+mod operations;
+mod pages;
+mod posted;
+mod secret;
+mod series;
+mod sessions;
+mod shown;
+mod watch;
+
+pub use axum::Router;
+
+pub use self::access::{Access, Admin};
+pub use self::approvals::ApprovalNote;
+pub use self::calls::{CallNote, Excerpt};
+pub use self::console::{Console, PATH};
+pub use self::data::{
+    AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+};
+pub use self::denials::DenialNote;
+pub use self::login_token::LOGIN;
+pub use self::operations::{Operations, Viewer};
+pub use self::watch::Watch;

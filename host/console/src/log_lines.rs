@@ -1,0 +1,65 @@
+//! The newest lines of the log.
+
+use std::collections::VecDeque;
+
+use toolbay_model::text::clean;
+
+use crate::login_token::LOGIN;
+
+/// Lines that are kept.
+const LINES: usize = 1_000;
+
+/// Bytes that they may take together.
+const BYTES: usize = 512 << 10;
+
+/// Longest line, in bytes.
+const LONGEST: usize = 4_000;
+
+/// The newest lines of the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogLines {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl LogLines {
+    /// Adds lines. What opens the console is left out.
+    pub(crate) fn add(&mut self, text: &str) {
+        for text in text.lines().filter(|text| !text.contains(LOGIN)) {
+            // Without the colours of a terminal.
+            let line = toolbay_model::text::line(&clean(text), LONGEST);
+            self.bytes += line.len();
+            self.lines.push_back(line);
+        }
+        while self.lines.len() > LINES || self.bytes > BYTES {
+            self.bytes -= self.lines.pop_front().map_or(self.bytes, |line| line.len());
+        }
+    }
+
+    /// The lines, the newest first.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &String> {
+        self.lines.iter().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_without_colours() {
+        let mut log = LogLines::default();
+        log.add("\u{1b}[2m2026\u{1b}[0m  \u{1b}[32mINFO\u{1b}[0m one\ntwo\n");
+        log.add("the console opens once at http://127.0.0.1:1/console/login#secret\n");
+        assert_eq!(log.newest().collect::<Vec<_>>(), ["two", "2026  INFO one"]);
+        for _ in 0..2_000 {
+            log.add(&"x".repeat(10_000));
+        }
+        assert!(log.bytes <= BYTES && log.newest().all(|line| line.len() <= LONGEST));
+        assert_eq!(log.bytes, log.newest().map(String::len).sum::<usize>());
+        for number in 0..2_000 {
+            log.add(&number.to_string());
+        }
+        assert_eq!((log.newest().count(), log.newest().next().unwrap().as_str()), (LINES, "1999"));
+    }
+}

@@ -1,0 +1,66 @@
+//! The token that opens a console without configured tokens: it is in the log, and works once.
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::console::PATH;
+use crate::secret::{Hash, hash, secret};
+
+/// What the address of a login begins with in the log. Lines with it are not among the log's lines in the console.
+pub const LOGIN: &str = "/console/login#";
+
+/// A token that works once. The next one takes its place when it has been used.
+#[derive(Debug)]
+pub(crate) struct LoginToken {
+    /// What the addresses begin with, such as `http://127.0.0.1:8931`.
+    site: String,
+    current: Mutex<Option<Hash>>,
+}
+
+impl LoginToken {
+    /// The tokens of a console at this address. There is none before [`LoginToken::announce`].
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { site: format!("http://{address}"), current: Mutex::default() }
+    }
+
+    /// Makes a token and logs the address that it opens. The token is after the `#`: browsers send that to nobody.
+    pub(crate) fn announce(&self) {
+        let Some(token) = secret() else {
+            tracing::error!("the console cannot be opened: the system provides no random bytes");
+            return;
+        };
+        *self.current() = Some(hash(&token));
+        tracing::info!("the console opens once at {}{PATH}/login#{token}", self.site);
+    }
+
+    /// Whether this is the token. It is used up then.
+    pub(crate) fn take(&self, token: &str) -> bool {
+        let mut current = self.current();
+        let is_it = current.is_some_and(|current| current == hash(token));
+        if is_it {
+            *current = None;
+        }
+        is_it
+    }
+
+    // Held for a comparison.
+    fn current(&self) -> MutexGuard<'_, Option<Hash>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_works_once() {
+        let token = LoginToken::new("127.0.0.1:8931".parse().unwrap());
+        assert!(!token.take(""), "there is none yet");
+        *token.current() = Some(hash("a"));
+        assert!(!token.take("b"));
+        assert!(token.take("a"));
+        assert!(!token.take("a"));
+        assert_eq!(LOGIN, format!("{PATH}/login#"));
+    }
+}

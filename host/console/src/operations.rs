@@ -1,0 +1,66 @@
+//! What the console asks of the server that it belongs to.
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use toolbay_model::Digest;
+
+use crate::data::{AuditLine, Called, Cleared, PluginDetail, PluginRow, ServerStatus, ToolDetail, ToolsPage};
+
+/// Whoever has opened the console.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Viewer {
+    /// The name as a caller, for the log: `console`, or that of a token such as `token:ops`.
+    pub name: String,
+}
+
+/// The server behind the console: what it offers, and the few things that an operator may do with it.
+///
+/// Its methods are called for each page, so none of them takes long, but for those that return a future.
+pub trait Operations: Send + Sync + 'static {
+    /// The server as a whole.
+    fn status(&self) -> ServerStatus;
+
+    /// Every plugin file, in the order of the ids.
+    fn plugins(&self) -> Vec<PluginRow>;
+
+    /// The plugin with this id; `None` if there is none.
+    fn plugin(&self, id: &str) -> Option<PluginDetail>;
+
+    /// At most `most` tools of those that contain `search` in their name, title, description or plugin, without the first
+    /// `from`.
+    fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage;
+
+    /// The tool that clients call by this name; `None` if there is none.
+    fn tool(&self, name: &str) -> Option<ToolDetail>;
+
+    /// Whether the viewer may call the tool with this name, and see what its calls contain.
+    fn may_use(&self, viewer: &Viewer, tool: &str) -> bool;
+
+    /// Calls a tool for the viewer, within the limits of every client. If the operator wants a person to allow the call, it
+    /// is made if `allowed` is the digest of the question to that person, and else ends with [`Called::Question`].
+    fn call(
+        &self,
+        viewer: &Viewer,
+        tool: String,
+        arguments: Map<String, Value>,
+        allowed: Option<Digest>,
+    ) -> BoxFuture<'static, Called>;
+
+    /// Has a plugin reject all calls, or serve them again, also those of callers for which it is disabled. Returns whether
+    /// there is such a plugin with code.
+    fn rest(&self, plugin: &str, rests: bool) -> bool;
+
+    /// Removes this server's compiled components from the compile cache.
+    ///
+    /// # Errors
+    ///
+    /// There is no cache, or not everything could be removed: why.
+    fn clear_cache(&self) -> BoxFuture<'static, Result<Cleared, String>>;
+
+    /// At most `most` of the newest lines of the audit log, the newest first; `None` if there is no log.
+    ///
+    /// # Errors
+    ///
+    /// The log cannot be read: why.
+    fn audit(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
+}

@@ -1,0 +1,88 @@
+//! The newest calls.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use super::layout::{Place, layout};
+use super::parts::{at, outcome, search, to_plugin, to_tool};
+use crate::calls::{CallNote, Excerpt};
+use crate::console::Inner;
+use crate::sessions::Session;
+use crate::shown::{amount, count, moment, size, time};
+
+/// Calls on the page.
+const MOST: usize = 100;
+
+/// The newest calls that mention `wanted`, or only those of them that failed.
+pub(crate) fn calls(inner: &Inner, session: &Session, wanted: &str, failed: bool) -> Markup {
+    let lower = wanted.trim().to_lowercase();
+    let (found, ended, missed): (Vec<Arc<CallNote>>, u64, u64) = {
+        let history = inner.watch.history();
+        let matches = |call: &&Arc<CallNote>| (!failed || call.failed()) && (lower.is_empty() || call.mentions(&lower));
+        (history.newest().filter(matches).take(MOST).cloned().collect(), history.ended, history.missed)
+    };
+    let contents = |call: &CallNote| inner.operations.may_use(&session.viewer, &call.tool);
+    let only =
+        html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " only failed ones" } };
+    let body = html! {
+        (search("/calls", "Tool, plugin, caller or outcome", wanted, &only))
+        div #calls data-live {
+            p.count {
+                (amount(ended)) " calls since the server started; these are the newest"
+                @if missed > 0 { " (" (count(usize::try_from(missed).unwrap_or(usize::MAX), "call")) " came too fast to be noted)" }
+            }
+            @if found.is_empty() {
+                p.empty { @if ended == 0 { "No call yet. What clients call is here a second later." } @else { "None of the newest calls matches." } }
+            } @else {
+                table.stack.calls {
+                    thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Took" } th.number { "Fuel" } th.number { "Memory" } } }
+                    tbody { @for call in &found { (row(call, contents(call))) } }
+                }
+            }
+        }
+    };
+    layout(session, Place::Calls, "Calls", true, &body)
+}
+
+fn row(call: &CallNote, contents: bool) -> Markup {
+    let usage = call.usage.as_ref();
+    html! {
+        tr {
+            td data-label="Time" { (at(call.at)) }
+            th scope="row" {
+                @match &call.plugin {
+                    Some(plugin) => { (to_tool(&call.tool)) span.of { "of " (to_plugin(plugin)) } }
+                    None => { (call.tool) }
+                }
+                @if contents { (excerpts(call)) }
+            }
+            td data-label="Caller" { (call.caller) }
+            td data-label="Outcome" { (outcome(call.outcome)) @if let Some(why) = &call.why { span.why { (why) } } }
+            td.number data-label="Took" { (time(call.took)) }
+            td.number data-label="Fuel" { @if let Some(usage) = usage { (amount(usage.fuel)) } @else { "–" } }
+            td.number data-label="Memory" { @if let Some(usage) = usage { (size(usage.memory)) } @else { "–" } }
+        }
+    }
+}
+
+/// What it was called with, and what came of it.
+fn excerpts(call: &CallNote) -> Markup {
+    let shown = |name: &str, excerpt: &Option<Excerpt>| {
+        html! {
+            @if let Some(excerpt) = excerpt {
+                h3 { (name) @if excerpt.cut { " (the beginning)" } }
+                pre tabindex="0" { (toolbay_model::text::escaped(&excerpt.text)) }
+            }
+        }
+    };
+    html! {
+        @if call.arguments.is_some() || call.result.is_some() {
+            details data-key={ (moment(call.at)) (call.took.as_nanos()) (call.caller) } {
+                summary { "Contents" }
+                (shown("Arguments", &call.arguments))
+                (shown("Result", &call.result))
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Charts as SVG, drawn by the server.
+
+use maud::{Markup, html};
+
+use crate::shown::count;
+
+/// Width and height of the drawing, in units of its own.
+const WIDTH: f64 = 540.0;
+const HEIGHT: f64 = 96.0;
+
+/// A chart of bars, one for each step.
+pub(super) struct Chart<'a> {
+    pub(super) title: &'a str,
+    /// What it says in words, for those who do not see it.
+    pub(super) words: String,
+    /// The largest value, as it is shown.
+    pub(super) most: String,
+    /// The value of each step, and how much of it failed.
+    pub(super) steps: Vec<(f64, f64)>,
+}
+
+impl Chart<'_> {
+    /// The chart as a figure.
+    pub(super) fn figure(&self) -> Markup {
+        let most = self.steps.iter().map(|(value, _)| *value).fold(0.0, f64::max);
+        #[expect(clippy::cast_precision_loss, reason = "there are a hundred steps")]
+        let width = WIDTH / self.steps.len().max(1) as f64;
+        // Two digits are finer than a screen.
+        let number = |value: f64| format!("{value:.2}");
+        let height = |value: f64| {
+            if most > 0.0 { (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 }) } else { 0.0 }
+        };
+        html! {
+            figure.chart {
+                figcaption { span { (self.title) } span.most { (self.most) } }
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(self.words) {
+                    line.base x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
+                    @for (index, (value, failed)) in self.steps.iter().enumerate() {
+                        @if *value > 0.0 {
+                            @let x = number(f64::from(u32::try_from(index).unwrap_or_default()) * width + 0.5);
+                            @let bar = height(*value);
+                            rect.bar x=(x) width=(number(width - 1.0)) y=(number(HEIGHT - bar)) height=(number(bar)) {}
+                            @if *failed > 0.0 {
+                                @let part = height(*failed);
+                                rect.bar.bad x=(x) width=(number(width - 1.0)) y=(number(HEIGHT - part)) height=(number(part)) {}
+                            }
+                        }
+                    }
+                }
+                div.axis aria-hidden="true" { span { "15 min ago" } span { "now" } }
+            }
+        }
+    }
+}
+
+/// What a chart of calls says in words.
+pub(super) fn words(calls: u64, failed: u64) -> String {
+    let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
+    format!("{calls} in the last 15 minutes, {failed} of which failed")
+}

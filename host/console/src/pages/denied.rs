@@ -1,0 +1,50 @@
+//! What was denied to plugins, with the lines that would allow it.
+
+use maud::{Markup, html};
+
+use super::layout::{Place, layout};
+use super::parts::{at, to_plugin, to_tool};
+use crate::console::Inner;
+use crate::denials::DenialNote;
+use crate::sessions::Session;
+use crate::shown::amount;
+
+/// What was denied to plugins.
+pub(crate) fn denied(inner: &Inner, session: &Session) -> Markup {
+    let (uses, all): (Vec<(DenialNote, u64)>, u64) = {
+        let denials = inner.watch.denials();
+        (denials.newest().cloned().collect(), denials.count)
+    };
+    let body = html! {
+        p.lead {
+            "What plugins wanted to use and their grants do not allow. To allow it, add the lines to the grant yourself: the \
+             console cannot."
+        }
+        div #denied data-live {
+            @if uses.is_empty() {
+                p.empty { "Nothing was denied since the server started." }
+            } @else {
+                p.count { (amount(all)) " since the server started" }
+                ul.rows {
+                    @for (denial, times) in &uses {
+                        li {
+                            div.name {
+                                (to_plugin(&denial.plugin)) span.of { "in a call of " (to_tool(&denial.tool)) }
+                                span.when { @if *times > 1 { (amount(*times)) " times, last at " } (at(denial.at)) }
+                            }
+                            p { (denial.what) }
+                            @match &denial.remedy {
+                                Some(remedy) => {
+                                    p.hint { "Under " code { "[permissions]" } " in " code { (denial.plugin) ".toml" } ":" }
+                                    pre tabindex="0" { (remedy) }
+                                }
+                                None => { p.hint { "No grant allows that." } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    layout(session, Place::Denied, "Denied uses", true, &body)
+}

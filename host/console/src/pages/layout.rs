@@ -1,0 +1,108 @@
+//! What all pages have in common.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::parts::csrf;
+use crate::assets::{SCRIPT, STYLE};
+use crate::console::PATH;
+use crate::sessions::Session;
+
+/// The pages that are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Overview,
+    Plugins,
+    Tools,
+    Calls,
+    Denied,
+    Approvals,
+    Audit,
+    Log,
+}
+
+impl Place {
+    const ALL: [(Self, &'static str, &'static str); 8] = [
+        (Self::Overview, "", "Overview"),
+        (Self::Plugins, "/plugins", "Plugins"),
+        (Self::Tools, "/tools", "Tools"),
+        (Self::Calls, "/calls", "Calls"),
+        (Self::Denied, "/denied", "Denied uses"),
+        (Self::Approvals, "/approvals", "Approvals"),
+        (Self::Audit, "/audit", "Audit log"),
+        (Self::Log, "/log", "Log"),
+    ];
+}
+
+/// A page for somebody with a session.
+pub(super) fn layout(session: &Session, here: Place, title: &str, live: bool, body: &Markup) -> Markup {
+    document(
+        title,
+        &html! {
+            a.skip href="#main" { "Skip to the content" }
+            header.bar {
+                a.brand href=(PATH) { (mark()) span { "Toolbay" } }
+                nav aria-label="Console" {
+                    ul {
+                        @for (place, path, name) in Place::ALL {
+                            li { a href={ (PATH) (path) } aria-current=[(place == here).then_some("page")] { (name) } }
+                        }
+                    }
+                }
+                form.who method="post" action={ (PATH) "/logout" } {
+                    (csrf(session))
+                    span title="Whose rights you have here" { (session.viewer.name) }
+                    button.quiet type="submit" { "Log out" }
+                }
+            }
+            main #main tabindex="-1" {
+                div.heading {
+                    h1 { (title) }
+                    @if live {
+                        label.live hidden { input type="checkbox" checked data-live-switch; " Live" }
+                    }
+                }
+                div #away role="status" hidden { }
+                (body)
+            }
+        },
+    )
+}
+
+/// A page without a session, or a part of one.
+pub(super) fn document(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Toolbay" }
+                link rel="stylesheet" href=(*STYLE.address);
+                script src=(*SCRIPT.address) defer {}
+            }
+            body { (body) }
+        }
+    }
+}
+
+/// A page that says that there is no such thing.
+pub(crate) fn missing(session: &Session, what: &str) -> Markup {
+    let here = if what == "tool" { Place::Tools } else { Place::Plugins };
+    let body = html! {
+        p.empty { "There is no such " (what) " now. It may have been removed, or its name may have changed." }
+    };
+    layout(session, here, &format!("No such {what}"), false, &body)
+}
+
+/// The sign of the program: boxes in a bay.
+pub(super) fn mark() -> Markup {
+    html! {
+        svg.mark viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" {
+            path d="M3 4v10a6 6 0 0 0 6 6h6a6 6 0 0 0 6-6V4" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" {}
+            rect x="7" y="10" width="4.5" height="4.5" rx="1" fill="currentColor" {}
+            rect x="12.8" y="10" width="4.5" height="4.5" rx="1" fill="currentColor" opacity=".55" {}
+            rect x="9.8" y="4" width="4.5" height="4.5" rx="1" fill="currentColor" opacity=".8" {}
+        }
+    }
+}

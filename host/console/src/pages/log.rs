@@ -1,0 +1,42 @@
+//! The newest lines of the log.
+
+use maud::{Markup, html};
+
+use super::layout::{Place, layout};
+use super::parts::search;
+use crate::console::Inner;
+use crate::sessions::Session;
+use crate::shown::count;
+
+/// Lines on the page.
+const MOST: usize = 300;
+
+/// The newest lines of the log that contain `wanted`.
+pub(crate) fn log(inner: &Inner, session: &Session, wanted: &str) -> Markup {
+    let lower = wanted.trim().to_lowercase();
+    let lines: Vec<String> = {
+        let log = inner.watch.log_lines();
+        log.newest()
+            .filter(|line| lower.is_empty() || line.to_lowercase().contains(&lower))
+            .take(MOST)
+            .cloned()
+            .collect()
+    };
+    let body = html! {
+        (search("/log", "Text", wanted, &html! {}))
+        div #log data-live {
+            p.count { (count(lines.len(), "line")) ", the newest first" }
+            ol.log { @for line in &lines { li.(level(line)) { (line) } } }
+        }
+    };
+    layout(session, Place::Log, "Log", true, &body)
+}
+
+/// How a line is shown: by its level, which comes after the time.
+fn level(line: &str) -> &'static str {
+    match line.split_whitespace().nth(1) {
+        Some("ERROR") => "bad",
+        Some("WARN") => "mild",
+        _ => "plain",
+    }
+}

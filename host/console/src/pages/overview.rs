@@ -1,0 +1,217 @@
+//! The first page: how the server is, and what needs a look.
+
+use std::time::SystemTime;
+
+use maud::{Markup, html};
+
+use super::chart::{Chart, words};
+use super::layout::{Place, layout};
+use super::parts::{csrf, status, to_plugin, to_tool, told};
+use crate::console::{Inner, PATH};
+use crate::data::{PluginRow, PluginStatus, ServerStatus};
+use crate::history::{History, Totals};
+use crate::series::Step;
+use crate::sessions::Session;
+use crate::shown::{amount, count, size, time};
+
+/// Tools in the table.
+const TOOLS: usize = 10;
+
+/// Plugins that need a look.
+const PLUGINS: usize = 20;
+
+/// How the server is.
+pub(crate) fn overview(inner: &Inner, session: &Session, done: Option<&str>) -> Markup {
+    let (server, plugins, now) = (inner.operations.status(), inner.operations.plugins(), SystemTime::now());
+    let (history, denied) = (inner.watch.history().clone(), inner.watch.denials().newest().count());
+    let waiting = inner.watch.approvals().waiting(now);
+    let body = html! {
+        (told(done))
+        div #now data-live {
+            (figures(&server, &plugins, &history))
+            (attention(&server, &plugins, denied, waiting))
+            section aria-labelledby="charts" {
+                h2 #charts { "The last 15 minutes" }
+                (charts(&history.series.until(now)))
+            }
+            (by_tool(&history))
+        }
+        (housekeeping(session, &server))
+    };
+    layout(session, Place::Overview, "Overview", true, &body)
+}
+
+fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &History) -> Markup {
+    let serving = plugins.iter().filter(|row| matches!(row.status, PluginStatus::Ready | PluginStatus::Stale)).count();
+    let (running, most) = server.running;
+    let failed =
+        if history.failed == 0 { "none failed".to_owned() } else { format!("{} failed", amount(history.failed)) };
+    html! {
+        dl.figures {
+            div {
+                dt { "Calls" }
+                dd { (amount(history.ended)) small { (failed) } }
+            }
+            div {
+                dt { "Running" }
+                dd { (running) small { "of " (most) (waiting(server.waiting)) } }
+            }
+            div {
+                dt { "Plugins" }
+                dd { (serving) small { (if server.complete { "in service" } else { "in service, others are loading" }) } }
+            }
+            @for (number, what) in server.offered.iter().take(2) {
+                div { dt { (capital(what)) } dd { (amount(*number as u64)) small { "offered" } } }
+            }
+            div {
+                dt { "Memory" }
+                dd { (size(server.memory.0)) small { "reserved of " (size(server.memory.1)) } }
+            }
+        }
+    }
+}
+
+fn waiting(number: u64) -> String {
+    if number == 0 { String::new() } else { format!(", {number} wait") }
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// What somebody should look at.
+fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waiting: usize) -> Markup {
+    let wrong: Vec<&PluginRow> = plugins
+        .iter()
+        .filter(|row| {
+            row.status != PluginStatus::Ready && row.status != PluginStatus::Loading || !row.problems.is_empty()
+        })
+        .collect();
+    if wrong.is_empty() && server.notes.is_empty() && denied == 0 && waiting == 0 {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="attention" {
+            h2 #attention { "Needs a look" }
+            ul.rows {
+                @if waiting > 0 {
+                    li { div.name { a href={ (PATH) "/approvals" } { (count(waiting, "call")) } span { " waits for a person’s yes" } } }
+                }
+                @if denied > 0 {
+                    li { div.name { a href={ (PATH) "/denied" } { (count(denied, "use")) } span { " denied to plugins" } } }
+                }
+                @for row in wrong.iter().take(PLUGINS) {
+                    li {
+                        div.name { (to_plugin(&row.id)) (status(row.status)) }
+                        @for problem in row.problems.iter().take(3) { p { (problem) } }
+                    }
+                }
+                @if wrong.len() > PLUGINS {
+                    li { a href={ (PATH) "/plugins" } { "and " (count(wrong.len() - PLUGINS, "plugin")) " more" } }
+                }
+                @for note in server.notes.iter().take(PLUGINS) { li { p { (note) } } }
+            }
+        }
+    }
+}
+
+/// What calls came to over time.
+fn charts(steps: &[Step]) -> Markup {
+    #[expect(clippy::cast_precision_loss, reason = "charts show no more")]
+    let of = |value: fn(&Step) -> (u64, u64)| -> Vec<(f64, f64)> {
+        steps.iter().map(value).map(|(value, failed)| (value as f64, failed as f64)).collect()
+    };
+    let nanoseconds = |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let most = |value: fn(&Step) -> u64| steps.iter().map(value).max().unwrap_or_default();
+    let (calls, failed) = (steps.iter().map(Step::calls).sum(), steps.iter().map(|step| step.failed).sum());
+    let longest = steps.iter().map(|step| step.longest).max().unwrap_or_default();
+    let mean = steps.iter().map(Step::mean).max().unwrap_or_default();
+    let means: Vec<(f64, f64)> = steps.iter().map(|step| (step.mean().as_secs_f64(), 0.0)).collect();
+    let fuel: u64 = steps.iter().map(|step| step.fuel).fold(0, u64::saturating_add);
+    debug_assert!(nanoseconds(longest) >= nanoseconds(mean));
+    html! {
+        div.charts {
+            (Chart {
+                title: "Calls in 10 s",
+                words: words(calls, failed),
+                most: format!("at most {}", amount(most(Step::calls))),
+                steps: of(|step| (step.calls(), step.failed)),
+            }.figure())
+            (Chart {
+                title: "Mean time",
+                words: format!("mean times of at most {}, and the longest call took {}", time(mean), time(longest)),
+                most: format!("at most {}", time(mean)),
+                steps: means,
+            }.figure())
+            (Chart {
+                title: "Fuel in 10 s",
+                words: format!("{} fuel in the last 15 minutes", amount(fuel)),
+                most: format!("at most {}", amount(most(|step| step.fuel))),
+                steps: of(|step| (step.fuel, 0)),
+            }.figure())
+            (Chart {
+                title: "Most memory of a call",
+                words: format!("at most {} of memory in a call", size(most(|step| step.memory))),
+                most: format!("at most {}", size(most(|step| step.memory))),
+                steps: of(|step| (step.memory, 0)),
+            }.figure())
+        }
+        p.legend { span.key { "succeeded" } span.key.bad { "failed" } }
+    }
+}
+
+/// The tools that were called most.
+fn by_tool(history: &History) -> Markup {
+    let mut tools: Vec<(&String, &Totals)> = history.tools.iter().collect();
+    tools.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.calls));
+    html! {
+        section aria-labelledby="by-tool" {
+            h2 #by-tool { "Most called tools" }
+            @if tools.is_empty() {
+                p.empty { "No tool has been called since the server started." }
+            } @else {
+                table.stack {
+                    thead { tr { th { "Tool" } th.number { "Calls" } th.number { "Failed" } th.number { "Mean time" } th.number { "Fuel" } th.number { "Most memory" } } }
+                    tbody {
+                        @for (name, totals) in tools.iter().take(TOOLS) {
+                            tr {
+                                th scope="row" { (to_tool(name)) }
+                                td.number data-label="Calls" { (amount(totals.calls)) }
+                                td.number data-label="Failed" { (amount(totals.failed)) }
+                                td.number data-label="Mean time" { (time(totals.mean())) }
+                                td.number data-label="Fuel" { (amount(totals.fuel)) }
+                                td.number data-label="Most memory" { (size(totals.memory)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn housekeeping(session: &Session, server: &ServerStatus) -> Markup {
+    html! {
+        section aria-labelledby="server" {
+            h2 #server { "This server" }
+            dl.facts {
+                div { dt { "Version" } dd { (server.version) } }
+                div { dt { "Plugin folder" } dd { code { (server.folder) } } }
+                div { dt { "Audit log" } dd { (if server.audit { "on" } else { "off" }) } }
+                div { dt { "Contents of calls" } dd { (if server.contents { "kept (console.contents)" } else { "not kept" }) } }
+                div {
+                    dt { "Compile cache" }
+                    dd {
+                        @if let Some(why) = &server.no_cache { (why) } @else {
+                            form method="post" action={ (PATH) "/cache" } {
+                                (csrf(session))
+                                button.quiet type="submit" { "Clear the compile cache" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! All plugins.
+
+use maud::{Markup, html};
+
+use super::layout::{Place, layout};
+use super::parts::{search, status, to_plugin};
+use crate::console::Inner;
+use crate::data::PluginRow;
+use crate::sessions::Session;
+use crate::shown::count;
+
+/// Most plugins on the page.
+const MOST: usize = 500;
+
+/// The plugins that contain `wanted` in their id, purpose or problems.
+pub(crate) fn plugins(inner: &Inner, session: &Session, wanted: &str) -> Markup {
+    let (all, lower) = (inner.operations.plugins(), wanted.trim().to_lowercase());
+    let contains = |text: &String| text.to_lowercase().contains(&lower);
+    let matches = |row: &&PluginRow| {
+        lower.is_empty()
+            || contains(&row.id)
+            || row.about.iter().chain(&row.problems).chain(&row.permissions).any(contains)
+    };
+    let found: Vec<&PluginRow> = all.iter().filter(matches).collect();
+    let body = html! {
+        (search("/plugins", "Id, purpose, permission or problem", wanted, &html! {}))
+        div #plugins data-live {
+            p.count { (count(found.len(), "plugin")) @if !lower.is_empty() { " of " (all.len()) } }
+            @if all.is_empty() {
+                p.empty { "The plugin folder is empty. Copy a .wasm file into it: its tools are here a moment later." }
+            }
+            ul.rows {
+                @for row in found.iter().take(MOST) {
+                    li {
+                        div.name {
+                            (to_plugin(&row.id)) (status(row.status))
+                            span.of { (count(row.tools, "tool")) }
+                        }
+                        @if let Some(about) = &row.about { p { (about) } }
+                        @for problem in row.problems.iter().take(3) { p.problem { (problem) } }
+                        @if row.permissions.is_empty() {
+                            @if row.tools > 0 { p.grant { "Reaches nothing outside its own memory." } }
+                        } @else {
+                            p.grant { "May use: " (row.permissions.join("; ")) }
+                        }
+                    }
+                }
+            }
+            @if found.len() > MOST { p.count { "Search for one of the " (count(found.len() - MOST, "other")) "." } }
+        }
+    };
+    layout(session, Place::Plugins, "Plugins", true, &body)
+}

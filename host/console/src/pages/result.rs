@@ -1,0 +1,91 @@
+//! The result of a call, shown safely: as text, but for images of kinds that run nothing.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use toolbay_model::Usage;
+use toolbay_model::text::clean;
+
+use super::parts::outcome;
+use crate::shown::{amount, size, time};
+
+/// Most text that is shown of a result, in bytes.
+const TEXT: usize = 256 << 10;
+
+/// Largest image that is shown, in characters of base64.
+const IMAGE: usize = 4 << 20;
+
+/// Most blocks.
+const BLOCKS: usize = 200;
+
+/// Images that are shown. An SVG is a document of its own, and is not among them.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// The result as a client receives it, or the message that it receives instead.
+pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&Usage>) -> Markup {
+    html! {
+        section.result aria-labelledby="result" {
+            h2 #result tabindex="-1" autofocus { "Result " (outcome(word)) }
+            @if let Some(usage) = usage { (used(usage)) }
+            @match result {
+                Err(message) => { p.error { (message) } }
+                Ok(result) => { (contents(result)) }
+            }
+        }
+    }
+}
+
+fn used(usage: &Usage) -> Markup {
+    html! {
+        dl.facts.used {
+            div { dt { "Time" } dd { (time(usage.wall)) } }
+            div { dt { "Fuel" } dd { (amount(usage.fuel)) } }
+            div { dt { "Most memory" } dd { (size(usage.memory)) } }
+            @if usage.http_requests > 0 { div { dt { "HTTP requests" } dd { (usage.http_requests) " (" (size(usage.http_bytes)) ")" } } }
+            @if usage.tcp_connections > 0 { div { dt { "TCP connections" } dd { (usage.tcp_connections) " (" (size(usage.tcp_bytes)) ")" } } }
+        }
+    }
+}
+
+fn contents(result: &Value) -> Markup {
+    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let structured = result.get("structuredContent");
+    html! {
+        @for content in blocks.iter().take(BLOCKS) { (block(content)) }
+        @if blocks.len() > BLOCKS { p.hint { "and " (blocks.len() - BLOCKS) " more blocks" } }
+        @if blocks.is_empty() && structured.is_none() { p.empty { "The result is empty." } }
+        @if let Some(structured) = structured {
+            h3 { "Structured content" }
+            (text(&format!("{structured:#}")))
+        }
+    }
+}
+
+fn block(content: &Value) -> Markup {
+    let member = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (kind, media, data) = (member("type"), member("mimeType"), member("data"));
+    // Four characters of base64 are three bytes.
+    let bytes = (data.trim_end_matches('=').len() * 3 / 4) as u64;
+    html! {
+        @match kind {
+            "text" => { (text(member("text"))) }
+            "image" if IMAGES.contains(&media) && data.len() <= IMAGE && is_base64(data) => {
+                p { img src={ "data:" (media) ";base64," (data) } alt={ "Image of the result, " (media) ", " (size(bytes)) }; }
+            }
+            "image" | "audio" => { p.hint { (kind) ", " (media) ", " (size(bytes)) ", which is not shown here" } }
+            _ => { (text(&format!("{content:#}"))) }
+        }
+    }
+}
+
+fn is_base64(data: &str) -> bool {
+    data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+}
+
+/// Text that stays what it is.
+fn text(text: &str) -> Markup {
+    let shown = text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default();
+    html! {
+        pre tabindex="0" { (clean(shown)) }
+        @if shown.len() < text.len() { p.hint { "This is the beginning; " (size((text.len() - shown.len()) as u64)) " more are not shown." } }
+    }
+}

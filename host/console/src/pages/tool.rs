@@ -1,0 +1,201 @@
+//! One tool: what it does, a form to call it, and what came of the call.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::layout::{Place, layout};
+use super::parts::{csrf, to_plugin};
+use super::result::result;
+use super::tried::{Ended, Tried};
+use crate::console::PATH;
+use crate::data::ToolDetail;
+use crate::form::{Field, Filled, Kind, RAW};
+use crate::sessions::Session;
+use crate::shown::query;
+
+/// Longest schema that is shown, in bytes.
+const SCHEMA: usize = 64 << 10;
+
+/// One tool.
+pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried: &Tried) -> Markup {
+    let row = &detail.row;
+    let body = html! {
+        p.lead {
+            "of " (to_plugin(&row.plugin))
+            @for hint in &detail.hints { " " span.badge.mild { (hint) } }
+            @if let Some(asks) = &row.asks { " " span.badge.mild { "asks a person, " (asks) } }
+        }
+        @if let Some(title) = &row.title { p { strong { (title) } } }
+        @if let Some(description) = &row.description { div.prose { (description) } }
+        (ended(session, detail, tried))
+        @if may_call { (form(session, detail, tried)) } @else {
+            p.empty { "Your token has no right to call this tool (" code { "http.tokens.tools" } ")." }
+        }
+        section aria-labelledby="schemas" {
+            h2 #schemas { "Schemas" }
+            details data-key="input" { summary { "Of the arguments" } (schema(detail.input.get())) }
+            @if let Some(output) = &detail.output {
+                details data-key="output" { summary { "Of the structured content" } (schema(output.get())) }
+            }
+        }
+    };
+    layout(session, Place::Tools, &row.name, false, &body)
+}
+
+fn schema(text: &str) -> Markup {
+    let written = serde_json::from_str::<Value>(text).map(|value| format!("{value:#}")).unwrap_or_default();
+    let shown = written.get(..written.floor_char_boundary(SCHEMA)).unwrap_or_default();
+    html! { pre tabindex="0" { (toolbay_model::text::escaped(shown)) @if shown.len() < written.len() { "\n…" } } }
+}
+
+/// What came of the form.
+fn ended(session: &Session, detail: &ToolDetail, tried: &Tried) -> Markup {
+    match &tried.ended {
+        Ended::Not => html! {},
+        Ended::Outdated => html! {
+            p.error role="alert" { "The tool has changed since this form was loaded. Look at it again, and send it then." }
+        },
+        Ended::Wrong(wrong) => html! {
+            p.error role="alert" { "Nothing was called: " (wrong.len()) @if wrong.len() == 1 { " field" } @else { " fields" } " cannot be read." }
+        },
+        Ended::Question(text, digest) => html! {
+            section.question aria-labelledby="question" {
+                h2 #question tabindex="-1" autofocus { "Allow this call?" }
+                pre tabindex="0" { (text) }
+                div.actions {
+                    form method="post" action={ (PATH) "/tool" } data-call {
+                        (csrf(session))
+                        (hidden(detail, tried))
+                        input type="hidden" name="allow" value=(digest.to_string());
+                        @for (name, value) in &tried.filled {
+                            @if is_argument(name) { input type="hidden" name=(name) value=(value); }
+                        }
+                        button type="submit" { "Allow and call" }
+                    }
+                    a.button.quiet href={ (PATH) "/tool?" (query(&[("name", &detail.row.name)])) } { "Do not call" }
+                }
+            }
+        },
+        Ended::Called { result: found, outcome, usage } => result(found, outcome, usage.as_ref()),
+    }
+}
+
+fn is_argument(name: &str) -> bool {
+    name == RAW || name.strip_prefix('f').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn hidden(detail: &ToolDetail, tried: &Tried) -> Markup {
+    html! {
+        input type="hidden" name="tool" value=(detail.row.name);
+        input type="hidden" name="schema" value=(tried.form.digest.to_string());
+        @if tried.form.raw { input type="hidden" name="raw" value="yes"; }
+    }
+}
+
+fn form(session: &Session, detail: &ToolDetail, tried: &Tried) -> Markup {
+    let name = ("name", detail.row.name.as_str());
+    let other = if tried.form.raw { query(&[name]) } else { query(&[name, ("json", "yes")]) };
+    let none = Vec::new();
+    let wrong = if let Ended::Wrong(wrong) = &tried.ended { wrong } else { &none };
+    html! {
+        section aria-labelledby="call" {
+            div.heading {
+                h2 #call { "Call it" }
+                @if tried.form.has_fields {
+                    a href={ (PATH) "/tool?" (other) } { @if tried.form.raw { "as a form" } @else { "as JSON" } }
+                }
+            }
+            form.call method="post" action={ (PATH) "/tool" } data-call {
+                (csrf(session))
+                (hidden(detail, tried))
+                @if tried.form.raw { (raw(&tried.filled, wrong)) }
+                @else if tried.form.fields.is_empty() { p.hint { "It takes no arguments." } }
+                (fields(&tried.form.fields, &tried.filled, wrong))
+                button type="submit" { "Call " (detail.row.name) }
+            }
+        }
+    }
+}
+
+fn raw(filled: &Filled, wrong: &[(String, String)]) -> Markup {
+    let value = filled.get(RAW).map_or("{}", String::as_str);
+    let why = wrong.iter().find(|(field, _)| field == RAW).map(|(_, why)| why);
+    html! {
+        div.field {
+            label for="in-json" { "Arguments as a JSON object" }
+            textarea #in-json name=(RAW) rows="8" spellcheck="false" aria-invalid=[why.map(|_| "true")]
+                aria-describedby=[why.map(|_| "why-json")] { (value) }
+            @if let Some(why) = why { p.error #why-json { (why) } }
+        }
+    }
+}
+
+fn fields(fields: &[Field], filled: &Filled, wrong: &[(String, String)]) -> Markup {
+    html! { @for field in fields { (self::field(field, filled, wrong)) } }
+}
+
+fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
+    let value = filled.get(&field.id).map(String::as_str).unwrap_or_default();
+    let why = wrong.iter().find(|(wrong, _)| *wrong == field.id).map(|(_, why)| why);
+    let (input, hint, error) = (format!("in-{}", field.id), format!("hint-{}", field.id), format!("why-{}", field.id));
+    let kind = kind_hint(&field.kind);
+    let has_hint = field.description.is_some() || kind.is_some();
+    let described = [has_hint.then_some(hint.as_str()), why.map(|_| error.as_str())];
+    let described: Vec<&str> = described.into_iter().flatten().collect();
+    let described = Some(described.join(" ")).filter(|ids| !ids.is_empty());
+    let (invalid, required) = (why.map(|_| "true"), field.required);
+    let name = html! { (field.name) @if required { span.required { " required" } } };
+    let about = html! {
+        @if has_hint {
+            p.hint id=(hint) {
+                @if let Some(description) = &field.description { (description) " " }
+                @if let Some(kind) = kind { (kind) }
+            }
+        }
+    };
+    if let Kind::Group(inside) = &field.kind {
+        return html! { fieldset { legend { (name) } (about) (fields(inside, filled, wrong)) } };
+    }
+    html! {
+        div.field {
+            label for=(input) { (name) }
+            (about)
+            @match &field.kind {
+                Kind::Text { lines: false } | Kind::Group(_) => {
+                    input id=(input) type="text" name=(field.id) value=(value) autocomplete="off" spellcheck="false" aria-describedby=[&described] aria-invalid=[invalid];
+                }
+                Kind::Text { lines: true } => {
+                    textarea id=(input) name=(field.id) rows="1" aria-describedby=[&described] aria-invalid=[invalid] { "\n" (value) }
+                }
+                Kind::Number { whole } => {
+                    input id=(input) type="text" inputmode=(if *whole { "numeric" } else { "decimal" }) name=(field.id) value=(value) required[required] autocomplete="off" aria-describedby=[&described] aria-invalid=[invalid];
+                }
+                Kind::Choice(choices) => {
+                    select id=(input) name=(field.id) required[required] aria-describedby=[&described] aria-invalid=[invalid] {
+                        option value="" selected[value.is_empty()] { "–" }
+                        @for (at, (word, _)) in choices.iter().enumerate() {
+                            @let at = at.to_string();
+                            option value=(at) selected[value == at] { (word) }
+                        }
+                    }
+                }
+                Kind::List { .. } | Kind::Json => {
+                    textarea id=(input) name=(field.id) rows="3" spellcheck="false" aria-describedby=[&described] aria-invalid=[invalid] { "\n" (value) }
+                }
+            }
+            @if let Some(why) = why { p.error id=(error) { (why) } }
+        }
+    }
+}
+
+/// What is to be filled in, where that is not plain.
+fn kind_hint(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Number { whole: true } => Some("An integer."),
+        Kind::Number { whole: false } => Some("A number."),
+        Kind::List { numbers: false } => Some("One text a line."),
+        Kind::List { numbers: true } => Some("One number a line."),
+        Kind::Json => Some("As JSON."),
+        Kind::Text { .. } | Kind::Choice(_) | Kind::Group(_) => None,
+    }
+}

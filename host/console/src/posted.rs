@@ -1,0 +1,74 @@
+//! The bodies of forms, within bounds.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use crate::form::Filled;
+
+/// Most fields of a form.
+const FIELDS: usize = 200;
+
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Reads a form of at most `most` bytes.
+///
+/// # Errors
+///
+/// Why it is none, with the status that says so.
+pub(crate) async fn posted(headers: &HeaderMap, body: Body, most: usize) -> Result<Filled, (StatusCode, &'static str)> {
+    let form = b"application/x-www-form-urlencoded";
+    if !headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(form)) {
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "The console takes forms alone."));
+    }
+    let reading = Limited::new(body, most).collect();
+    let read = tokio::time::timeout(PATIENCE, reading).await;
+    let read = read.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time."))?;
+    let bytes = read.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            (StatusCode::PAYLOAD_TOO_LARGE, "The form is too large.")
+        } else {
+            (StatusCode::BAD_REQUEST, "The form could not be read.")
+        }
+    })?;
+    filled(&bytes.to_bytes()).ok_or((StatusCode::BAD_REQUEST, "The form has too many fields, or one of them twice."))
+}
+
+fn filled(bytes: &Bytes) -> Option<Filled> {
+    let mut filled = Filled::new();
+    for (name, value) in form_urlencoded::parse(bytes) {
+        if filled.len() >= FIELDS || filled.insert(name.into_owned(), value.into_owned()).is_some() {
+            return None;
+        }
+    }
+    Some(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn status(kind: &str, body: String) -> Option<StatusCode> {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
+        posted(&headers, body.into(), 1_000).await.err().map(|(status, _)| status)
+    }
+
+    #[tokio::test]
+    async fn forms_are_bounded() {
+        let form = "application/x-www-form-urlencoded";
+        assert_eq!(status(form, "a=1&b=%3Cx%3E".into()).await, None);
+        assert_eq!(status("application/json", "{}".into()).await, Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        assert_eq!(status("multipart/form-data", String::new()).await, Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        assert_eq!(status(form, "x".repeat(1_001)).await, Some(StatusCode::PAYLOAD_TOO_LARGE));
+        assert_eq!(status(form, "a=1&a=2".into()).await, Some(StatusCode::BAD_REQUEST));
+        let many: Vec<String> = (0..300).map(|n| format!("{n}=")).collect();
+        assert_eq!(status(form, many.join("&").chars().take(500).collect()).await, None);
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, form.parse().unwrap())]);
+        let read = posted(&headers, many.join("&").into(), 10_000).await;
+        assert_eq!(read.unwrap_err().0, StatusCode::BAD_REQUEST);
+    }
+}

@@ -1,0 +1,135 @@
+//! What calls came to over time: a bounded number of steps of equal length, for charts.
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::calls::CallNote;
+
+/// Length of a step, in seconds.
+const STEP: u64 = 10;
+
+/// Steps that are kept: a quarter of an hour.
+pub(crate) const STEPS: usize = 90;
+
+/// What calls came to over time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Series {
+    /// The steps in which calls ended, the oldest first.
+    steps: VecDeque<Step>,
+}
+
+/// What the calls that ended in one step came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Its number since 1970.
+    pub(crate) number: u64,
+    /// Calls that did not fail.
+    pub(crate) ok: u64,
+    /// Calls that failed.
+    pub(crate) failed: u64,
+    /// Fuel of all of them.
+    pub(crate) fuel: u64,
+    /// Their time together.
+    pub(crate) took: Duration,
+    /// The longest time of one.
+    pub(crate) longest: Duration,
+    /// The most memory of one, in bytes.
+    pub(crate) memory: u64,
+}
+
+impl Step {
+    /// All calls.
+    pub(crate) fn calls(&self) -> u64 {
+        self.ok + self.failed
+    }
+
+    /// Their mean time.
+    pub(crate) fn mean(&self) -> Duration {
+        let calls = u32::try_from(self.calls()).unwrap_or(u32::MAX);
+        self.took.checked_div(calls).unwrap_or_default()
+    }
+
+    fn add(&mut self, call: &CallNote) {
+        if call.failed() {
+            self.failed += 1;
+        } else {
+            self.ok += 1;
+        }
+        let usage = call.usage.unwrap_or_default();
+        self.fuel = self.fuel.saturating_add(usage.fuel);
+        self.took = self.took.saturating_add(call.took);
+        self.longest = self.longest.max(call.took);
+        self.memory = self.memory.max(usage.memory);
+    }
+}
+
+impl Series {
+    /// Adds a call. One from before the oldest step is left out: clocks can be set.
+    pub(crate) fn add(&mut self, call: &CallNote) {
+        let number = number(call.at);
+        let at = self.steps.partition_point(|step| step.number < number);
+        if self.steps.get(at).is_none_or(|step| step.number != number) {
+            if self.steps.len() >= STEPS && at == 0 {
+                return;
+            }
+            self.steps.insert(at, Step { number, ..Step::default() });
+        }
+        if let Some(step) = self.steps.get_mut(at) {
+            step.add(call);
+        }
+        while self.steps.len() > STEPS {
+            self.steps.pop_front();
+        }
+    }
+
+    /// The steps until `now`, also those in which nothing happened: the oldest first.
+    pub(crate) fn until(&self, now: SystemTime) -> Vec<Step> {
+        let last = number(now);
+        let first = last.saturating_sub(STEPS as u64 - 1);
+        let found = |number| {
+            let at = self.steps.binary_search_by_key(&number, |step| step.number).ok()?;
+            self.steps.get(at).copied()
+        };
+        (first..=last).map(|number| found(number).unwrap_or(Step { number, ..Step::default() })).collect()
+    }
+}
+
+fn number(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / STEP
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::tests::note;
+
+    fn at(seconds: u64, outcome: &'static str) -> CallNote {
+        CallNote { at: UNIX_EPOCH + Duration::from_secs(seconds), ..note("t", outcome) }
+    }
+
+    #[test]
+    fn calls_add_up_in_their_steps_and_quiet_times_are_there() {
+        let mut series = Series::default();
+        for call in [at(10_000, "ok"), at(10_009, "fuel"), at(10_030, "asked"), at(10_025, "ok")] {
+            series.add(&call);
+        }
+        let steps = series.until(UNIX_EPOCH + Duration::from_secs(10_039));
+        let counted: Vec<_> = steps.iter().rev().take(5).map(|step| (step.ok, step.failed)).collect();
+        assert_eq!((steps.len(), counted), (STEPS, vec![(1, 0), (1, 0), (0, 0), (1, 1), (0, 0)]));
+        let first = steps[STEPS - 4];
+        assert_eq!((first.fuel, first.mean(), first.memory), (2_000, Duration::from_millis(12), 1 << 20));
+        assert_eq!(first.number * STEP, 10_000);
+        assert!(series.until(UNIX_EPOCH).iter().all(|step| step.calls() == 0), "the clock was set back");
+    }
+
+    #[test]
+    fn only_so_many_steps_are_kept() {
+        let mut series = Series::default();
+        for step in 0..1_000 {
+            series.add(&at(step * STEP, "ok"));
+        }
+        series.add(&at(0, "ok"));
+        assert_eq!(series.steps.len(), STEPS);
+        assert_eq!(series.until(UNIX_EPOCH + Duration::from_secs(999 * STEP)).iter().map(Step::calls).sum::<u64>(), 90);
+    }
+}

@@ -1,0 +1,30 @@
+//! A line of the audit log for people.
+
+use serde_json::{Map, Value};
+use toolbay_model::text::line;
+
+/// Longest part of a line that is shown, in bytes.
+const SHOWN: usize = 2_000;
+
+/// What else a line says.
+pub(crate) fn details(record: &Map<String, Value>) -> String {
+    let named = |(key, value): (&String, &Value)| match key.as_str() {
+        "seq" | "time" | "event" | "outcome" | "caller" | "plugin" | "tool" | "prev" | "hash" | "key" | "signature" => {
+            None
+        }
+        // The start of a digest is what people compare, as in `toolbay list`.
+        digest if digest.ends_with("_sha256") => {
+            let name = digest.trim_end_matches("_sha256");
+            Some(format!("{name} {}", value.as_str()?.get(..12)?))
+        }
+        "usage" => Some(format!("{} ms", value.get("wall_ms")?)),
+        "what" | "why" => value.as_str().map(str::to_owned),
+        key => Some(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))),
+    };
+    line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), SHOWN)
+}
+
+/// A text of a line; empty if it is not there.
+pub(crate) fn text<'a>(record: &'a Map<String, Value>, key: &str) -> &'a str {
+    record.get(key).and_then(Value::as_str).unwrap_or_default()
+}

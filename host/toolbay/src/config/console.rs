@@ -1,0 +1,117 @@
+//! `[console]`: the pages for operators.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+use toolbay_model::setting::time;
+
+use super::http::Http;
+
+/// Longest time until a session ends.
+const LONGEST: Duration = Duration::from_hours(24 * 30);
+
+/// The pages for operators, over HTTP (`[console]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConsoleConfig {
+    /// Whether the console is served at `/console`, where [`Http::listen`] is set. `None`: if that is a loopback address, and
+    /// somebody can open it.
+    #[serde(deserialize_with = "some")]
+    pub enabled: Option<bool>,
+    /// Whether arguments and results of calls are kept for the console, without secrets and cut. Default: false.
+    pub contents: bool,
+    /// The longest time until somebody who has opened the console must do so again, at most 30 days. Default: 8 h.
+    #[serde(deserialize_with = "session")]
+    pub session: Duration,
+}
+
+/// Who can open the console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opener {
+    /// Whoever can read the log.
+    Reader,
+    /// Whoever has a token of an operator.
+    Admin,
+}
+
+impl Default for ConsoleConfig {
+    fn default() -> Self {
+        Self { enabled: None, contents: false, session: Duration::from_hours(8) }
+    }
+}
+
+impl ConsoleConfig {
+    /// Who can open the console of a server with these settings; `None` if there is none.
+    pub(crate) fn opener(&self, http: &Http) -> Option<Opener> {
+        let address = http.listen?;
+        let local = address.ip().is_loopback();
+        if !self.enabled.unwrap_or(local) {
+            return None;
+        }
+        if http.needs_token() {
+            return http.tokens.iter().any(|token| token.admin).then_some(Opener::Admin);
+        }
+        // Elsewhere, whoever may call tools without a token is not known at all.
+        local.then_some(Opener::Reader)
+    }
+
+    /// # Errors
+    ///
+    /// The console is wanted, and nobody could open it.
+    pub(super) fn check(&self, http: &Http) -> Result<(), String> {
+        if self.enabled != Some(true) || http.listen.is_none() || self.opener(http).is_some() {
+            return Ok(());
+        }
+        Err("console.enabled = true needs somebody who can open the console: add a token with admin = true to http.tokens"
+            .to_owned())
+    }
+}
+
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    bool::deserialize(deserializer).map(Some)
+}
+
+fn session<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    time(deserializer, LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opener(console: &str, http: &str) -> Result<Option<Opener>, String> {
+        let (console, http): (ConsoleConfig, Http) = (toml::from_str(console).unwrap(), toml::from_str(http).unwrap());
+        console.check(&http).map(|()| console.opener(&http))
+    }
+
+    #[test]
+    fn only_an_operator_opens_the_console() {
+        let token = |admin| format!("[[tokens]]\nname = \"a\"\nsha256 = \"{}\"\nadmin = {admin}\n", "0".repeat(64));
+        let local = "listen = \"127.0.0.1:1\"\n";
+        let public = "listen = \"0.0.0.0:1\"\n";
+        let (with, without) = (token(true), token(false));
+        for (console, http, expected) in [
+            ("", String::new(), None),
+            ("enabled = true", String::new(), None),
+            ("", local.to_owned(), Some(Opener::Reader)),
+            ("enabled = false", local.to_owned(), None),
+            ("", format!("{local}{with}"), Some(Opener::Admin)),
+            ("", format!("{local}{without}"), None),
+            ("", format!("{public}{with}"), None),
+            ("enabled = true", format!("{public}{with}"), Some(Opener::Admin)),
+            ("", format!("{public}anonymous = true"), None),
+        ] {
+            assert_eq!(opener(console, &http), Ok(expected), "{console} {http}");
+        }
+        for http in [format!("{public}anonymous = true"), format!("{public}{without}"), format!("{local}{without}")] {
+            assert!(opener("enabled = true", &http).unwrap_err().contains("admin = true"), "{http}");
+        }
+    }
+
+    #[test]
+    fn a_session_has_an_end() {
+        assert!(toml::from_str::<ConsoleConfig>("session = \"0s\"").is_err());
+        assert!(toml::from_str::<ConsoleConfig>("session = \"31days\"").is_err());
+        assert_eq!(toml::from_str::<ConsoleConfig>("session = \"1h\"").unwrap().session, Duration::from_hours(1));
+    }
+}

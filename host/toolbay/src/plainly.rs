@@ -1,0 +1,80 @@
+//! Grants in plain words, for the command line and for the console.
+
+use std::path::PathBuf;
+
+use toolbay_catalog::{Different, Granted};
+use toolbay_model::text::thousands;
+use toolbay_model::{Amount, Limits};
+use toolbay_policy::{Access, Scratch, StateBy, StateGrant};
+
+/// What a grant lets a plugin use, one thing a line.
+pub(crate) fn permissions(granted: &Granted) -> Vec<String> {
+    let (permissions, mut lines) = (&granted.permissions, Vec::new());
+    if !permissions.environment.is_empty() {
+        lines.push(format!("environment variables: {}", permissions.environment.join(", ")));
+    }
+    for mount in &permissions.mounts {
+        let access = match mount.access {
+            Access::Read => "read-only",
+            Access::ReadWrite => "read-write",
+        };
+        // Without `.` in the middle and at the end.
+        let host: PathBuf = mount.host.components().collect();
+        let by = if mount.by.is_some() { ", a folder for each caller" } else { "" };
+        let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
+        let entries = mount.most_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
+        lines.push(format!("mount: {} at {} ({access}{by}{quota}{entries})", host.display(), mount.guest));
+    }
+    if let Some(Scratch { guest, size, entries }) = &permissions.scratch {
+        lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
+    }
+    if !permissions.http.is_empty() {
+        lines.push(format!("HTTP requests: {}", list_of(&permissions.http)));
+    }
+    if !permissions.tcp.is_empty() {
+        lines.push(format!("TCP connections: {}", list_of(&permissions.tcp)));
+    }
+    if !permissions.network_private.is_empty() {
+        lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
+    }
+    lines.extend(permissions.ui.lines());
+    if permissions.deterministic {
+        lines.push("deterministic: fixed clocks and random numbers".to_owned());
+    }
+    if let Some(StateGrant { size, keys, by }) = permissions.state {
+        let by = if by == StateBy::Caller { " for each caller" } else { "" };
+        lines.push(format!("state: {} and {} keys{by}", size.display().iec(), thousands(keys)));
+    }
+    lines
+}
+
+/// Everything else that a grant says, and every limit that differs from Toolbay's default.
+pub(crate) fn terms(granted: &Granted) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !granted.secrets.is_empty() {
+        lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
+    }
+    for credential in &granted.credentials {
+        lines.push(format!("HTTP requests carry {credential}"));
+    }
+    if !granted.hidden.is_empty() {
+        lines.push(format!("hidden tools: {}", granted.hidden.join(", ")));
+    }
+    if !granted.config.is_empty() {
+        lines.push(format!("configuration keys: {}", granted.config.join(", ")));
+    }
+    if let Some(limit) = granted.rate_limit {
+        lines.push(format!("rate limit per tool: {limit}"));
+    }
+    let limit = |(key, amount): (&str, Amount)| format!("{key}: {amount}");
+    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(limit));
+    for (tool, Different(limits)) in &granted.tools {
+        let limits: Vec<String> = limits.iter().map(|(key, amount)| format!("{key} {amount}")).collect();
+        lines.push(format!("tool {tool}: {}", limits.join(", ")));
+    }
+    lines
+}
+
+fn list_of(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

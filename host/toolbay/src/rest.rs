@@ -1,0 +1,89 @@
+//! Whether a plugin serves calls: the operator can put it to rest, and wake it for callers for which it is disabled.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Callers that are known to be disabled. Beyond it, the oldest is not shown.
+const CALLERS: usize = 100;
+
+/// Whether one loaded version of a plugin serves calls.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    rests: AtomicBool,
+    /// How often it was woken.
+    woken: AtomicU64,
+    /// Callers for which it was disabled since it was woken last, and until when.
+    disabled: Mutex<VecDeque<(String, Instant)>>,
+}
+
+impl Rest {
+    /// Whether it rejects all calls.
+    pub(crate) fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
+    }
+
+    /// How often it was woken: crashes from before the last time do not count.
+    pub(crate) fn woken(&self) -> u64 {
+        self.woken.load(Ordering::Relaxed)
+    }
+
+    /// Puts it to rest, or wakes it for all callers.
+    pub(crate) fn set(&self, rests: bool) {
+        self.rests.store(rests, Ordering::Relaxed);
+        if !rests {
+            self.woken.fetch_add(1, Ordering::Relaxed);
+            self.callers().clear();
+        }
+    }
+
+    /// Takes note that it is disabled for a caller.
+    pub(crate) fn disabled_for(&self, caller: &str, rest: Duration) {
+        let mut callers = self.callers();
+        callers.retain(|(known, _)| known != caller);
+        if callers.len() >= CALLERS {
+            callers.pop_front();
+        }
+        callers.push_back((caller.to_owned(), Instant::now() + rest));
+    }
+
+    /// The callers for which it is disabled, and for how much longer.
+    pub(crate) fn disabled(&self) -> Vec<(String, Duration)> {
+        let now = Instant::now();
+        let left = self
+            .callers()
+            .iter()
+            .map(|(caller, until)| (caller.clone(), until.saturating_duration_since(now)))
+            .collect();
+        let left: Vec<(String, Duration)> = left;
+        left.into_iter().filter(|(_, left)| !left.is_zero()).collect()
+    }
+
+    // Held for a few comparisons and never across an await.
+    fn callers(&self) -> MutexGuard<'_, VecDeque<(String, Instant)>> {
+        self.disabled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whom_it_is_disabled_for_is_known_until_it_is_woken_or_time_passes() {
+        let rest = Rest::default();
+        rest.disabled_for("ada", Duration::ZERO);
+        rest.disabled_for("bob", Duration::from_mins(1));
+        rest.disabled_for("bob", Duration::from_mins(1));
+        assert_eq!(rest.disabled().into_iter().map(|(caller, _)| caller).collect::<Vec<_>>(), ["bob"]);
+        rest.set(true);
+        assert!(rest.rests() && rest.woken() == 0 && rest.disabled().len() == 1);
+        rest.set(false);
+        assert!(!rest.rests() && rest.woken() == 1 && rest.disabled().is_empty());
+        for number in 0..1_000 {
+            rest.disabled_for(&number.to_string(), Duration::from_mins(1));
+        }
+        assert_eq!(rest.disabled().len(), CALLERS);
+    }
+}

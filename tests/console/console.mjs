@@ -1,0 +1,458 @@
+// The console in a browser: each page and each action, with the keyboard alone, on a narrow screen, in light and dark, checked
+// for accessibility, and with many tools and calls.
+//
+//     node console.mjs SERVER PLUGINS
+//
+// SERVER is the binary; PLUGINS a folder with the sample plugins. With TOOLBAY_CONSOLE_SCREENSHOTS=FOLDER, screenshots for the
+// book are written there. They are not compared: fonts differ from machine to machine. What is compared is what pages say, where
+// their parts are, and that nothing is wider than the screen.
+
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { launch } from './browser.mjs';
+
+/** Milliseconds that everything may take. */
+const PATIENCE = 240_000;
+
+/** Milliseconds that one step of a page may take. */
+const STEP = 20_000;
+
+/** Widths of screens: a telephone, and a desk. */
+const NARROW = { width: 360, height: 740 };
+const WIDE = { width: 1280, height: 860 };
+
+const [server, plugins] = process.argv.slice(2);
+const screenshots = process.env.TOOLBAY_CONSOLE_SCREENSHOTS;
+const axe = readFileSync(fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
+
+let passed = 0;
+let failed = 0;
+
+function check(what, ok, otherwise = '') {
+  if (ok) passed += 1;
+  else failed += 1;
+  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
+}
+
+/** A running server on a folder with these files, and a client of it. */
+class Serving {
+  #child;
+  #ended;
+  #log = [];
+  #listeners = [];
+  #folder;
+  #session;
+  #next = 1;
+
+  static async start(files, config) {
+    const serving = new Serving();
+    const folder = mkdtempSync(join(tmpdir(), 'toolbay-console-'));
+    serving.#folder = folder;
+    mkdirSync(join(folder, 'plugins'));
+    for (const [name, content] of Object.entries(files)) {
+      if (content.from) cpSync(content.from, join(folder, 'plugins', name));
+      else writeFileSync(join(folder, 'plugins', name), content);
+    }
+    writeFileSync(join(folder, 'toolbay.toml'), config);
+    const env = { ...process.env, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder };
+    const args = ['serve', '--http', '127.0.0.1:0', '--config', join(folder, 'toolbay.toml')];
+    const child = spawn(server, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    serving.#child = child;
+    createInterface(child.stderr).on('line', (line) => {
+      serving.#log.push(line);
+      serving.#listeners.forEach((listener) => listener(line));
+    });
+    serving.#ended = new Promise((resolve) => child.on('exit', resolve));
+    serving.endpoint = (await serving.logged(/listening on (\S+)/))[1];
+    serving.site = new URL(serving.endpoint).origin;
+    while ((await fetch(`${serving.site}/readyz`)).status !== 200) await serving.logged(/loaded plugin=/, true);
+    return serving;
+  }
+
+  /** The first line that looks like this; `fresh` waits for one that comes from now on, for a moment. */
+  logged(wanted, fresh = false) {
+    return new Promise((resolve, reject) => {
+      const look = (line) => wanted.test(line) && resolve(wanted.exec(line));
+      this.#listeners.push(look);
+      if (!fresh) this.#log.forEach(look);
+      if (fresh) setTimeout(resolve, 50);
+      this.#ended.then((code) => reject(new Error(`the server ended with ${code}: ${this.#log.join('\n')}`)));
+    });
+  }
+
+  /** The newest address that opens the console. */
+  address() {
+    const lines = this.#log.map((line) => /opens once at (\S+)/.exec(line)).filter(Boolean);
+    return lines.at(-1)[1];
+  }
+
+  async #send(method, params, id) {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    if (this.#session) headers['mcp-session-id'] = this.#session;
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const response = await fetch(this.endpoint, { method: 'POST', headers, body });
+    this.#session ??= response.headers.get('mcp-session-id');
+    return response.text();
+  }
+
+  /** Calls a tool as a client does. */
+  async call(name, args = {}) {
+    if (!this.#session) {
+      const clientInfo = { name: 'browser test', version: '1' };
+      await this.#send('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }, 0);
+      await this.#send('notifications/initialized', {});
+    }
+    return this.#send('tools/call', { name, arguments: args }, this.#next++);
+  }
+
+  async end() {
+    this.#child.kill();
+    await this.#ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** A page of the console, and everything that went wrong in it. */
+async function opened(browser, serving, options) {
+  const context = await browser.newContext({ viewport: WIDE, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(STEP);
+  page.wrong = [];
+  page.on('console', (message) => message.type() === 'error' && page.wrong.push(message.text()));
+  page.on('pageerror', (error) => page.wrong.push(String(error)));
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol !== 'data:' && origin !== serving.site) page.wrong.push(`a request to ${origin}`);
+  });
+  await page.goto(serving.address());
+  await page.waitForURL(`${serving.site}/console`);
+  return page;
+}
+
+/** What axe finds on a page. */
+async function findings(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ').slice(0, 300)}`);
+}
+
+/** Whether anything is wider than the screen. */
+const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+
+const PAGES = ['', '/plugins', '/plugin?id=calculator', '/plugin?id=broken', '/tools', '/tool?name=calculate_statistics',
+  '/tool?name=evaluate&json=yes', '/calls', '/denied', '/approvals', '/audit', '/log'];
+
+/** Every page, in both colours and widths. */
+async function everyPage(browser, serving) {
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await opened(browser, serving, { colorScheme });
+    for (const [width, viewport] of [['wide', WIDE], ['narrow', NARROW]]) {
+      await page.setViewportSize(viewport);
+      for (const path of PAGES) {
+        await page.goto(`${serving.site}/console${path}`);
+        const what = `${path || '/'}, ${colorScheme}, ${width}`;
+        const found = await findings(page);
+        check(`${what}: axe has no finding`, found.length === 0, found);
+        check(`${what}: nothing is wider than the screen`, !await isTooWide(page));
+      }
+    }
+    check(`${colorScheme}: nothing was blocked, nothing failed, and nothing else was asked for`, page.wrong.length === 0, page.wrong);
+    await page.context().close();
+  }
+}
+
+/** What an operator does. */
+async function actions(browser, serving) {
+  const page = await opened(browser, serving);
+  const text = (selector) => page.locator(selector).innerText();
+  check('the overview names what needs a look', (await text('main')).includes('broken'));
+  await page.goto(`${serving.site}/console/plugins?q=brok`);
+  check('a search finds a plugin, and its page says why it is refused', await page.locator('#plugins .rows > li').count() === 1);
+  await page.getByRole('link', { name: 'broken' }).click();
+  check('the reason is there', (await text('.problems')).length > 20, await text('main'));
+  await page.goto(`${serving.site}/console/plugin?id=calculator`);
+  check('a grant is in plain words', (await text('#plugin')).includes('https://api.example.com'), await text('#plugin'));
+
+  await page.goto(`${serving.site}/console/tool?name=calculate_statistics`);
+  await page.getByLabel('numbers').fill('1\n2\n6');
+  await page.getByRole('button', { name: 'Call calculate_statistics' }).click();
+  const result = await text('.result');
+  check('a call by a form shows its result', result.includes('ok') && result.includes('3'), result);
+  check('the result has the focus', await page.evaluate(() => document.activeElement.id) === 'result');
+  await page.getByLabel('numbers').fill('1\nmany');
+  await page.getByRole('button', { name: 'Call calculate_statistics' }).click();
+  check('a field that cannot be read says why', (await text('form.call')).includes('expected a number, not "many"'));
+  check('what was filled in is still there', await page.getByLabel('numbers').inputValue() === '1\nmany');
+  check('axe has no finding in a form with a mistake', (await findings(page)).length === 0, await findings(page));
+
+  await page.goto(`${serving.site}/console/tool?name=evaluate&json=yes`);
+  await page.getByLabel('Arguments as a JSON object').fill('{"expression": "<script>alert(1)</script>"}');
+  await page.getByRole('button', { name: 'Call evaluate' }).click();
+  check('a failure says what was wrong, as text', (await text('.result')).includes('<'), await text('.result'));
+
+  await page.goto(`${serving.site}/console/tool?name=calculate_total`);
+  await page.getByLabel('numbers').fill('1\n2');
+  await page.getByRole('button', { name: 'Call calculate_total' }).click();
+  check('a person is asked first', (await text('.question')).includes('calculate_total'), await text('main'));
+  check('axe has no finding in a question', (await findings(page)).length === 0, await findings(page));
+  await page.getByRole('button', { name: 'Allow and call' }).click();
+  check('and then it is called', (await text('.result')).includes('3'), await text('main'));
+  await page.goto(`${serving.site}/console/approvals`);
+  check('the yes is listed', (await text('#approvals')).includes('approved'), await text('main'));
+
+  await page.goto(`${serving.site}/console/plugin?id=calculator`);
+  await page.getByRole('button', { name: 'Put it to rest' }).click();
+  check('a plugin is put to rest', (await text('.lead')).includes('resting'), await text('main'));
+  check('and rejects calls', (await serving.call('calculate_sum', { a: 1, b: 2 })).includes('put it to rest'));
+  await page.getByRole('button', { name: 'Wake it' }).click();
+  check('and woken', (await text('.lead')).includes('ready'), await text('main'));
+  const again = await serving.call('calculate_sum', { a: 1, b: 2 });
+  check('and serves calls again', again.includes('3'), again);
+
+  await page.goto(`${serving.site}/console`);
+  await page.getByRole('button', { name: 'Clear the compile cache' }).click();
+  check('the cache is cleared', (await text('.told')).includes('cleared'), await text('main'));
+  await page.goto(`${serving.site}/console/audit`);
+  check('the audit log is there', (await text('#audit')).includes('calculate_sum'), await text('main'));
+  await page.goto(`${serving.site}/console/log?q=console`);
+  const log = await text('#log');
+  check('the log is there, without what opens the console', log.includes('opened') && !log.includes('login#'), log);
+  await page.goto(`${serving.site}/console/calls?failed=yes`);
+  check('failed calls have reasons', (await text('#calls')).includes('disabled'), await text('main'));
+  check('nothing was blocked, and nothing failed', page.wrong.length === 0, page.wrong);
+
+  const used = serving.address();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.waitForURL(`${serving.site}/console/login`);
+  check('logging out ends the session', await page.getByRole('heading', { name: 'Open the console' }).isVisible());
+  await page.goto(used);
+  await page.waitForURL(`${serving.site}/console`);
+  const other = await browser.newContext();
+  const stranger = await other.newPage();
+  await stranger.goto(used);
+  await stranger.getByRole('alert').waitFor();
+  check('an address opens the console once', (await stranger.locator('#why').innerText()).includes('used before'));
+  check('axe has no finding at the door', (await findings(stranger)).length === 0, await findings(stranger));
+  await other.close();
+  await page.context().close();
+}
+
+/** The same with the keyboard alone. */
+async function keyboard(browser, serving) {
+  const context = await browser.newContext({ viewport: WIDE });
+  const page = await context.newPage();
+  page.setDefaultTimeout(STEP);
+  const focused = () => page.evaluate(() => document.activeElement.innerText || document.activeElement.name);
+  const tabTo = async (wanted) => {
+    for (let presses = 0; presses < 60; presses += 1) {
+      if ((await focused()) === wanted) return true;
+      await page.keyboard.press('Tab');
+    }
+    return false;
+  };
+  await page.goto(`${serving.site}/console/login`);
+  check('the token has the focus', await focused() === 'token', await focused());
+  await page.keyboard.type(serving.address().split('#')[1]);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${serving.site}/console`);
+  await page.keyboard.press('Tab');
+  check('the first stop skips to the content', await focused() === 'Skip to the content', await focused());
+  check('Tools is reached', await tabTo('Tools'), await focused());
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  check('what has the focus shows it', outline === 'solid', outline);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${serving.site}/console/tools`);
+  await page.keyboard.press('/');
+  check('/ leads to the search', await focused() === 'q', await focused());
+  await page.keyboard.type('calculate_sum');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/q=calculate_sum/);
+  check('a tool is reached', await tabTo('calculate_sum'), await focused());
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/name=calculate_sum/);
+  check('a field is reached', await tabTo('f0'), await focused());
+  await page.keyboard.type('20');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('22');
+  await page.keyboard.press('Enter');
+  await page.locator('.result').waitFor();
+  check('a call is made', (await page.locator('.result').innerText()).includes('42'));
+  await context.close();
+}
+
+/** Without scripts, everything but news is there. */
+async function withoutScripts(browser, serving) {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  page.setDefaultTimeout(STEP);
+  await page.goto(`${serving.site}/console/login`);
+  await page.getByLabel('Token').fill(serving.address().split('#')[1]);
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.waitForURL(`${serving.site}/console`);
+  await page.goto(`${serving.site}/console/tool?name=calculate_sum`);
+  for (const [label, value] of [['a', '40'], ['b', '2']]) await page.getByLabel(label, { exact: false }).first().fill(value).catch(() => {});
+  await page.locator('[name=f0]').fill('40');
+  await page.locator('[name=f1]').fill('2');
+  await page.getByRole('button', { name: 'Call calculate_sum' }).click();
+  check('without scripts, a tool is called', (await page.locator('.result').innerText()).includes('42'));
+  await context.close();
+}
+
+/** News without a reload, at a hundred calls a second. */
+async function busy(browser, serving) {
+  const page = await opened(browser, serving);
+  await page.goto(`${serving.site}/console/calls`);
+  const rows = page.locator('#calls tbody tr');
+  await serving.call('count_words', { text: 'news' });
+  await page.locator('#calls tbody tr', { hasText: 'count_words' }).first().waitFor();
+  check('a call is there without a reload', true);
+  const started = Date.now();
+  let made = 0;
+  const late = [];
+  const looks = () => page.evaluate(() => Number(document.documentElement.dataset.looks || 0));
+  const before = await looks();
+  while (Date.now() - started < 10_000) {
+    const due = (Date.now() - started) / 10;
+    const batch = [];
+    while (made < due) {
+      batch.push(serving.call('calculate_sum', { a: made, b: 1 }));
+      made += 1;
+    }
+    await Promise.all(batch);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (made % 200 < 3) {
+      const newest = await rows.first().locator('time').getAttribute('datetime');
+      late.push(Date.now() - Date.parse(newest));
+    }
+  }
+  const rate = made / ((Date.now() - started) / 1000);
+  const seen = (await looks()) - before;
+  check(`${rate.toFixed(0)} calls a second: the page looks every second or two`, rate > 60 && seen >= 5, { rate, seen });
+  check('the newest call on it is a few seconds old at most', Math.max(...late) < 4000, late);
+  check('there are a hundred of them', await rows.count() === 100, await rows.count());
+  await page.locator('[data-live-switch]').uncheck();
+  await page.waitForTimeout(1500);
+  const paused = await rows.first().innerText();
+  await serving.call('count_words', { text: 'unseen' });
+  await page.waitForTimeout(2500);
+  check('Live can be switched off', await rows.first().innerText() === paused);
+  check('nothing was blocked, and nothing failed', page.wrong.length === 0, page.wrong);
+  await page.context().close();
+}
+
+/** Two thousand tools. */
+async function many(browser) {
+  const files = {};
+  for (let number = 0; number < 500; number += 1) {
+    const id = `p${String(number).padStart(3, '0')}`;
+    files[`${id}.wasm`] = { from: join(plugins, 'calculator.wasm') };
+    files[`${id}.toml`] = `prefix = "${id}"\n`;
+  }
+  const serving = await Serving.start(files, CONFIG);
+  const page = await opened(browser, serving);
+  const took = async (path, selector) => {
+    const started = Date.now();
+    await page.goto(`${serving.site}/console${path}`);
+    await page.locator(selector).first().waitFor();
+    return Date.now() - started;
+  };
+  for (const [path, selector] of [['/tools', 'nav.pages'], ['/plugins', '#plugins .rows'], ['', '.figures'], ['/tools?q=p499', '.rows']]) {
+    const ms = await took(path, selector);
+    check(`2,000 tools: ${path || '/'} is there within two seconds`, ms < 2000, ms);
+  }
+  await page.goto(`${serving.site}/console/tools`);
+  check('they are counted', (await page.locator('.count').first().innerText()).startsWith('2,000 tools'), await page.locator('.count').first().innerText());
+  await page.getByRole('link', { name: 'Next' }).click();
+  check('and there are pages of them', (await page.locator('.count').first().innerText()).includes('101 to 200'));
+  await page.context().close();
+  await serving.end();
+}
+
+/** Screenshots for the book. */
+async function pictures(browser, serving) {
+  for (let number = 0; number < 400; number += 1) {
+    await serving.call(['calculate_sum', 'count_words', 'slugify'][number % 3], number % 3 ? { text: 'Some words.', title: 'Some words' } : { a: number, b: 1 });
+    if (number % 40 === 0) await serving.call('evaluate', { expression: '1/0' });
+  }
+  mkdirSync(screenshots, { recursive: true });
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await opened(browser, serving, { colorScheme, deviceScaleFactor: 1 });
+    for (const [name, path] of [['overview', ''], ['plugins', '/plugins'], ['plugin', '/plugin?id=calculator'], ['tools', '/tools'], ['calls', '/calls'], ['denied', '/denied'], ['approvals', '/approvals'], ['audit', '/audit'], ['log', '/log'], ['tool', '/tool?name=calculate_sum']]) {
+      await page.goto(`${serving.site}/console${path}`);
+      if (name === 'tool') {
+        await page.locator('[name=f0]').fill('20');
+        await page.locator('[name=f1]').fill('22');
+        await page.getByRole('button', { name: 'Call calculate_sum' }).click();
+        await page.locator('.result').waitFor();
+      }
+      await page.screenshot({ path: join(screenshots, `${name}-${colorScheme}.png`) });
+      await page.setViewportSize(NARROW);
+      await page.screenshot({ path: join(screenshots, `${name}-${colorScheme}-narrow.png`) });
+      await page.setViewportSize(WIDE);
+    }
+    await page.context().close();
+  }
+}
+
+const CONFIG = `
+[console]
+contents = true
+[audit]
+folder = "audit"
+arguments = "full"
+[rate_limit]
+calls = 1_000_000
+per = "1m"
+[client_rate_limit]
+calls = 1_000_000
+per = "1m"
+`;
+
+/** The sample plugins, one of which has a grant, and a file that is none. */
+const FILES = {
+  'calculator.wasm': { from: join(plugins, 'calculator.wasm') },
+  'calculator.toml': `[permissions]
+http = ["https://api.example.com"]
+environment = ["LANG"]
+[limits]
+timeout = "5s"
+[tools.calculate_total]
+approve = "always"
+`,
+  'text.wasm': { from: join(plugins, 'text.wasm') },
+  'time.wasm': { from: join(plugins, 'time.wasm') },
+  'chart.wasm': { from: join(plugins, 'chart.wasm') },
+  'qr.wasm': { from: join(plugins, 'qr.wasm') },
+  'broken.wasm': 'This is no WebAssembly.',
+  'notes.prompts.md': 'not a plugin',
+};
+
+const timer = setTimeout(() => {
+  console.error(`nothing more happened within ${PATIENCE / 1000} s`);
+  process.exit(1);
+}, PATIENCE);
+const browser = await launch();
+try {
+  const serving = await Serving.start(FILES, CONFIG);
+  await serving.call('calculate_sum', { a: 1, b: 2 });
+  await serving.call('no_such_tool');
+  if (screenshots) await pictures(browser, serving);
+  await everyPage(browser, serving);
+  await actions(browser, serving);
+  await keyboard(browser, serving);
+  await withoutScripts(browser, serving);
+  await busy(browser, serving);
+  await serving.end();
+  await many(browser);
+} catch (error) {
+  check('the run came to its end', false, String(error.stack ?? error));
+}
+await browser.close();
+clearTimeout(timer);
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,158 @@
+//! `/console`: who opens it, what attackers try, what it shows, and the few things that it does.
+
+mod access;
+mod attacks;
+mod shown;
+mod site;
+
+use serde_json::json;
+
+use self::site::{Site, hidden, query};
+use crate::support::{DEADLINE, Folder, HttpServer, Tiny, failure, hostile, text, web};
+
+/// No call of a test is one too many.
+const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+
+/// Every page.
+const PAGES: [&str; 8] = ["", "/plugins", "/tools", "/calls", "/denied", "/approvals", "/audit", "/log"];
+
+/// A folder with a plugin that says what it is told.
+fn folder() -> Folder {
+    Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build())
+}
+
+#[test]
+fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
+    let site = Site::open(HttpServer::configured(&folder(), RATES).ready());
+    let page = site.page("/tool?name=echo");
+    let called =
+        site.post("/tool", &[("tool", "echo"), ("schema", &hidden(&page, "schema")), ("raw", "yes"), ("json", "{}")]);
+    assert_eq!(called.status, 200);
+    let called = called.text();
+    assert!(called.contains("class=\"badge good\">ok</span>"), "{called}");
+    let calls = site.page("/calls");
+    assert!(calls.contains(">echo</a>") && calls.contains(">console</td>"), "{calls}");
+    let overview = site.page("");
+    assert!(overview.contains("<dd>1<small>none failed</small>"), "{overview}");
+    assert!(site.server.log.text().contains("console: opened viewer=console"));
+}
+
+#[test]
+fn a_plugin_at_rest_rejects_calls_and_one_that_is_woken_serves_those_for_whom_it_was_disabled() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let config = format!("{RATES}[breaker]\ncrashes = 2\nrest = \"1h\"\n");
+    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    let call = |tool: &str| {
+        let params = json!({"name": tool, "arguments": {"text": "hello"}});
+        site.server.modern("tools/call", params, &[]).answer()["result"].clone()
+    };
+    let set = |rests: &str| site.post("/plugin", &[("id", "hostile"), ("rests", rests)]).status;
+    assert_eq!(text(&call("echo")), "hello");
+    assert_eq!(set("yes"), 303);
+    let (kind, said) = failure(&call("echo"));
+    assert_eq!(
+        (kind.as_str(), said.contains("the operator of the server has put it to rest")),
+        ("disabled", true),
+        "{said}"
+    );
+    assert!(site.page("/plugin?id=hostile").contains("resting"));
+    assert_eq!(set("no"), 303);
+    assert_eq!(text(&call("echo")), "hello");
+    for _ in 0..2 {
+        assert_eq!(failure(&call("panic")).0, "trap");
+    }
+    assert_eq!(failure(&call("echo")).0, "disabled");
+    let page = site.page("/plugin?id=hostile");
+    assert!(page.contains("Disabled after crashes") && page.contains("ip:127.0.0.1"), "{page}");
+    assert_eq!(set("no"), 303);
+    assert_eq!(text(&call("echo")), "hello");
+    assert!(!site.page("/plugin?id=hostile").contains("Disabled after crashes"));
+    assert_eq!(site.post("/plugin", &[("id", "nobody"), ("rests", "yes")]).status, 404);
+}
+
+#[test]
+fn the_compile_cache_is_cleared_and_calls_go_on() {
+    let folder = folder();
+    // One of its own: others of this build share theirs.
+    let config = format!("{RATES}[compile]\nstore = \"cache\"\n");
+    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    let files = || {
+        let all = std::fs::read_dir(folder.root().join("cache")).unwrap();
+        all.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "cwasm")).count()
+    };
+    assert_eq!(files(), 1);
+    assert_eq!(site.post("/cache", &[]).header("location"), Some("/console?done=cleared"));
+    assert_eq!(files(), 0);
+    let params = json!({"name": "echo", "arguments": {}});
+    assert!(site.server.result("tools/call", params)["content"].is_array());
+    assert!(site.server.log.text().contains("the compile cache was cleared viewer=console components=1"));
+}
+
+#[test]
+fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
+    let folder = folder();
+    folder.put("a.toml", "approve = \"always\"\n");
+    let site = Site::open(HttpServer::configured(&folder, RATES).ready());
+    let schema = hidden(&site.page("/tool?name=echo"), "schema");
+    let form = [("tool", "echo"), ("schema", schema.as_str()), ("raw", "yes"), ("json", "{}")];
+    let asked = site.post("/tool", &form).text();
+    assert!(
+        asked.contains("Allow this call?") && asked.contains("The operator of this server wants a person"),
+        "{asked}"
+    );
+    assert!(!asked.contains("class=\"result\""), "it was not made");
+    assert!(site.page("/approvals").contains("1 call waits"));
+    let wrong = site.post("/tool", &[&form[..], &[("allow", &"0".repeat(64))]].concat()).text();
+    assert!(wrong.contains("Allow this call?"), "a yes to another question counts for nothing");
+    let allow = hidden(&asked, "allow");
+    let called = site.post("/tool", &[&form[..], &[("allow", &allow)]].concat()).text();
+    assert!(called.contains("class=\"result\"") && called.contains("badge good\">ok"), "{called}");
+    assert!(site.page("/approvals").contains("approved"));
+}
+
+#[test]
+fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
+    let site = Site::open(HttpServer::configured(&Folder::with("web.wasm", web()), RATES).ready());
+    for _ in 0..2 {
+        let params = json!({"name": "try_to_send", "arguments": {"url": "https://evil.example/"}});
+        assert!(text(&site.server.result("tools/call", params)).contains("denied"));
+    }
+    let page = site.page("/denied");
+    assert!(page.contains("2 times") && page.contains("web.toml"), "{page}");
+    assert!(page.contains("http = [&quot;https://evil.example&quot;]"), "{page}");
+}
+
+#[test]
+fn calls_are_told_at_once_and_however_they_end() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put(
+        "hostile.toml",
+        "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n[tools.burn.limits]\nfuel = 1_000_000\n".to_owned()
+            + &folder.gate(),
+    );
+    let site = Site::open(HttpServer::configured(&folder, RATES).ready());
+    let call = |tool: &str, arguments| {
+        site.server.modern("tools/call", json!({"name": tool, "arguments": arguments}), &[]).answer()
+    };
+    call("echo", json!({"text": "hello"}));
+    call("burn", json!({"n": 100_000_000}));
+    call("burn", json!({"n": "secret words"}));
+    call("panic", json!({}));
+    call("nobody_knows_it", json!({}));
+    let page = site.page("/calls");
+    for outcome in ["ok", "fuel", "invalid-arguments", "trap", "unknown-tool"] {
+        assert!(page.contains(&format!(">{outcome}</span>")), "{outcome}: {page}");
+    }
+    assert!(page.contains("limits.fuel") && page.contains("do not match the input schema"), "{page}");
+    assert!(!page.contains("secret words"), "a value of an argument: {page}");
+    let running = site.server.modern(
+        "tools/call",
+        json!({"name": "wait_for_gate", "arguments": {}, "_meta": {"progressToken": 1}}),
+        &[],
+    );
+    running.hang_up();
+    site.until("/calls", |page| page.contains(">cancelled</span>"));
+    let failed = site.page("/calls?failed=yes");
+    assert!(!failed.contains(">ok</span>") && failed.contains(">trap</span>"), "{failed}");
+    assert!(site.page("/calls?q=burn").contains(">burn</a>") && !site.page("/calls?q=burn").contains(">panic</a>"));
+}

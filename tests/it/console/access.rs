@@ -1,0 +1,113 @@
+//! Who opens the console: whoever reads the log where there are no tokens, and else whoever has an operator's.
+
+use serde_json::json;
+
+use super::site::{Site, cookie, enter, hidden, post, query};
+use super::{RATES, folder};
+use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
+use crate::support::{HttpServer, Toolbay};
+
+#[test]
+fn with_tokens_only_one_of_an_operator_opens_the_console() {
+    let (model, models) = token("model", "");
+    let (operator, operators) = token("operator", "admin = true");
+    let server = HttpServer::configured(&plugins(), &format!("{models}{operators}")).ready();
+    for wrong in [&model, "toolbay_wrong", "", &"0".repeat(64)] {
+        let got = enter(&server, wrong);
+        assert_eq!((got.status, cookie(&got)), (401, None), "{wrong}");
+    }
+    // What opens /mcp and /metrics is no session.
+    for known in [&model, &operator] {
+        assert_eq!(server.get("/console", &[("Authorization", &bearer(known))]).status, 303);
+    }
+    assert!(!server.log.text().contains("/console/login#"), "the log opens nothing");
+    let site = Site::enter(server, &operator);
+    assert!(site.page("").contains("token:operator"));
+    assert!(!site.server.log.text().contains(&operator), "a token in the log");
+    // A session is none at /mcp.
+    assert_eq!(site.server.modern("tools/list", json!({}), &[("Cookie", &site.cookie)]).status, 401);
+    assert_eq!(site.server.get("/metrics", &[("Cookie", &site.cookie)]).status, 401);
+}
+
+#[test]
+fn an_operator_calls_what_the_token_may_call() {
+    let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
+    let config = format!("{RATES}{watchers}[console]\ncontents = true\n");
+    let site = Site::enter(HttpServer::configured(&plugins(), &config).ready(), &watcher);
+    let page = site.page("/tool?name=time.now");
+    let schema = hidden(&page, "schema");
+    let call = |tool: &str| site.post("/tool", &[("tool", tool), ("schema", &schema), ("raw", "yes"), ("json", "{}")]);
+    assert!(call("time.now").text().contains("badge good\">ok"));
+    assert!(site.page("/tool?name=secret").contains("no right to call"));
+    let refused = call("secret");
+    assert_eq!(refused.status, 403);
+    assert!(!refused.text().contains("class=\"result\""));
+    let calls = site.page("/calls");
+    assert!(calls.contains("time.now") && !calls.contains(">secret</a>"), "it was not called: {calls}");
+    assert!(calls.contains("token:watcher"));
+}
+
+#[test]
+fn a_token_of_an_authorization_server_opens_nothing() {
+    let (operator, operators) = token("operator", "admin = true");
+    let server = resource_with(&plugins(), &operators);
+    let got = enter(&server, &jwt("one", KEY, json!({})));
+    assert_eq!((got.status, cookie(&got)), (401, None));
+    assert_eq!(enter(&server, &operator).status, 303);
+    let server = resource_with(&plugins(), "");
+    assert_eq!(server.get("/console", &[]).status, 404, "nobody could open it");
+}
+
+#[test]
+fn where_nobody_could_open_it_there_is_none() {
+    let (model, models) = token("model", "");
+    let (_, operators) = token("operator", "admin = true");
+    let none = |config: &str, address: &str| {
+        let folder = folder();
+        folder.configure(config);
+        let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", address]));
+        let local = [("Host", "localhost")];
+        for path in ["/", "/console", "/console/login", "/console/style.css", "/console/plugins"] {
+            assert_eq!(server.get(path, &local).status, 404, "{config} {path}");
+        }
+        let form = query(&[("token", &model)]);
+        assert_eq!(post(&server, "/console/login", &local, &form).status, 404);
+    };
+    none("[http]\nanonymous = true", "0.0.0.0:0");
+    none(&models, "127.0.0.1:0");
+    none("[console]\nenabled = false", "127.0.0.1:0");
+    // On an address that others can reach, the operator says so.
+    none(&operators, "0.0.0.0:0");
+}
+
+#[test]
+fn on_a_public_address_an_operator_can_have_one() {
+    let (operator, operators) = token("operator", "admin = true");
+    let folder = folder();
+    folder.configure(&format!("{operators}[console]\nenabled = true\n"));
+    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
+    let host = [("Host", "localhost"), ("Origin", "http://localhost")];
+    // Pages of this machine are strangers there, unless the operator lists them.
+    assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 403);
+    let hosts = "[http]\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n";
+    folder.configure(&format!("{hosts}{operators}[console]\nenabled = true\n"));
+    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
+    let host = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];
+    assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 303);
+}
+
+#[test]
+fn a_console_that_nobody_could_open_is_a_mistake() {
+    let (_, models) = token("model", "");
+    for (config, address) in [("[http]\nanonymous = true\n", "0.0.0.0:0"), (models.as_str(), "127.0.0.1:0")] {
+        let folder = folder();
+        folder.configure(&format!("{config}[console]\nenabled = true\n"));
+        let outcome = Toolbay::new(&folder).args(["serve", "--http", address]).run();
+        assert_eq!(outcome.code, 64, "{outcome}");
+        assert!(outcome.stderr.contains("console.enabled = true needs somebody who can open the console"), "{outcome}");
+    }
+    let folder = folder();
+    let command =
+        Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_CONSOLE_ENABLED", "false");
+    assert_eq!(HttpServer::run(command).get("/console", &[]).status, 404);
+}

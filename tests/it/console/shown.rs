@@ -1,0 +1,80 @@
+//! What the console shows: grants, reasons, contents without secrets, and the audit log.
+
+use serde_json::json;
+
+use super::RATES;
+use super::site::Site;
+use crate::support::{Folder, HttpServer, Tiny, Toolbay, hostile};
+
+const VALUE: &str = "hunter2-hunter2";
+
+/// A console of a server whose plugin has a secret.
+fn site(config: &str) -> Site {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]\n[secrets.token]\nenvironment = \"SECRET\"");
+    folder.configure(&format!("{RATES}{config}"));
+    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("SECRET", VALUE);
+    Site::open(HttpServer::run(command).ready())
+}
+
+fn call(site: &Site, tool: &str, text: &str) {
+    let params = json!({"name": tool, "arguments": {"text": text}});
+    site.server.modern("tools/call", params, &[]).answer();
+}
+
+#[test]
+fn arguments_and_results_are_not_kept_unless_the_operator_wants_it() {
+    let quiet = site("");
+    call(&quiet, "echo", "words of a caller");
+    for path in ["/calls", "", "/log", "/audit"] {
+        assert!(!quiet.page(path).contains("words of a caller"), "{path}");
+    }
+    let told = site("[console]\ncontents = true\n");
+    call(&told, "echo", "words of a caller");
+    let calls = told.page("/calls");
+    assert_eq!(calls.matches("words of a caller").count(), 2, "the argument and the result: {calls}");
+}
+
+#[test]
+fn contents_have_no_secrets_and_are_cut() {
+    let site = site("[console]\ncontents = true\n");
+    call(&site, "tell", "content");
+    call(&site, "echo", VALUE);
+    call(&site, "echo", &"x".repeat(100_000));
+    let calls = site.page("/calls");
+    assert!(!calls.contains(VALUE) && calls.contains("[secret:token]"), "{calls}");
+    assert!(calls.contains("(the beginning)") && calls.len() < 60_000, "{}", calls.len());
+}
+
+#[test]
+fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
+    let site = site("[console]\ncontents = true\n[audit]\nfolder = \"audit\"\n");
+    call(&site, "echo", "words of a caller");
+    assert!(site.page("/calls").contains("words of a caller"));
+    let audit = site.until("/audit", |page| page.contains(">echo</td>"));
+    assert!(audit.contains("arguments ") && !audit.contains("words of a caller"), "{audit}");
+}
+
+#[test]
+fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).build());
+    folder.put(
+        "a.toml",
+        "prefix = \"acme\"\n[permissions]\nhttp = [\"https://api.example.com\"]\n[limits]\ntimeout = \"7s\"\n[config]\nunits = \"metric\"",
+    );
+    folder.put("broken.wasm", "not WebAssembly");
+    let site = Site::open(HttpServer::configured(&folder, RATES).ready());
+    let page = site.page("/plugin?id=a");
+    for words in
+        ["HTTP requests: https://api.example.com", "prefix: acme", "configuration keys: units", "7s", "acme.echo"]
+    {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let page = site.page("/plugin?id=broken");
+    assert!(page.contains("Why it is refused") && page.contains("refused</span>"), "{page}");
+    let overview = site.page("");
+    assert!(overview.contains("Needs a look") && overview.contains("broken"), "{overview}");
+    assert!(
+        site.page("/tools?q=ECHO").contains("acme.echo") && site.page("/tools?q=nothing").contains("No tool matches")
+    );
+}

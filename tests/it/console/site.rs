@@ -1,0 +1,109 @@
+//! A server, and a browser that has opened its console: it sends what a browser sends, and what a test wants instead.
+
+use std::time::Instant;
+
+use super::DEADLINE;
+use crate::support::{HttpServer, Response};
+
+/// A console that is open.
+pub(super) struct Site {
+    pub(super) server: HttpServer,
+    /// The cookie, as a browser sends it.
+    pub(super) cookie: String,
+    /// The token of its forms.
+    pub(super) csrf: String,
+}
+
+impl Site {
+    /// Opens the console with the address in the log.
+    pub(super) fn open(server: HttpServer) -> Self {
+        let token = logged(&server, 1);
+        Self::enter(server, &token)
+    }
+
+    /// Opens it with a token.
+    pub(super) fn enter(server: HttpServer, token: &str) -> Self {
+        let cookie = cookie(&enter(&server, token)).unwrap();
+        let page = server.get("/console", &[("Cookie", &cookie)]).text();
+        let csrf = hidden(&page, "csrf");
+        Self { server, cookie, csrf }
+    }
+
+    /// A page.
+    pub(super) fn page(&self, path: &str) -> String {
+        let got = self.server.get(&format!("/console{path}"), &[("Cookie", &self.cookie)]);
+        assert_eq!(got.status, 200, "{path}");
+        got.text()
+    }
+
+    /// Reads a page until it is `wanted`.
+    pub(super) fn until(&self, path: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let page = self.page(path);
+            if wanted(&page) {
+                return page;
+            }
+            assert!(begun.elapsed() < DEADLINE, "{page}");
+        }
+    }
+
+    /// Sends a form of the console.
+    pub(super) fn post(&self, path: &str, form: &[(&str, &str)]) -> Response {
+        let form = [&[("csrf", self.csrf.as_str())][..], form].concat();
+        post(&self.server, &format!("/console{path}"), &[("Cookie", &self.cookie)], &query(&form))
+    }
+
+    /// The origin of its pages.
+    pub(super) fn origin(&self) -> String {
+        origin(&self.server)
+    }
+}
+
+pub(super) fn origin(server: &HttpServer) -> String {
+    format!("http://{}", server.address)
+}
+
+/// Sends a form as a page of the console does.
+pub(super) fn post(server: &HttpServer, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+    let origin = origin(server);
+    let usual = [("Origin", origin.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
+    let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+    let usual = usual.into_iter().filter(|(name, _)| !own(name));
+    let all: Vec<(&str, &str)> = usual.chain(headers.iter().copied()).collect();
+    server.request("POST", path, &all, body.as_bytes())
+}
+
+/// Sends the form with a token.
+pub(super) fn enter(server: &HttpServer, token: &str) -> Response {
+    post(server, "/console/login", &[], &query(&[("token", token)]))
+}
+
+/// The cookie that a response sets, as a browser sends it.
+pub(super) fn cookie(response: &Response) -> Option<String> {
+    Some(response.header("set-cookie")?.split(';').next()?.to_owned())
+}
+
+/// The token of the address that was logged for the so-many-th time.
+pub(super) fn logged(server: &HttpServer, count: usize) -> String {
+    let line = server.log.wait_for_count("/console/login#", count);
+    line.rsplit('#').next().unwrap().trim().to_owned()
+}
+
+/// The value of a hidden field.
+pub(super) fn hidden(page: &str, name: &str) -> String {
+    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+    rest.split('"').next().unwrap().to_owned()
+}
+
+/// A form as it is sent.
+pub(super) fn query(form: &[(&str, &str)]) -> String {
+    let encoded = |text: &str| -> String {
+        let byte = |byte: u8| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+            other => format!("%{other:02X}"),
+        };
+        text.bytes().map(byte).collect()
+    };
+    form.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
+}

@@ -1,0 +1,64 @@
+//! The console in a browser, installed into `target/console`, against the real server.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anstream::println;
+use anyhow::{Context, Result};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
+use toolbay_testkit::workspace::Workspace;
+
+use crate::clients::require;
+use crate::tally::Tally;
+
+/// What to do about a Node that is missing or old.
+const ADVICE: &str = "install Node.js 20.11 or newer, with npm";
+
+/// What `npm ci` installs by.
+const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
+
+/// Opens the console of a server with the sample plugins.
+pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
+    let installed = workspace.target.join("console");
+    install(&workspace.root.join("tests"), &installed)?;
+    let mut node = Command::new("node");
+    node.arg(installed.join("console.mjs")).args([&built.server, &built.plugins]);
+    tally.count(&mut node, |line| {
+        let count = Tally::of_line(line);
+        if count.is_none() {
+            println!("{line}");
+        }
+        count
+    })
+}
+
+/// Installs the browser and the packages that the script needs, beside the script: Node looks for them there.
+fn install(tests: &Path, installed: &Path) -> Result<()> {
+    let version = command::output(Command::new("node").arg("--version"))
+        .with_context(|| format!("the console is opened by a script for node; {ADVICE}"))?;
+    require(&version, "20.11", ADVICE).context("node")?;
+    fs::create_dir_all(installed).with_context(|| format!("failed to create {}", installed.display()))?;
+    let source = tests.join("console");
+    // The browser is the one that shows views.
+    let files = MANIFESTS.iter().map(|name| source.join(name));
+    for file in files.chain([source.join("console.mjs"), tests.join("apps/browser.mjs")]) {
+        let name = file.file_name().unwrap_or_default();
+        fs::copy(&file, installed.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
+    }
+    let read = |name: &str| fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"));
+    let inputs = MANIFESTS.map(read).into_iter().collect::<Result<String>>()?;
+    once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
+        println!("Installing Chromium and axe");
+        // Unpacked again from what is installed.
+        match fs::remove_dir_all(installed.join("chromium")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(installed);
+        command::run(&mut npm).with_context(|| format!("failed to install what opens the console; {ADVICE}"))
+    })
+}
