@@ -47,6 +47,7 @@ mod proposals;
 mod questions;
 mod rates;
 mod reload;
+mod replay;
 mod requests;
 mod results;
 mod retry;

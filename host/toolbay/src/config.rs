@@ -11,6 +11,7 @@ mod error;
 mod http;
 mod http_client;
 mod metrics;
+mod record;
 mod results;
 mod server;
 mod state;
@@ -39,6 +40,7 @@ pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub use self::metrics::MetricsConfig;
+pub use self::record::RecordConfig;
 pub(crate) use self::results::LEAST;
 pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
@@ -112,6 +114,8 @@ pub struct Config {
     pub results: ResultsConfig,
     /// What operators read at `/metrics`.
     pub metrics: MetricsConfig,
+    /// The file in which calls are kept, so that they can be run again.
+    pub record: RecordConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -143,6 +147,7 @@ impl Default for Config {
             tasks: TasksConfig::default(),
             results: ResultsConfig::default(),
             metrics: MetricsConfig::default(),
+            record: RecordConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -165,6 +170,8 @@ pub struct Flags {
     pub sse: bool,
     /// `--learn`.
     pub learn: bool,
+    /// `--record`.
+    pub record: Option<PathBuf>,
 }
 
 impl Config {
@@ -243,6 +250,10 @@ impl Config {
         config.http_client.resolve(folder);
         config.state.resolve(folder);
         config.audit.resolve(folder);
+        config.record.resolve(folder);
+        if flags.record.is_some() {
+            config.record.file.clone_from(&flags.record);
+        }
         config.check()?;
         Ok(config)
     }
@@ -303,6 +314,13 @@ impl Config {
         let log =
             |audit: toolbay_audit::Settings| Guarded { what: "the audit log", path: audit.folder, is_secret: true };
         guarded.extend(self.audit.settings().map(log));
+        // It has what others asked and were answered.
+        let recording = |record: toolbay_recording::Settings| Guarded {
+            what: "the recording of calls",
+            path: record.file,
+            is_secret: true,
+        };
+        guarded.extend(self.record.settings().map(recording));
         // What is in them belongs to the calls of one caller.
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
         guarded.push(Guarded { what, path, is_secret: true });

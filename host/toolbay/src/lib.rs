@@ -39,9 +39,11 @@ mod noted;
 mod offload;
 mod outcome;
 mod pace;
+mod promise;
 mod rate_counter;
 mod recent_usage;
 mod record;
+mod recorded;
 mod results;
 mod server;
 mod service;
@@ -57,6 +59,6 @@ pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, EngineConfig, Flags, Http, HttpClient, Jwks,
-    MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    MetricsConfig, OAuth, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};
