@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::{Limits, LimitsPatch, QuestionKind, Usage};
 
@@ -115,11 +115,17 @@ impl Call {
     ///
     /// A limit is unknown, or its value is none.
     pub fn limits(&self, ceiling: &Limits) -> Result<(Limits, bool), String> {
-        let patch = self.limits.iter().map(|(key, value)| match key.strip_suffix("_ms") {
-            Some(time) => (time.to_owned(), Value::from(format!("{value}ms"))),
-            None => (key.clone(), Value::from(*value)),
-        });
-        let patch = serde_json::from_value::<LimitsPatch>(Value::Object(patch.collect()));
+        let mut keys = Map::new();
+        for (key, value) in &self.limits {
+            let (key, value) = match key.strip_suffix("_ms") {
+                Some(time) => (time, Value::from(format!("{value}ms"))),
+                None => (key.as_str(), Value::from(*value)),
+            };
+            if keys.insert(key.to_owned(), value).is_some() {
+                return Err(format!("limits: {key} is there twice"));
+            }
+        }
+        let patch = serde_json::from_value::<LimitsPatch>(Value::Object(keys));
         let patch = patch.map_err(|error| format!("limits: {error}"))?;
         let (limits, clamps) = Limits::DEFAULT.with(&patch, ceiling);
         Ok((limits, !clamps.is_empty()))

@@ -234,7 +234,7 @@ mod tests {
                 changed(|call| {
                     call["answers"]["operations"] = json!([{"what": "x", "answer": {"state": {"base64": "!"}}}]);
                 }),
-                "data did not match",
+                "Invalid symbol",
             ),
             ("deep nesting", deep, "recursion limit"),
             ("deep nesting in a call", nested, "recursion limit"),

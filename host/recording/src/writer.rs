@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender};
+use std::thread;
+use std::time::Duration;
 
 use bytesize::ByteSize;
 
@@ -15,6 +17,9 @@ use crate::line::{LONGEST, Line};
 use crate::missing::Missing;
 use crate::queue::Shared;
 use crate::room::Room;
+
+/// How long the thread waits for more when there is a call to write: to wake it costs a short call as much as it takes.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// What reaches the thread.
 pub(crate) enum Message {
@@ -56,40 +61,39 @@ impl Writer {
 
     /// Writes until the recording ends.
     pub(crate) fn run(mut self) {
-        loop {
-            let message = match self.queue.try_recv() {
-                Ok(message) => message,
-                Err(_) => {
-                    // Whoever reads it meanwhile finds whole lines.
-                    self.tell_lost();
-                    let flushed = self.file.flush();
-                    self.failed(flushed);
-                    match self.queue.recv() {
-                        Ok(message) => message,
-                        // Everybody who could record something is gone.
-                        Err(_) => return,
+        // Fails when everybody who could record something is gone.
+        while let Ok(first) = self.queue.recv() {
+            thread::sleep(GATHER);
+            let mut next = Some(first);
+            while let Some(message) = next {
+                match message {
+                    Message::Record(make, room) => {
+                        // The call of a closed file is not even made.
+                        if !self.is_full()
+                            && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
+                        {
+                            self.call(call);
+                        }
+                        drop(room);
+                    }
+                    Message::End(ended) => {
+                        self.flush();
+                        let _ = ended.try_send(());
+                        return;
                     }
                 }
-            };
-            match message {
-                Message::Record(make, room) => {
-                    // The call of a closed file is not even made.
-                    if !self.is_full()
-                        && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
-                    {
-                        self.call(call);
-                    }
-                    drop(room);
-                }
-                Message::End(ended) => {
-                    self.tell_lost();
-                    let flushed = self.file.flush();
-                    self.failed(flushed);
-                    let _ = ended.try_send(());
-                    return;
-                }
+                next = self.queue.try_recv().ok();
             }
+            // Whoever reads it meanwhile finds whole lines.
+            self.flush();
         }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        self.tell_lost();
+        let flushed = self.file.flush();
+        self.failed(flushed);
     }
 
     fn call(&mut self, call: Call) {
