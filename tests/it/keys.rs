@@ -234,7 +234,7 @@ const TABLES: &[Table] = &[
             (
                 "max_call",
                 "replay::a_call_that_is_too_large_leaves_its_outline",
-                "replay::a_replay_sends_no_request_and_gives_the_response_that_was_recorded",
+                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
             ),
             (
                 "tools",

@@ -501,11 +501,17 @@ fn public(answer: HttpAnswer, secrets: &Secrets) -> Option<HttpAnswer> {
     Some(match answer {
         HttpAnswer::Response { status, fields, body, pieces, end } => {
             let fields = fields.into_iter().map(|(name, value)| Some((name, redacted(value)?)));
-            let (fields, before) = (fields.collect::<Option<_>>()?, body.0.len());
+            let mut fields: Vec<_> = fields.collect::<Option<_>>()?;
+            let before = body.0.len();
             let body = redacted(body)?;
-            // What was redacted came in one piece.
-            let pieces = if body.0.len() == before { pieces } else { Vec::new() };
-            HttpAnswer::Response { status, fields, body, pieces, end }
+            if body.0.len() == before {
+                return Some(HttpAnswer::Response { status, fields, body, pieces, end });
+            }
+            // What was redacted comes in one piece, and has another length.
+            for (_, length) in fields.iter_mut().filter(|(name, _)| name == "content-length") {
+                *length = Blob(body.0.len().to_string().into_bytes());
+            }
+            HttpAnswer::Response { status, fields, body, pieces: Vec::new(), end }
         }
         HttpAnswer::Nothing(HttpError::InternalError(why)) => {
             HttpAnswer::Nothing(HttpError::InternalError(secrets.redact(&why).into_owned()))

@@ -335,7 +335,7 @@ impl Service {
         course.left(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
-        if let Some(taping) = taping {
+        if let Some(taping) = taping.filter(|_| entered.entered.is_some()) {
             taping.end(&result, size, entered.usage);
         }
         let result = match entered.hindered {
