@@ -335,7 +335,7 @@ fn only_what_the_keys_name_is_recorded() {
     server.call("version", json!({}));
     server.end();
     let tools: std::collections::BTreeMap<String, usize> =
-        calls(&folder).into_iter().fold(Default::default(), |mut tools, call| {
+        calls(&folder).into_iter().fold(std::collections::BTreeMap::new(), |mut tools, call| {
             *tools.entry(call["tool"].as_str().unwrap().to_owned()).or_default() += 1;
             tools
         });

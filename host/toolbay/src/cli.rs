@@ -220,7 +220,7 @@ impl Cli {
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),
             Command::Replay { file, plugin, tool, common, json } => {
-                replay::run(common, &file, replay::Wanted { plugin, tool }, json)
+                replay::run(common, &file, &replay::Wanted { plugin, tool }, json)
             }
             Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),

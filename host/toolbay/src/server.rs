@@ -242,8 +242,14 @@ impl Server {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
-        let (_audited, _recorded) = (audited.map(Ending), recorded.map(recorded::Ending));
-        Self { service, client, config, _loading: loading.drop_guard(), _audited, _recorded }
+        Self {
+            service,
+            client,
+            config,
+            _loading: loading.drop_guard(),
+            _audited: audited.map(Ending),
+            _recorded: recorded.map(recorded::Ending),
+        }
     }
 
     /// The current snapshot.

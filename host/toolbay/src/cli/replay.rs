@@ -37,7 +37,7 @@ struct Instead {
     file: PathBuf,
 }
 
-pub(super) fn run(mut common: Common, file: &Path, wanted: Wanted, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(mut common: Common, file: &Path, wanted: &Wanted, json: bool) -> anyhow::Result<ExitCode> {
     let instead = wanted.plugin.as_deref().map(instead).transpose()?;
     if let Some(Instead { file, .. }) = &instead {
         // One file needs no plugin folder, so the folder of the file stands in for it.

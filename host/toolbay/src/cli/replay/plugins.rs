@@ -35,10 +35,7 @@ pub(super) struct Plugins {
 impl Plugin {
     /// The tool with this name. A command has one tool, which has no name of its own.
     pub(super) fn tool(&self, name: &str) -> Option<&Arc<Definition>> {
-        match self.callable.is_command() {
-            true => self.tools.values().next(),
-            false => self.tools.get(name),
-        }
+        if self.callable.is_command() { self.tools.values().next() } else { self.tools.get(name) }
     }
 }
 
