@@ -1,7 +1,7 @@
 //! Takes calls from any thread, within a bound of memory, and never waits.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::error::RecordingError;
 use crate::file::append;
 use crate::header::{Header, VERSION};
 use crate::room::Room;
-use crate::writer::{Message, Writer};
+use crate::writer::{Message, Shared, Writer};
 
 /// Bytes that all calls may take until they are written: those that run, and those that wait for the disk.
 const FREE: usize = 64 << 20;
@@ -43,15 +43,6 @@ struct Inner {
     calls: AtomicU64,
     salt: String,
     ended: OnceLock<()>,
-}
-
-/// What the thread that writes and those who record share.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Calls for which there was no room, and of which the file does not know yet.
-    pub lost: AtomicU64,
-    /// Whether the file takes no more.
-    pub full: AtomicBool,
 }
 
 impl Recorder {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
@@ -15,11 +15,19 @@ use crate::call::Call;
 use crate::header::Header;
 use crate::line::{LONGEST, Line};
 use crate::missing::Missing;
-use crate::queue::Shared;
 use crate::room::Room;
 
 /// How long the thread waits for more when there is a call to write: to wake it costs a short call as much as it takes.
 const GATHER: Duration = Duration::from_millis(5);
+
+/// What the thread that writes and those who record share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Calls for which there was no room, and of which the file does not know yet.
+    pub lost: AtomicU64,
+    /// Whether the file takes no more.
+    pub full: AtomicBool,
+}
 
 /// What reaches the thread.
 pub(crate) enum Message {

@@ -13,7 +13,7 @@ use toolbay_model::text::line;
 use toolbay_recording::{Call, Header, Item, Reader, compare};
 use toolbay_sandbox::Sandbox;
 
-use self::plugins::Plugins;
+use self::plugins::{Instead, Plugins};
 use self::report::{Report, Status};
 use self::run::Runner;
 use super::common::{Common, Listen, block_on};
@@ -28,13 +28,6 @@ pub(super) struct Wanted {
     pub(super) plugin: Option<String>,
     /// The tools whose calls are run.
     pub(super) tool: Option<Pattern>,
-}
-
-/// A plugin file that takes the place of the one in the plugin folder.
-#[derive(Clone, Debug)]
-struct Instead {
-    id: String,
-    file: PathBuf,
 }
 
 pub(super) fn run(mut common: Common, file: &Path, wanted: &Wanted, json: bool) -> anyhow::Result<ExitCode> {

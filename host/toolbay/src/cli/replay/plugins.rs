@@ -10,8 +10,15 @@ use toolbay_model::text::line;
 use toolbay_sandbox::{Callable, Sandbox};
 
 use super::super::single::{WHY, load, shown, source};
-use super::Instead;
 use crate::config::Config;
+
+/// A plugin file that takes the place of the one in the plugin folder.
+#[derive(Clone, Debug)]
+pub(super) struct Instead {
+    /// The plugin's id.
+    pub(super) id: String,
+    pub(super) file: PathBuf,
+}
 
 /// A plugin whose calls are run again.
 pub(super) struct Plugin {
