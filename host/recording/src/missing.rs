@@ -18,6 +18,8 @@ pub enum Missing {
     TooLarge,
     /// What it got contains a secret in a form that cannot be redacted.
     Secret,
+    /// It ended while an operation with state was under way.
+    Unfinished,
     /// It ran until its deadline: where that is depends on the machine.
     Deadline,
     /// It ended with an error of the server.
@@ -32,6 +34,7 @@ impl fmt::Display for Missing {
             Self::Trailers => "it got trailers of an HTTP response, which a recording does not contain",
             Self::TooLarge => "what it got was too large to be recorded (record.max_call)",
             Self::Secret => "what it got contains a secret that cannot be redacted, and was not recorded",
+            Self::Unfinished => "it ended while it waited for what it keeps, and what came of that is not known",
             Self::Deadline => "it ran until its deadline, which depends on the machine",
             Self::Internal => "it ended with an error of the server",
         })

@@ -4,6 +4,8 @@
 //! nothing is done: no request is sent, and no state is read or changed. What changes and what is not on it is noted by
 //! both: for one, the call cannot be run again; for the other, it does not do the same.
 
+mod taped;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,9 +13,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
-use toolbay_recording::{Answer, Answers, Blob, HttpAnswer, HttpError, Missing, Operation, Room, Seed, variable};
+use toolbay_recording::{Answer, Answers, Missing, Operation, Room, Seed, variable};
 use toolbay_secrets::Secrets;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
+
+pub(crate) use self::taped::Kind;
+pub use self::taped::Taped;
+use self::taped::Unfinished;
 
 /// What each look at a clock takes once the recording has no more, in nanoseconds: a guest that waits for a time in a loop
 /// reaches it.
@@ -56,15 +62,6 @@ struct Records {
     secrets: Arc<Secrets>,
 }
 
-/// An operation whose result may not be known yet.
-struct Unfinished {
-    kind: Kind,
-    what: String,
-    result: Option<Vec<u8>>,
-    /// Bytes that were taken for it already.
-    held: usize,
-}
-
 /// What a call is given again.
 struct Plays {
     given: Again,
@@ -90,24 +87,6 @@ pub struct Again {
     pub http: bool,
     /// Whether it had mounted folders.
     pub mounts: bool,
-}
-
-/// What kind of operation it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// An HTTP request.
-    Http,
-    /// An operation with state.
-    State,
-}
-
-/// What a tape has recorded.
-pub struct Taped {
-    answers: Answers,
-    operations: Vec<Unfinished>,
-    missing: BTreeSet<Missing>,
-    room: Option<Room>,
-    secrets: Arc<Secrets>,
 }
 
 /// What a call did that was not as it is in the recording.
@@ -445,81 +424,6 @@ impl Records {
     }
 }
 
-impl Taped {
-    /// Takes room for so many bytes that are recorded beside this. If there is none, only the outline of the call is kept.
-    pub fn take(&mut self, bytes: usize) -> bool {
-        let taken = self.room.as_mut().is_some_and(|room| room.take(bytes));
-        if !taken {
-            self.missing.insert(Missing::TooLarge);
-        }
-        taken
-    }
-
-    /// What it takes until it is written; `None` if there was no room.
-    pub fn room(&mut self) -> Option<Room> {
-        self.room.take()
-    }
-
-    /// The secrets that nothing in a recording of the call may contain.
-    pub fn secrets(&self) -> &Arc<Secrets> {
-        &self.secrets
-    }
-
-    /// The answers without secrets, and what is missing. Takes time in proportion to their size.
-    pub fn answers(self) -> (Answers, BTreeSet<Missing>) {
-        let Self { mut answers, operations, mut missing, secrets, .. } = self;
-        answers.trace.retain(|_, value| !secrets.are_in(value.as_bytes()));
-        for Unfinished { kind, what, result, .. } in operations {
-            // A response that the guest never asked for is as good as none.
-            let answer = match (kind, result) {
-                (Kind::Http, None) => Some(Answer::Http(HttpAnswer::Nothing(HttpError::HttpResponseIncomplete))),
-                (Kind::Http, Some(result)) => {
-                    postcard::from_bytes(&result).ok().and_then(|answer| public(answer, &secrets)).map(Answer::Http)
-                }
-                (Kind::State, None) => continue,
-                (Kind::State, Some(result)) => (!secrets.are_in(&result)).then_some(Answer::State(Blob(result))),
-            };
-            match answer {
-                Some(answer) => answers.operations.push(Operation { what, answer }),
-                None => drop(missing.insert(Missing::Secret)),
-            }
-        }
-        (answers, missing)
-    }
-}
-
-/// An answer without secrets; `None` if they cannot be redacted.
-fn public(answer: HttpAnswer, secrets: &Secrets) -> Option<HttpAnswer> {
-    let redacted = |blob: Blob| {
-        if !secrets.are_in(&blob.0) {
-            return Some(blob);
-        }
-        let text = String::from_utf8(blob.0).ok()?;
-        let text = secrets.redact(&text).into_owned();
-        (!secrets.are_in(text.as_bytes())).then(|| Blob(text.into_bytes()))
-    };
-    Some(match answer {
-        HttpAnswer::Response { status, fields, body, pieces, end } => {
-            let fields = fields.into_iter().map(|(name, value)| Some((name, redacted(value)?)));
-            let mut fields: Vec<_> = fields.collect::<Option<_>>()?;
-            let before = body.0.len();
-            let body = redacted(body)?;
-            if body.0.len() == before {
-                return Some(HttpAnswer::Response { status, fields, body, pieces, end });
-            }
-            // What was redacted comes in one piece, and has another length.
-            for (_, length) in fields.iter_mut().filter(|(name, _)| name == "content-length") {
-                *length = Blob(body.0.len().to_string().into_bytes());
-            }
-            HttpAnswer::Response { status, fields, body, pieces: Vec::new(), end }
-        }
-        HttpAnswer::Nothing(HttpError::InternalError(why)) => {
-            HttpAnswer::Nothing(HttpError::InternalError(secrets.redact(&why).into_owned()))
-        }
-        nothing @ HttpAnswer::Nothing(_) => nothing,
-    })
-}
-
 /// The clocks of a call that records or plays.
 struct Clock(Tape);
 
@@ -569,6 +473,7 @@ impl std::error::Error for Unrecorded {}
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use toolbay_recording::{Blob, HttpAnswer};
     use toolbay_secrets::Value;
 
     use super::*;

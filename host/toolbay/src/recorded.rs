@@ -109,7 +109,7 @@ impl Taping {
 
     /// The call ended with this result of its guest, of which `size` bytes were returned.
     pub(crate) fn end(self, result: &Result<Option<Reply>, CallError>, size: usize, usage: Usage) {
-        let Self { recorder, tape, of } = self;
+        let Self { recorder, tape, mut of } = self;
         let Some(mut taped) = tape.taped() else { return };
         let mut missing = Vec::new();
         match result {
@@ -125,9 +125,13 @@ impl Taping {
             Err(error) => Came::Outcome(Outcome::Value(failed(error))),
         };
         let number = recorder.number();
-        let room = taped.room();
+        let room = taped.room().or_else(|| {
+            // What did not fit is left out, and so is the rest.
+            of.arguments = String::new();
+            recorder.room().and_then(|mut room| room.take(FIXED).then_some(room))
+        });
         let make = move || of.call(number, taped, came, missing, usage);
-        match room.or_else(|| recorder.room()) {
+        match room {
             Some(room) => recorder.record(room, make),
             None => recorder.lose(),
         }
