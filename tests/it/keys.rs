@@ -216,6 +216,33 @@ const TABLES: &[Table] = &[
             ),
         ],
     },
+    Table {
+        name: "record",
+        head: "[record]\n",
+        configures: true,
+        keys: &[
+            (
+                "file",
+                "replay::clocks_and_random_numbers_come_back_as_they_were",
+                "replay::only_what_the_keys_name_is_recorded",
+            ),
+            (
+                "max_size",
+                "replay::only_what_the_keys_name_is_recorded",
+                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
+            ),
+            (
+                "max_call",
+                "replay::a_call_that_is_too_large_leaves_its_outline",
+                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
+            ),
+            (
+                "tools",
+                "replay::only_what_the_keys_name_is_recorded",
+                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
+            ),
+        ],
+    },
 ];
 
 /// What the operator is told of this line in a table.

@@ -2,6 +2,7 @@
 //! what happens around it.
 
 mod effects;
+mod replayed;
 mod states;
 mod waiting;
 

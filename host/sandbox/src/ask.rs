@@ -380,10 +380,12 @@ mod tests {
     use super::*;
     use crate::account::Account;
     use crate::effects::Barred;
+    use crate::tape::Tape;
 
     fn asking(journal: Journal, answerable: Answerable) -> Asking {
         let journal = Arc::new(journal);
-        let effects = Effects::new(true, &journal, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory));
+        let effects =
+            Effects::new(true, &journal, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory), Tape::default());
         Asking::new(answerable, journal, effects, Arc::new(Secrets::none().clone()), &Limits::DEFAULT)
     }
 

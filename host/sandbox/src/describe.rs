@@ -18,6 +18,7 @@ use crate::sandbox::Sandbox;
 use crate::server::{self, Said, Wire};
 use crate::state::Given;
 use crate::talk::Talk;
+use crate::tape::Tape;
 
 /// The paths at which handlers of HTTP requests are asked, in this order.
 const PATHS: [&str; 2] = ["/mcp", "/"];
@@ -35,6 +36,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry {
+            tape: Tape::default(),
             environment: &environment,
             caller: None,
             trace: None,

@@ -1,21 +1,29 @@
-//! What a call does before it asks its caller something: it must not happen again when the call begins anew.
+//! What a call does beyond its memory, each operation with its result.
 //!
-//! The first run records each such operation with its result; the next one gets these results without doing anything. A
-//! plugin that does something else than before is told so, because nobody could say what has happened then.
+//! What it does before it asks its caller something must not happen again when the call begins anew: the first run notes
+//! each such operation with its result in the journal, and the next one gets these results without doing anything. A
+//! plugin that does something else than before is told so, because nobody could say what has happened then. A call that is
+//! recorded, or run again from a recording, does the same with its [`Tape`], with all operations and at any time.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolbay_model::{Effect, Journal, Limits};
+use toolbay_recording::Missing;
 
 use crate::account::{Account, Held};
+use crate::tape::{Kind, Tape, Unrecorded};
 
 /// Longest description of an operation, in bytes. Two that differ only beyond it count as the same.
 const WHAT: usize = 512;
 
-/// What a call does before it asks. Clones share it.
+/// What a call does. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Effects(Option<Arc<Mutex<Recorded>>>);
+pub(crate) struct Effects {
+    /// What it does before it asks; `None` if it cannot ask.
+    journal: Option<Arc<Mutex<Recorded>>>,
+    tape: Tape,
+}
 
 #[derive(Debug)]
 struct Recorded {
@@ -52,70 +60,129 @@ pub(crate) enum Begun {
     Now(Number),
 }
 
-/// The number of an operation whose result is not known yet; `None` if nobody wants to know it.
+/// The number of an operation whose result is not known yet, in the journal and on the tape; `None` where nobody wants to
+/// know it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number(Option<usize>);
+pub(crate) struct Number {
+    journal: Option<usize>,
+    tape: Option<usize>,
+}
 
 impl Number {
-    /// That of an operation that changes nothing.
-    pub(crate) const NONE: Self = Self(None);
+    /// That of an operation whose result nobody wants to know.
+    const NONE: Self = Self { journal: None, tape: None };
 
     /// Whether the result is wanted.
     pub(crate) fn is_wanted(self) -> bool {
-        self.0.is_some()
+        self.journal.is_some() || self.tape.is_some()
     }
 }
 
-/// The call did something else than before it asked. As the error of a host call, it ends the call.
+/// The call did something else than before. As the error of a host call, it ends the call.
 #[derive(Clone, Debug)]
-pub(crate) struct Diverged {
-    before: String,
-    now: String,
+pub(crate) enum Diverged {
+    /// Than before it asked.
+    Asked {
+        /// What it did then.
+        before: String,
+        /// What it did now.
+        now: String,
+    },
+    /// Than when it was recorded.
+    Recorded(Unrecorded),
 }
 
 impl Effects {
-    /// Those of a call that goes on after those in `past`. A plugin that cannot ask has none.
-    pub(crate) fn new(asks: bool, past: &Arc<Journal>, limits: &Limits, account: Account) -> Self {
-        Self(asks.then(|| {
+    /// Those of a call that goes on after those in `past`. A plugin that cannot ask has no journal.
+    pub(crate) fn new(asks: bool, past: &Arc<Journal>, limits: &Limits, account: Account, tape: Tape) -> Self {
+        let journal = asks.then(|| {
             let used: usize = past.effects.iter().map(Effect::size).sum();
             let room = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX).saturating_sub(used);
             let (past, done, held) = (Arc::clone(past), Vec::new(), Vec::new());
             Arc::new(Mutex::new(Recorded { past, repeated: 0, done, room, account, held, barred: None }))
-        }))
+        });
+        Self { journal, tape }
     }
 
-    /// Begins an operation, which `what` describes: the same must be done in each run.
+    /// Begins an operation that lasts, which `what` describes: the same must be done in each run.
     ///
     /// # Errors
     ///
     /// An earlier run did something else here.
-    pub(crate) fn begin(&self, what: impl FnOnce() -> String) -> Result<Begun, Diverged> {
-        let Some(mut recorded) = self.recorded() else { return Ok(Begun::Now(Number::NONE)) };
-        let mut what = what();
-        what.truncate(what.floor_char_boundary(WHAT));
-        if let Some(before) = recorded.past.effects.get(recorded.repeated) {
-            if before.what != what {
-                return Err(Diverged { before: before.what.clone(), now: what });
-            }
-            let result = before.result.clone();
-            recorded.repeated += 1;
-            return Ok(Begun::Before(result));
-        }
-        if recorded.barred.is_some() || !recorded.take(what.len()) {
+    pub(crate) fn begin(&self, kind: Kind, what: impl FnOnce() -> String) -> Result<Begun, Diverged> {
+        if self.journal.is_none() && self.tape.is_off() {
             return Ok(Begun::Now(Number::NONE));
         }
-        recorded.done.push((what, None));
-        Ok(Begun::Now(Number(Some(recorded.done.len() - 1))))
+        let what = what();
+        let (what, taped) = (shortened(&what), shortened(&self.tape.named(&what)));
+        if let Some(result) = self.tape.again(kind, &taped)? {
+            // It lasts: a call that asks afterwards cannot do it again.
+            if let Some(mut recorded) = self.recorded()
+                && recorded.take(what.len() + result.len())
+            {
+                recorded.done.push((what, Some(result.clone())));
+            }
+            return Ok(Begun::Before(result));
+        }
+        let (before, journal) = match self.recorded() {
+            Some(mut recorded) => recorded.begin(&what)?,
+            None => (None, None),
+        };
+        let tape = self.tape.begin(kind, &taped);
+        Ok(match before {
+            Some(result) => {
+                if let Some(number) = tape {
+                    self.tape.end(number, &result);
+                }
+                Begun::Before(result)
+            }
+            None => Begun::Now(Number { journal, tape }),
+        })
+    }
+
+    /// Begins an operation that changes nothing: only a recording needs to know of it.
+    ///
+    /// # Errors
+    ///
+    /// The recording does not have it.
+    pub(crate) fn look(&self, kind: Kind, what: impl FnOnce() -> String) -> Result<Begun, Diverged> {
+        if self.tape.is_off() {
+            return Ok(Begun::Now(Number::NONE));
+        }
+        let what = shortened(&self.tape.named(&what()));
+        Ok(match self.tape.again(kind, &what)? {
+            Some(result) => Begun::Before(result),
+            None => Begun::Now(Number { journal: None, tape: self.tape.begin(kind, &what) }),
+        })
+    }
+
+    /// Whether a recording has the results of all operations.
+    pub(crate) fn plays(&self) -> bool {
+        self.tape.plays()
     }
 
     /// The operation has this result. What does not fit bars the call from asking.
     pub(crate) fn end(&self, number: Number, result: Vec<u8>) {
-        let (Some(mut recorded), Some(number)) = (self.recorded(), number.0) else { return };
+        if let Some(number) = number.tape {
+            self.tape.end(number, &result);
+        }
+        let (Some(mut recorded), Some(number)) = (self.recorded(), number.journal) else { return };
         if recorded.take(result.len())
             && let Some((_, slot)) = recorded.done.get_mut(number)
         {
             *slot = Some(result);
         }
+    }
+
+    /// Whether anybody still wants a result that grows by `bytes` and has `size` with them.
+    pub(crate) fn grows(&self, number: Number, bytes: usize, size: usize) -> bool {
+        let taped = number.tape.is_some_and(|number| self.tape.hold(number, bytes));
+        taped || number.journal.is_some() && size <= self.room()
+    }
+
+    /// The call used what no recording has.
+    pub(crate) fn lacks(&self, missing: Missing) {
+        self.tape.lacks(missing);
     }
 
     /// The call can no longer ask.
@@ -154,11 +221,37 @@ impl Effects {
 
     // Held for a few instructions and never across an await.
     fn recorded(&self) -> Option<MutexGuard<'_, Recorded>> {
-        Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
+/// A description of an operation.
+fn shortened(what: &str) -> String {
+    what.get(..what.floor_char_boundary(WHAT)).unwrap_or_default().to_owned()
+}
+
 impl Recorded {
+    /// Begins an operation: its result if an earlier run did it, or else its number, if its result is wanted.
+    ///
+    /// # Errors
+    ///
+    /// An earlier run did something else here.
+    fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), Diverged> {
+        if let Some(before) = self.past.effects.get(self.repeated) {
+            if before.what != what {
+                return Err(Diverged::Asked { before: before.what.clone(), now: what.to_owned() });
+            }
+            let result = before.result.clone();
+            self.repeated += 1;
+            return Ok((Some(result), None));
+        }
+        if self.barred.is_some() || !self.take(what.len()) {
+            return Ok((None, None));
+        }
+        self.done.push((what.to_owned(), None));
+        Ok((None, Some(self.done.len() - 1)))
+    }
+
     /// Takes room for so many bytes, also of the call's memory. Bars the call from asking if there is none.
     fn take(&mut self, bytes: usize) -> bool {
         let held = if bytes <= self.room { self.account.hold(bytes).ok() } else { None };
@@ -192,16 +285,24 @@ impl Barred {
 
 impl fmt::Display for Diverged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { before, now } = self;
-        write!(
-            f,
-            "After its question was answered, the tool did something else than before: {now} instead of {before}. Until it \
-             asks, a tool must do the same each time."
-        )
+        match self {
+            Self::Asked { before, now } => write!(
+                f,
+                "After its question was answered, the tool did something else than before: {now} instead of {before}. Until \
+                 it asks, a tool must do the same each time."
+            ),
+            Self::Recorded(unrecorded) => unrecorded.fmt(f),
+        }
     }
 }
 
 impl std::error::Error for Diverged {}
+
+impl From<Unrecorded> for Diverged {
+    fn from(unrecorded: Unrecorded) -> Self {
+        Self::Recorded(unrecorded)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -212,11 +313,11 @@ mod tests {
     fn effects(past: &[Effect]) -> Effects {
         let limits = Limits { journal: ByteSize::b(100), ..Limits::DEFAULT };
         let past = Journal { effects: past.to_vec(), ..Journal::default() };
-        Effects::new(true, &past.into(), &limits, Account::new(ByteSize::kib(1)))
+        Effects::new(true, &past.into(), &limits, Account::new(ByteSize::kib(1)), Tape::default())
     }
 
     fn done(effects: &Effects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
-        match effects.begin(|| what.to_owned()).unwrap() {
+        match effects.begin(Kind::State, || what.to_owned()).unwrap() {
             Begun::Before(result) => Some(result),
             Begun::Now(number) => {
                 effects.end(number, result.to_vec());
@@ -242,7 +343,7 @@ mod tests {
         let first = effects(&[]);
         done(&first, "a", b"1");
         let second = effects(&first.all().unwrap());
-        let diverged = second.begin(|| "b".to_owned()).err().unwrap();
+        let diverged = second.begin(Kind::State, || "b".to_owned()).err().unwrap();
         assert!(diverged.to_string().contains("b instead of a"), "{diverged}");
     }
 
@@ -250,7 +351,7 @@ mod tests {
     fn what_is_unfinished_or_too_large_bars_from_asking() {
         let effects = |()| self::effects(&[]);
         let unfinished = effects(());
-        unfinished.begin(|| "POST /".to_owned()).unwrap();
+        unfinished.begin(Kind::Http, || "POST /".to_owned()).unwrap();
         assert!(unfinished.all().unwrap_err().contains("POST / was begun"));
         let large = effects(());
         done(&large, "a", &[0; 100]);
@@ -264,7 +365,8 @@ mod tests {
 
     #[test]
     fn a_plugin_that_cannot_ask_keeps_nothing() {
-        let effects = Effects::new(false, &Arc::default(), &Limits::DEFAULT, Account::new(ByteSize::b(0)));
+        let effects =
+            Effects::new(false, &Arc::default(), &Limits::DEFAULT, Account::new(ByteSize::b(0)), Tape::default());
         assert_eq!(done(&effects, "a", &[0; 1000]), None);
         assert_eq!((effects.room(), effects.all().unwrap().len()), (0, 0));
     }

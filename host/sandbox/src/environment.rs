@@ -12,6 +12,7 @@ use crate::connections::Connections;
 use crate::keyvalue::KeyValue;
 use crate::requests::Requests;
 use crate::roots::Roots;
+use crate::tape::Tape;
 
 /// What every call of a plugin or tool gets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,4 +51,6 @@ pub struct Entry<'a> {
     pub journal: Arc<Journal>,
     /// When the call must have ended: [`Limits::timeout`](toolbay_model::Limits::timeout) after it was admitted.
     pub deadline: Instant,
+    /// What the call records of what the host answers, or gets from a recording instead.
+    pub tape: Tape,
 }

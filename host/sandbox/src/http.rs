@@ -19,18 +19,20 @@ use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Trace, UseKind};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
 use toolbay_policy::{Allowed, Denied, Origin};
+use toolbay_recording::HttpError;
 use toolbay_secrets::{Opened, Withheld};
 use wasmtime_wasi_http::p2::bindings::http::types::HeaderError;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use self::code::code;
+use self::code::{code, named};
 pub(crate) use self::denials::Denials;
 use self::record::{Recorded, repeated};
 use crate::account::Held;
-use crate::effects::{Begun, Diverged, Effects, Number};
+use crate::effects::{Begun, Diverged, Effects};
 use crate::environment::{Entry, Environment};
 use crate::exchanges::{Rest, Sending};
 use crate::hindrance::Hindrance;
+use crate::tape::Kind;
 
 /// Bytes of names and values in one set of fields; servers commonly accept no more.
 pub(crate) const FIELDS: usize = 16 << 10;
@@ -42,6 +44,7 @@ pub(crate) const BODY: usize = 16 << 10;
 pub(crate) struct Http {
     secrets: Arc<Opened>,
     outlet: Option<Arc<Outlet>>,
+    is_open: bool,
     meter: Arc<Meter>,
     /// What the next request holds of the call's memory until its response is gone.
     pub(crate) held: Option<Held>,
@@ -49,16 +52,18 @@ pub(crate) struct Http {
     trace: Option<Trace>,
     denials: Arc<Denials>,
     effects: Effects,
-    /// A request that was another one before the call asked.
+    /// A request that was another one before.
     pub(crate) diverged: Option<Diverged>,
 }
 
 impl Http {
     pub(crate) fn new(entry: &Entry<'_>, secrets: Arc<Opened>, effects: Effects) -> Self {
-        let Entry { environment, trace, observer, deadline, .. } = entry;
+        let Entry { environment, trace, observer, deadline, tape, .. } = entry;
         let Environment { limits, requests, .. } = environment;
+        let outlet = requests.outlet();
         Self {
-            outlet: requests.outlet(),
+            is_open: tape.http().unwrap_or(outlet.is_some()),
+            outlet,
             meter: Arc::new(Meter::new(limits.http_requests, limits.http_bytes.as_u64())),
             held: None,
             deadline: *deadline,
@@ -77,7 +82,7 @@ impl Http {
 
     /// Whether any request can be sent.
     pub(crate) fn is_open(&self) -> bool {
-        self.outlet.is_some()
+        self.is_open
     }
 
     /// Requests that were sent, and bytes of requests and responses.
@@ -120,12 +125,39 @@ impl Http {
         }
     }
 
-    /// Begins a request, unless it changes nothing.
+    /// Begins a request.
     fn begin(&self, method: &Method, uri: &Uri) -> Result<Begun, Diverged> {
+        let what = || format!("{method} {uri}");
         if [Method::GET, Method::HEAD].contains(method) {
-            return Ok(Begun::Now(Number::NONE));
+            return self.effects.look(Kind::Http, what);
         }
-        self.effects.begin(|| format!("{method} {uri}"))
+        self.effects.begin(Kind::Http, what)
+    }
+
+    /// Records that a request was not sent.
+    fn unsent(&self, method: &Method, uri: &Uri) {
+        if let Ok(Begun::Now(number)) = self.effects.look(Kind::Http, || format!("{method} {uri}")) {
+            record::failure(&self.effects, number, HttpError::HttpRequestDenied);
+        }
+    }
+
+    /// The response of a request that is not sent: a recording has it, or the call does something else than then.
+    fn again(
+        &mut self,
+        request: http::Request<WasiBody>,
+        begun: Result<Begun, Diverged>,
+        held: Option<Held>,
+    ) -> Sending {
+        match begun {
+            Ok(Begun::Before(response)) => repeated(&response, request.into_body(), held),
+            Ok(Begun::Now(_)) => Box::new(async { Err(Error::HttpRequestDenied) }),
+            // The guest sees an error; what it asks for later fails as well, and says why.
+            Err(diverged) => {
+                let why = diverged.to_string();
+                self.diverged.get_or_insert(diverged);
+                Box::new(async { Err(Error::InternalError(Some(why))) })
+            }
+        }
     }
 
     /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
@@ -193,24 +225,25 @@ impl WasiHttpHooks for Http {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
         let held = self.held.take();
-        let Some((outlet, origin)) = self.outlet(&request) else {
-            return Box::new(async { Err(Error::HttpRequestDenied) });
-        };
         // Without the secrets: what is remembered says nothing of them.
         let uri = request.uri().clone();
+        if self.effects.plays() {
+            // What the grant allows was decided when it was recorded.
+            let begun = self.begin(request.method(), &uri);
+            return self.again(request, begun, held);
+        }
+        let Some((outlet, origin)) = self.outlet(&request) else {
+            self.unsent(request.method(), &uri);
+            return Box::new(async { Err(Error::HttpRequestDenied) });
+        };
         self.add_trace(&mut request);
         let Ok(partition) = self.add_secrets(&mut request, &origin) else {
+            self.unsent(request.method(), &uri);
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
         let number = match self.begin(request.method(), &uri) {
             Ok(Begun::Now(number)) => number,
-            Ok(Begun::Before(response)) => return repeated(&response, request.into_body()),
-            // The guest sees an error; what it asks for later fails as well, and says why.
-            Err(diverged) => {
-                let why = diverged.to_string();
-                self.diverged.get_or_insert(diverged);
-                return Box::new(async { Err(Error::InternalError(Some(why))) });
-            }
+            begun => return self.again(request, begun, None),
         };
         let effects = self.effects.clone();
         let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
@@ -219,10 +252,10 @@ impl WasiHttpHooks for Http {
             match outlet.send(request, &partition, timeouts, deadline.into(), &meter).await {
                 Ok(response) => {
                     let (parts, body) = response.into_parts();
-                    let body = Receiving { body, _held: held }.map_err(code);
+                    let body = Receiving { body, _held: held };
                     let body = match record::head(&effects, number, &parts) {
-                        Some(recording) => Recorded::new(body, recording).boxed_unsync(),
-                        None => body.boxed_unsync(),
+                        Some(recording) => Recorded::new(body, recording).map_err(code).boxed_unsync(),
+                        None => body.map_err(code).boxed_unsync(),
                     };
                     let response = http::Response::from_parts(parts, body);
                     let done: Rest = Box::new(async { Ok(()) });
@@ -230,7 +263,7 @@ impl WasiHttpHooks for Http {
                 }
                 Err(error) => {
                     denials.failed(&error);
-                    record::failure(&effects, number, &error);
+                    record::failure(&effects, number, named(&error));
                     Err(code(error))
                 }
             }

@@ -8,6 +8,7 @@ use toolbay_model::{Limit, LogLevel, Observer, Progress};
 use toolbay_secrets::Secrets;
 
 use crate::environment::Environment;
+use crate::tape::Tape;
 
 /// Bytes of a progress message that reach the client; more would not be shown anywhere.
 const PROGRESS: usize = 4 << 10;
@@ -22,6 +23,7 @@ pub(crate) struct Imports {
     config: Arc<BTreeMap<String, String>>,
     secrets: Arc<Secrets>,
     observer: Arc<dyn Observer>,
+    tape: Tape,
     /// Bytes of log messages that the call may forward in all.
     log_limit: ByteSize,
     reported: Arc<Mutex<Reported>>,
@@ -40,12 +42,18 @@ struct Reported {
 }
 
 impl Imports {
-    pub(crate) fn new(environment: &Environment, secrets: Arc<Secrets>, observer: Arc<dyn Observer>) -> Self {
+    pub(crate) fn new(
+        environment: &Environment,
+        secrets: Arc<Secrets>,
+        observer: Arc<dyn Observer>,
+        tape: Tape,
+    ) -> Self {
         let Environment { limits, config, .. } = environment;
         Self {
             config: Arc::clone(config),
             secrets,
             observer,
+            tape,
             log_limit: limits.log,
             reported: Arc::new(Mutex::new(Reported {
                 log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
@@ -100,7 +108,7 @@ impl Imports {
 
     /// Whether nobody waits for the result any more.
     pub(crate) fn cancelled(&self) -> bool {
-        self.observer.cancelled()
+        self.tape.cancelled(|| self.observer.cancelled())
     }
 
     /// The value of a key of `[config]`.

@@ -67,6 +67,12 @@ impl Kept {
         Bucket::new(Owner { plugin: Arc::clone(&granted.plugin), caller }, name).map_err(|_| Closed::Name)
     }
 
+    /// The bucket with this name in a call that is run again from a recording: nothing is read from it, and nothing is
+    /// changed. `None` if there is none of this name.
+    pub(crate) fn bucket_again(&self, name: &str) -> Option<Bucket> {
+        Bucket::new(Owner { plugin: Arc::default(), caller: None }, name).ok()
+    }
+
     /// The store, and the quota of each owner. Whoever has a bucket has these.
     pub(crate) fn store(&self) -> Option<(Arc<dyn Store>, Quota)> {
         let granted = self.granted.granted()?;

@@ -82,6 +82,7 @@ mod state;
 mod stdio;
 mod syntax;
 mod talk;
+mod tape;
 mod traffic;
 #[cfg(test)]
 mod trial;
@@ -111,6 +112,7 @@ pub use self::requests::Requests;
 pub use self::roots::Roots;
 pub use self::sandbox::{Sandbox, Settings};
 pub use self::source::Source;
+pub use self::tape::{Again, Deviation, Tape, Taped};
 pub use toolbay_outgoing::Options as NetworkOptions;
 
 pub use self::worker::{Job, run as compile_worker};

@@ -33,6 +33,7 @@ use crate::returned::Refusal;
 use crate::sandbox::Sandbox;
 use crate::source::Source;
 use crate::state::{Given, State};
+use crate::tape::Tape;
 
 /// Longest text of a plugin that is quoted, in bytes.
 const WORDS: usize = 300;
@@ -225,6 +226,7 @@ impl Sandbox {
         let limits = Limits { instances: job.limits.instances.saturating_add(1), ..job.limits.clone() };
         let environment = Environment { limits, ..Environment::default() };
         let entry = Entry {
+            tape: Tape::default(),
             environment: &environment,
             caller: None,
             trace: None,

@@ -12,6 +12,7 @@ use std::time::Instant;
 use toolbay_model::UseKind;
 use toolbay_outgoing::SendError;
 use toolbay_policy::{Denied, Host, TcpRequest, TcpRule, choose, resolvable};
+use toolbay_recording::Missing;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
 use crate::account::{Account, Held, Overdrawn};
@@ -172,6 +173,7 @@ impl Sockets {
             match (host, gate.reach.clone()) {
                 (Host::Ip(address), _) => Ok(vec![address]),
                 (Host::Name(name), Some(reach)) => {
+                    gate.effects.lacks(Missing::Connections);
                     let lookup = gate.addresses(&reach, name, &account);
                     tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(Unresolved::Refused))
                 }
@@ -260,6 +262,7 @@ impl Gate {
         match choose(&[ip], opened) {
             Ok(_) if self.traffic.connect().is_ok() => {
                 self.effects.bar(Barred::Connection);
+                self.effects.lacks(Missing::Connections);
                 true
             }
             Ok(_) => false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use toolbay_model::Limit;
+use toolbay_model::{Limit, Trace};
 use toolbay_secrets::{Opened as OpenedSecrets, Secrets};
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -29,6 +29,7 @@ use crate::roots::Mounted;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
 use crate::talk::Talk;
+use crate::tape::Tape;
 use crate::traffic::Traffic;
 
 /// What a call is given besides its [`Entry`].
@@ -85,8 +86,11 @@ pub(crate) struct State {
     pub(crate) talk: Option<Talk>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) imports: Imports,
-    /// What the call does before it asks.
+    /// What the call does beyond its memory.
     pub(crate) effects: Effects,
+    pub(crate) tape: Tape,
+    /// Whether the call has mounted folders, or had them when it was recorded.
+    pub(crate) has_mounts: bool,
     pub(crate) asking: Asking,
 }
 
@@ -95,10 +99,11 @@ impl State {
     pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Self {
         let Given { secrets: opened, folders, stdin: text, talk, seed, asks } = given;
         let Folders { mounted: mounts, full, .. } = folders;
-        let Entry { environment, trace, observer, deadline, .. } = entry;
+        let Entry { environment, trace, observer, deadline, tape, .. } = entry;
         let Environment { limits, permissions, connections, .. } = environment;
+        tape.redact(&opened.secrets);
         let account = Account::new(limits.memory);
-        let effects = Effects::new(asks, &entry.journal, limits, account.clone());
+        let effects = Effects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
         let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.secrets));
         let asking = Asking::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
@@ -117,20 +122,18 @@ impl State {
         };
         context.stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
         for name in &permissions.environment {
-            if let Ok(value) = std::env::var(name) {
+            if let Some(value) = tape.variable(name, || std::env::var(name).ok()) {
                 context.env(name, value);
             }
         }
         let time = seed.map(|seed| seed.apply(&mut context));
+        if time.is_none() {
+            tape.apply(&mut context);
+        }
         // A trace is another one in each call.
-        if let Some(trace) = trace.filter(|_| time.is_none()) {
-            // How OpenTelemetry passes a trace on to a program: every language can read it.
-            context.env("TRACEPARENT", trace.parent());
-            for (name, value) in [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)] {
-                if let Some(value) = value {
-                    context.env(name, value);
-                }
-            }
+        let trace = trace.filter(|_| time.is_none()).map(variables).unwrap_or_default();
+        for (name, value) in tape.trace(trace) {
+            context.env(name, value);
         }
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
@@ -167,8 +170,10 @@ impl State {
             input,
             talk,
             secrets: Arc::clone(&opened.secrets),
-            imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
+            imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer), tape.clone()),
             effects,
+            tape: tape.clone(),
+            has_mounts: tape.mounts().unwrap_or(!permissions.mounts.is_empty()),
             asking,
         }
     }
@@ -183,6 +188,13 @@ impl State {
         self.http_memory.insert(made.rep(), self.account.hold(bytes)?);
         Ok(made)
     }
+}
+
+/// How OpenTelemetry passes a trace on to a program: every language can read it.
+fn variables(trace: &Trace) -> Vec<(&'static str, String)> {
+    let others = [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)];
+    let others = others.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+    [("TRACEPARENT", trace.parent())].into_iter().chain(others).collect()
 }
 
 impl WasiView for State {

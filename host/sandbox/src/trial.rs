@@ -94,7 +94,8 @@ impl Loaded {
     pub(crate) fn enter(&self, environment: &Environment, observer: Arc<dyn Observer>, asked: Asked<'_>) -> Answered {
         let deadline = Instant::now() + environment.limits.timeout;
         let (answerable, journal) = (Answerable::default(), Arc::default());
-        let entry = Entry { environment, caller: None, trace: None, observer, answerable, journal, deadline };
+        let tape = crate::Tape::default();
+        let entry = Entry { environment, caller: None, trace: None, observer, answerable, journal, deadline, tape };
         let Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered } =
             runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
         let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));

@@ -1,5 +1,5 @@
 //! The parts of WASI that Toolbay replaces: those in which a guest could have the host hold more than the call's
-//! [`Account`](crate::account::Account) allows, or a thread wait for something that never comes.
+//! [`Account`](crate::account::Account) allows, or a thread wait for something that never comes; and those whose answers a recording has.
 //!
 //! Each replacement does what `wasmtime-wasi` does, within bounds. Everything else of WASI is linked unchanged. Beside
 //! them are the interfaces that `wasmtime-wasi` does not have: configuration, logging and state.
@@ -14,6 +14,7 @@ mod keyvalue;
 mod listing;
 mod logging;
 mod opening;
+mod poll;
 mod quota;
 mod sockets;
 mod stream;
@@ -33,6 +34,7 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     handler::replace(linker)?;
     sockets::replace(linker)?;
     clocks::replace(linker)?;
+    poll::replace(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }

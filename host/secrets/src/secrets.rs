@@ -115,6 +115,11 @@ impl Secrets {
         }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.finders.is_empty()
+    }
+
     /// Whether `bytes` contains any of the secrets.
     pub fn are_in(&self, bytes: &[u8]) -> bool {
         !self.find(bytes).is_empty()

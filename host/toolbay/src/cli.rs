@@ -8,13 +8,14 @@ mod compile;
 mod completions;
 mod confirm;
 mod dev;
-mod install;
 mod init;
+mod install;
 mod list;
 mod new;
 mod optimize;
 mod output;
 mod progress;
+mod replay;
 mod requirements;
 mod result;
 mod serve;
@@ -33,7 +34,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use toolbay_sandbox::Job;
 
-use self::common::{Common, Listen, Settings};
+use self::common::{Common, Listen, Record, Settings};
 use self::output::complain;
 use crate::config::ConfigError;
 use crate::stderr::Flushed;
@@ -199,6 +200,27 @@ enum Command {
         /// The folder, which must exist
         folder: PathBuf,
     },
+    /// Run recorded calls again, and show what differs
+    ///
+    /// Each call runs in a sandbox of its own, with the limits, the clocks, the random numbers and the responses that were
+    /// recorded: no request is sent, no file is read and no state is changed. The exit code is 1 if a result differs, or
+    /// if no call could be run again.
+    Replay {
+        /// The recording, as `toolbay serve --record` writes it
+        file: PathBuf,
+        /// Run the calls of one plugin with this plugin file instead of the one in the plugin folder, and no others. The plugin
+        /// is the one with the name of the file, or the one named before it: ID=FILE
+        #[arg(long, value_name = "FILE")]
+        plugin: Option<String>,
+        /// Run only calls of the tools that fit this pattern, such as `weather.*`
+        #[arg(long, value_name = "PATTERN", value_parser = replay::pattern)]
+        tool: Option<toolbay_mcp::Pattern>,
+        #[command(flatten)]
+        common: Common,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Call one tool, with the same limits as when it is served
     Call {
         /// The tool's name, as `toolbay list` shows it
@@ -220,6 +242,8 @@ enum Command {
         /// Allow the call, if the grant wants a person to do so; otherwise the command asks on the terminal
         #[arg(long)]
         yes: bool,
+        #[command(flatten)]
+        record: Record,
     },
 }
 
@@ -235,6 +259,9 @@ impl Cli {
             Command::Token { name } => token::run(&name),
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),
+            Command::Replay { file, plugin, tool, common, json } => {
+                replay::run(common, &file, &replay::Wanted { plugin, tool }, json)
+            }
             Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Install(options) => install::install(&options),
@@ -253,8 +280,8 @@ impl Cli {
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
             }
             Command::List { common, json } => list::run(&common, json),
-            Command::Call { tool, arguments, common, json, usage, task, yes } => {
-                call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes)
+            Command::Call { tool, arguments, common, json, usage, task, yes, record } => {
+                call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)
             }
         };
         // A disk that is full may have half of what was printed.

@@ -12,6 +12,7 @@ mod error;
 mod http;
 mod http_client;
 mod metrics;
+mod record;
 mod results;
 mod server;
 mod state;
@@ -42,6 +43,7 @@ pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub use self::metrics::MetricsConfig;
+pub use self::record::RecordConfig;
 pub(crate) use self::results::LEAST;
 pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
@@ -117,6 +119,8 @@ pub struct Config {
     pub metrics: MetricsConfig,
     /// The pages for operators at `/console`.
     pub console: ConsoleConfig,
+    /// The file in which calls are kept, so that they can be run again.
+    pub record: RecordConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -149,6 +153,7 @@ impl Default for Config {
             results: ResultsConfig::default(),
             metrics: MetricsConfig::default(),
             console: ConsoleConfig::default(),
+            record: RecordConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -171,6 +176,8 @@ pub struct Flags {
     pub sse: bool,
     /// `--learn`.
     pub learn: bool,
+    /// `--record`.
+    pub record: Option<PathBuf>,
 }
 
 impl Config {
@@ -249,6 +256,10 @@ impl Config {
         config.http_client.resolve(folder);
         config.state.resolve(folder);
         config.audit.resolve(folder);
+        config.record.resolve(folder);
+        if flags.record.is_some() {
+            config.record.file.clone_from(&flags.record);
+        }
         config.check()?;
         Ok(config)
     }
@@ -309,6 +320,13 @@ impl Config {
         let log =
             |audit: toolbay_audit::Settings| Guarded { what: "the audit log", path: audit.folder, is_secret: true };
         guarded.extend(self.audit.settings().map(log));
+        // It has what others asked and were answered.
+        let recording = |record: toolbay_recording::Settings| Guarded {
+            what: "the recording of calls",
+            path: record.file,
+            is_secret: true,
+        };
+        guarded.extend(self.record.settings().map(recording));
         // What is in them belongs to the calls of one caller.
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
         guarded.push(Guarded { what, path, is_secret: true });

@@ -43,9 +43,11 @@ mod offload;
 mod outcome;
 mod pace;
 mod plainly;
+mod promise;
 mod rate_counter;
 mod recent_usage;
 mod record;
+mod recorded;
 mod rest;
 mod results;
 mod server;
@@ -62,6 +64,7 @@ pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, ConsoleConfig, Describe, EngineConfig, Flags, Http,
-    HttpClient, Jwks, MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    HttpClient, Jwks, MetricsConfig, OAuth, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig, StateConfig,
+    TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

@@ -16,6 +16,7 @@ use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_private::Private;
+use toolbay_recording::Recorder;
 use toolbay_sandbox::Sandbox;
 use toolbay_schema::Schema;
 use toolbay_state::Store;
@@ -26,6 +27,7 @@ use crate::config::{Arguments, Config};
 use crate::console;
 use crate::learn::Learner;
 use crate::metrics::Metrics;
+use crate::recorded::{self, Recorded};
 use crate::service::{Protocol, Seen, Service};
 use crate::share::Share;
 use crate::stderr;
@@ -40,6 +42,7 @@ pub struct ServerBuilder {
     config: Config,
     watch: bool,
     audit: bool,
+    record: bool,
     compiler: Option<PathBuf>,
 }
 
@@ -53,6 +56,7 @@ pub struct Server {
     _loading: DropGuard,
     /// Dropped last, so that the log has everything.
     _audited: Option<Ending>,
+    _recorded: Option<recorded::Ending>,
 }
 
 impl ServerBuilder {
@@ -69,6 +73,13 @@ impl ServerBuilder {
         Self { audit, ..self }
     }
 
+    /// Whether to record calls as the configuration asks for (the default). Only one server at a time can write to a
+    /// recording.
+    #[must_use]
+    pub fn record(self, record: bool) -> Self {
+        Self { record, ..self }
+    }
+
     /// Path of the `toolbay` program that compiles plugins in a child process. Default: the running program.
     #[must_use]
     pub fn compiler(self, program: impl Into<PathBuf>) -> Self {
@@ -79,9 +90,9 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// The system does not provide the threads or memory, or the audit log cannot be written.
+    /// The system does not provide the threads or memory, or the audit log or the recording cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
-        let Self { config, watch, audit, compiler } = self;
+        let Self { config, watch, audit, record, compiler } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
         let mut settings = config.sandbox()?;
@@ -96,6 +107,7 @@ impl ServerBuilder {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
         let watched = watched(&config, watch);
+        let recorded = if record { recording(&config)? } else { None };
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
@@ -112,7 +124,8 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics, watch: watched }, protocol, stop))
+        let seen = Seen { learner, audited, metrics, watch: watched, recorded };
+        Ok(Server::new(config, sandbox, catalog, seen, protocol, stop))
     }
 }
 
@@ -180,6 +193,13 @@ fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
     Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
+/// The recording that the configuration asks for.
+fn recording(config: &Config) -> anyhow::Result<Option<Recorded>> {
+    let Some(settings) = config.record.settings() else { return Ok(None) };
+    let recorder = Recorder::open(&settings, env!("CARGO_PKG_VERSION"))?;
+    Ok(Some(Recorded::new(recorder, config.record.tools.clone())))
+}
+
 /// A watcher of the plugin folder; `None` if the system provides none, in which case the folder is checked every 2 s.
 fn watcher(config: &Config) -> Option<Watcher> {
     Watcher::new(&config.plugins)
@@ -205,7 +225,7 @@ async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationT
 impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, watch: true, audit: true, compiler: None }
+        ServerBuilder { config, watch: true, audit: true, record: true, compiler: None }
     }
 
     /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit
@@ -233,10 +253,17 @@ impl Server {
         protocol: Protocol,
         loading: CancellationToken,
     ) -> Self {
-        let audited = seen.audited.clone();
+        let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
-        Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
+        Self {
+            service,
+            client,
+            config,
+            _loading: loading.drop_guard(),
+            _audited: audited.map(Ending),
+            _recorded: recorded.map(recorded::Ending),
+        }
     }
 
     /// The current snapshot.
@@ -364,7 +391,8 @@ impl Server {
         let scopes = http.oauth.iter().flat_map(|oauth| &oauth.tools).flat_map(|(scope, patterns)| {
             patterns.iter().map(move |pattern| (format!("http.oauth.tools.{scope}"), pattern))
         });
-        for (place, pattern) in tokens.chain(scopes) {
+        let recorded = self.config.record.tools.iter().flatten().map(|pattern| ("record.tools".to_owned(), pattern));
+        for (place, pattern) in tokens.chain(scopes).chain(recorded) {
             let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
             let uris = snapshot.resources.keys().chain(snapshot.templates.keys()).chain(snapshot.files.keys());
             if !names.chain(uris).any(|name| pattern.fits(name)) {

@@ -16,12 +16,11 @@ use toolbay_console::{ApprovalNote, DenialNote, Watch};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, Limits,
-    LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind,
-    Trace, UseKind, Violation,
+    Answer, Answerable, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit,
+    Limits, LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem,
+    TargetKind, Trace, UseKind, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
-use toolbay_schema::Schema;
 use toolbay_state::Database;
 use tracing::Instrument as _;
 
@@ -38,7 +37,9 @@ use crate::metrics::{Metrics, ToolMeter};
 use crate::noted::Noted;
 use crate::noticed::Noticed;
 use crate::offload::{Offload, OffloadShare, TooLate};
+use crate::promise::{judged, structured};
 use crate::record::Record;
+use crate::recorded::{Recorded, Taping};
 use crate::results::{Reading, Results, Room, fit, shorten};
 use crate::tally::Tally;
 use crate::target::{Plain, Target, no_values};
@@ -90,6 +91,7 @@ struct Inner {
     watch: Option<Arc<Watch>>,
     /// Whether the console is told what calls contain.
     contents: bool,
+    recorded: Option<Recorded>,
     options: Options,
     /// The operator's text for models.
     instructions: String,
@@ -108,6 +110,8 @@ pub(crate) struct Seen {
     pub(crate) metrics: Option<Arc<Metrics>>,
     /// Shows it to operators.
     pub(crate) watch: Option<Arc<Watch>>,
+    /// Records calls.
+    pub(crate) recorded: Option<Recorded>,
 }
 
 /// What the protocol keeps at its host.
@@ -121,7 +125,7 @@ pub(crate) struct Protocol {
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, seen: Seen, protocol: Protocol, config: &Config) -> Self {
-        let Seen { learner, audited, metrics, watch } = seen;
+        let Seen { learner, audited, metrics, watch, recorded } = seen;
         let Protocol { updates, request_states } = protocol;
         let inner = Inner {
             catalog,
@@ -143,6 +147,7 @@ impl Service {
             audited,
             watch,
             contents: config.console.contents,
+            recorded,
             options: config.protocol(),
             instructions: config.server.instructions.clone(),
             first_list: config.server.first_list,
@@ -346,6 +351,7 @@ impl Service {
         };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
         let (trace, span) = traced(call.trace.as_ref());
+        let taping = self.taping(&target, &request, &journal, call.answerable, work.room.kept);
         let entry = Entry {
             environment,
             caller: identity,
@@ -354,12 +360,16 @@ impl Service {
             answerable: call.answerable,
             journal,
             deadline: work.deadline,
+            tape: taping.as_ref().map(Taping::tape).unwrap_or_default(),
         };
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
         course.left(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
+        if let Some(taping) = taping.filter(|_| entered.entered.is_some()) {
+            taping.end(&result, size, entered.usage);
+        }
         let result = match entered.hindered {
             Some(hindrance) => result.map_err(|error| hindrance.explain(error)),
             None => result,
@@ -386,6 +396,19 @@ impl Service {
         let room = results.room(client, limits);
         let admitted = Instant::now();
         Work { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
+    }
+
+    /// What records a call, if it is one of a tool that is recorded.
+    fn taping(
+        &self,
+        target: &Target,
+        request: &Ready,
+        journal: &Arc<Journal>,
+        answerable: Answerable,
+        kept: Option<ByteSize>,
+    ) -> Option<Taping> {
+        let (Some(recorded), Target::Tool(offer)) = (&self.inner.recorded, target) else { return None };
+        recorded.begin(offer, request.text(), journal, answerable, kept)
     }
 
     /// What counts a call of this target, if anything does.
@@ -924,7 +947,7 @@ impl Work<'_> {
         let limits = &target.environment().limits;
         let reply = if returned.size() <= AT_ONCE {
             let reply = returned.check(limits, kept, &Interrupt::at(self.deadline))?;
-            match structured(target, reply.as_ref())? {
+            match structured(target.output(), reply.as_ref())? {
                 None => return Ok(reply),
                 Some((schema, structured)) => {
                     if let Some(violations) = schema.glance(structured) {
@@ -940,7 +963,7 @@ impl Work<'_> {
         let timeout = limits.timeout;
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
             let reply = reply.or_else(|returned| returned.check(&target.environment().limits, kept, interrupt))?;
-            let Some((schema, structured)) = structured(&target, reply.as_ref())? else { return Ok(reply) };
+            let Some((schema, structured)) = structured(target.output(), reply.as_ref())? else { return Ok(reply) };
             let violations = schema.violations_until(structured, interrupt);
             let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
             judged(reply, &violations)
@@ -996,26 +1019,6 @@ fn edition(plugin: &Plugin) -> Digest {
         hash.update(grant.bytes());
     }
     Digest::new(hash.finalize().into())
-}
-
-/// The tool's output schema and what it is about; `None` if the tool has none.
-fn structured<'a>(target: &'a Target, reply: Option<&'a Reply>) -> Result<Option<(&'a Schema, &'a Value)>, CallError> {
-    let (Target::Tool(offer), Some(Reply::Tool(output))) = (target, reply) else { return Ok(None) };
-    match (&offer.definition.output, &output.structured) {
-        (None, _) => Ok(None),
-        (Some(schema), Some(structured)) => Ok(Some((schema, structured))),
-        (Some(_), None) => {
-            Err(CallError::InvalidOutput("structured content is missing, but the tool has an output schema".into()))
-        }
-    }
-}
-
-fn judged(reply: Option<Reply>, violations: &[Violation]) -> Result<Option<Reply>, CallError> {
-    if violations.is_empty() {
-        return Ok(reply);
-    }
-    let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
-    Err(CallError::InvalidOutput(violations.join("; ")))
 }
 
 /// Also writes a guest's log lines to the host's log.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use toolbay_catalog::{FileResource, Offer, Plugin, PromptOffer, ResourceOffer, Snapshot, TextPrompt};
 use toolbay_model::{Completions, Reference, Request, TargetKind};
 use toolbay_sandbox::Environment;
+use toolbay_schema::Schema;
 
 /// What a request is about.
 #[derive(Clone, Debug)]
@@ -77,6 +78,14 @@ impl Target {
         match self {
             Self::Tool(offer) => offer.plugin.environment(&offer.definition.tool.name),
             Self::Prompt(_) | Self::Resource(_) => &self.plugin().terms.environment,
+        }
+    }
+
+    /// What the structured content of a result must fit; `None` if nothing says that.
+    pub(crate) fn output(&self) -> Option<&Arc<Schema>> {
+        match self {
+            Self::Tool(offer) => offer.definition.output.as_ref(),
+            Self::Prompt(_) | Self::Resource(_) => None,
         }
     }
 

@@ -1,37 +1,75 @@
 //! Errors of requests in the words of `wasi:http`.
 
 use toolbay_outgoing::{SendError, Which};
+use toolbay_recording::HttpError;
 use wasmtime_wasi_http::Error;
 
 /// The error that a guest sees.
 pub(super) fn code(error: SendError) -> Error {
+    self::error(named(&error))
+}
+
+/// The same, as it can be recorded.
+pub(super) fn named(error: &SendError) -> HttpError {
     match error {
-        SendError::Denied(_) | SendError::HostHeader | SendError::Meter(Which::Requests) => Error::HttpRequestDenied,
-        SendError::RequestHeadTooLarge => Error::HttpRequestHeaderSectionSize(None),
-        SendError::ContentLength => Error::HttpRequestBodySize(None),
-        SendError::RequestBodyLength(length) => Error::HttpRequestBodySize(Some(length)),
-        SendError::Meter(Which::Bytes) => Error::HttpResponseBodySize(None),
-        SendError::Addresses(_) => Error::DestinationIpProhibited,
-        SendError::NoAddress => Error::DestinationNotFound,
-        SendError::Resolve(_) => Error::DnsError { rcode: None, info_code: None },
-        SendError::ResolveTimeout => Error::DnsTimeout,
-        SendError::NoConnection | SendError::NoSocket => Error::ConnectionLimitReached,
-        SendError::ConnectTimeout => Error::ConnectionTimeout,
-        SendError::ConnectionRefused(_) => Error::ConnectionRefused,
-        SendError::Unreachable(_) | SendError::Proxy(_) => Error::DestinationUnavailable,
+        SendError::Denied(_) | SendError::HostHeader | SendError::Meter(Which::Requests) => {
+            HttpError::HttpRequestDenied
+        }
+        SendError::RequestHeadTooLarge => HttpError::HttpRequestHeaderSectionSize,
+        SendError::ContentLength => HttpError::HttpRequestBodySize(None),
+        SendError::RequestBodyLength(length) => HttpError::HttpRequestBodySize(Some(*length)),
+        SendError::Meter(Which::Bytes) => HttpError::HttpResponseBodySize,
+        SendError::Addresses(_) => HttpError::DestinationIpProhibited,
+        SendError::NoAddress => HttpError::DestinationNotFound,
+        SendError::Resolve(_) => HttpError::DnsError,
+        SendError::ResolveTimeout => HttpError::DnsTimeout,
+        SendError::NoConnection | SendError::NoSocket => HttpError::ConnectionLimitReached,
+        SendError::ConnectTimeout => HttpError::ConnectionTimeout,
+        SendError::ConnectionRefused(_) => HttpError::ConnectionRefused,
+        SendError::Unreachable(_) | SendError::Proxy(_) => HttpError::DestinationUnavailable,
         SendError::CertificateUntrusted(_)
         | SendError::CertificateExpired(_)
         | SendError::CertificateNotYetValid(_)
         | SendError::CertificateName(_)
-        | SendError::Certificate(_) => Error::TlsCertificateError,
-        SendError::TlsAlert { id, name } => Error::TlsAlertReceived { alert_id: Some(id), alert_message: Some(name) },
-        SendError::Tls(_) => Error::TlsProtocolError,
-        SendError::FirstByteTimeout | SendError::BetweenBytesTimeout => Error::ConnectionReadTimeout,
-        SendError::Deadline => Error::HttpResponseTimeout,
-        SendError::Reset(_) => Error::ConnectionTerminated,
-        SendError::Protocol(_) => Error::HttpProtocolError,
-        SendError::HeadTooLarge => Error::HttpResponseHeaderSectionSize(None),
-        SendError::Incomplete(_) => Error::HttpResponseIncomplete,
-        SendError::RequestBody(_) => Error::InternalError(Some("the body of the request was not completed".to_owned())),
+        | SendError::Certificate(_) => HttpError::TlsCertificateError,
+        SendError::TlsAlert { id, name } => HttpError::TlsAlertReceived { id: *id, name: name.clone() },
+        SendError::Tls(_) => HttpError::TlsProtocolError,
+        SendError::FirstByteTimeout | SendError::BetweenBytesTimeout => HttpError::ConnectionReadTimeout,
+        SendError::Deadline => HttpError::HttpResponseTimeout,
+        SendError::Reset(_) => HttpError::ConnectionTerminated,
+        SendError::Protocol(_) => HttpError::HttpProtocolError,
+        SendError::HeadTooLarge => HttpError::HttpResponseHeaderSectionSize,
+        SendError::Incomplete(_) => HttpError::HttpResponseIncomplete,
+        SendError::RequestBody(_) => HttpError::InternalError("the body of the request was not completed".to_owned()),
+    }
+}
+
+/// The error that a guest sees, of one that was recorded.
+pub(super) fn error(error: HttpError) -> Error {
+    match error {
+        HttpError::HttpRequestDenied => Error::HttpRequestDenied,
+        HttpError::HttpRequestHeaderSectionSize => Error::HttpRequestHeaderSectionSize(None),
+        HttpError::HttpRequestBodySize(size) => Error::HttpRequestBodySize(size),
+        HttpError::HttpResponseBodySize => Error::HttpResponseBodySize(None),
+        HttpError::HttpResponseHeaderSectionSize => Error::HttpResponseHeaderSectionSize(None),
+        HttpError::HttpResponseIncomplete => Error::HttpResponseIncomplete,
+        HttpError::HttpResponseTimeout => Error::HttpResponseTimeout,
+        HttpError::HttpProtocolError => Error::HttpProtocolError,
+        HttpError::DestinationIpProhibited => Error::DestinationIpProhibited,
+        HttpError::DestinationNotFound => Error::DestinationNotFound,
+        HttpError::DestinationUnavailable => Error::DestinationUnavailable,
+        HttpError::DnsError => Error::DnsError { rcode: None, info_code: None },
+        HttpError::DnsTimeout => Error::DnsTimeout,
+        HttpError::ConnectionLimitReached => Error::ConnectionLimitReached,
+        HttpError::ConnectionTimeout => Error::ConnectionTimeout,
+        HttpError::ConnectionRefused => Error::ConnectionRefused,
+        HttpError::ConnectionReadTimeout => Error::ConnectionReadTimeout,
+        HttpError::ConnectionTerminated => Error::ConnectionTerminated,
+        HttpError::TlsCertificateError => Error::TlsCertificateError,
+        HttpError::TlsAlertReceived { id, name } => {
+            Error::TlsAlertReceived { alert_id: Some(id), alert_message: Some(name) }
+        }
+        HttpError::TlsProtocolError => Error::TlsProtocolError,
+        HttpError::InternalError(why) => Error::InternalError(Some(why)),
     }
 }

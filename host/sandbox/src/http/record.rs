@@ -1,5 +1,5 @@
-//! Responses to requests that must not be sent again after the call asked: recorded while the guest reads them, and given
-//! to it again.
+//! Responses to requests that must not be sent again, because the call asked or is run again from a recording: noted while
+//! the guest reads them, and given to it again.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,29 +9,23 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use serde::{Deserialize, Serialize};
 use toolbay_outgoing::SendError;
+use toolbay_recording::{Blob, HttpAnswer, HttpError, Missing};
 use wasmtime_wasi_http::{Error, WasiBody};
 
+use super::code::{error, named};
+use crate::account::Held;
 use crate::effects::{Effects, Number};
 use crate::exchanges::{Rest, Sending};
-
-/// What came of a request.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-enum Came {
-    /// A response: its status, its fields, and its body as far as the guest read it.
-    Response { status: u16, fields: Vec<(String, Vec<u8>)>, body: Vec<u8>, whole: bool },
-    /// No response, for this reason.
-    Nothing(String),
-}
 
 /// A response that is being recorded.
 pub(super) struct Recording {
     effects: Effects,
     number: Number,
     status: u16,
-    fields: Vec<(String, Vec<u8>)>,
+    fields: Vec<(String, Blob)>,
     body: Vec<u8>,
+    pieces: Vec<u32>,
 }
 
 /// A body that is recorded while it is read.
@@ -46,39 +40,42 @@ pub(super) fn head(effects: &Effects, number: Number, head: &Parts) -> Option<Re
     if !number.is_wanted() {
         return None;
     }
-    let fields = head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
-    let (effects, fields) = (effects.clone(), fields.collect());
-    Some(Recording { effects, number, status: head.status.as_u16(), fields, body: Vec::new() })
+    let fields = head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), Blob(value.as_bytes().to_vec())));
+    let (effects, fields, status) = (effects.clone(), fields.collect(), head.status.as_u16());
+    Some(Recording { effects, number, status, fields, body: Vec::new(), pieces: Vec::new() })
 }
 
 /// Records that there was no response.
-pub(super) fn failure(effects: &Effects, number: Number, error: &SendError) {
+pub(super) fn failure(effects: &Effects, number: Number, why: HttpError) {
     if number.is_wanted() {
-        end(effects, number, &Came::Nothing(error.to_string()));
+        end(effects, number, &HttpAnswer::Nothing(why));
     }
 }
 
-fn end(effects: &Effects, number: Number, came: &Came) {
+fn end(effects: &Effects, number: Number, answer: &HttpAnswer) {
     // What cannot be written is as large as one that does not fit: the call cannot ask.
-    effects.end(number, postcard::to_allocvec(came).unwrap_or_else(|_| vec![0; effects.room() + 1]));
+    effects.end(number, postcard::to_allocvec(answer).unwrap_or_else(|_| vec![0; effects.room() + 1]));
 }
 
-/// The response of the first time. What the guest sends this time is taken in, as the server took it in then.
-pub(super) fn repeated(response: &[u8], request: WasiBody) -> Sending {
-    let came = postcard::from_bytes(response);
+/// The response of the first time. What the guest sends this time is taken in, as the server took it in then. `held` is
+/// the memory that the response holds.
+pub(super) fn repeated(response: &[u8], request: WasiBody, held: Option<Held>) -> Sending {
+    let answer = postcard::from_bytes(response);
     Box::new(async move {
-        let (status, fields, again) = match came {
-            Ok(Came::Response { status, fields, body, whole }) => {
-                (status, fields, Again { body: Some(Bytes::from(body)).filter(|body| !body.is_empty()), whole })
+        let (status, fields, again) = match answer {
+            Ok(HttpAnswer::Response { status, fields, body, pieces, end }) => {
+                (status, fields, Again { pieces: cut(body.0.into(), &pieces).into_iter(), end, _held: held })
             }
-            Ok(Came::Nothing(why)) => return Err(Error::InternalError(Some(why))),
+            Ok(HttpAnswer::Nothing(why)) => return Err(error(why)),
             Err(_) => return Err(Error::InternalError(Some("the response was not recorded".to_owned()))),
         };
         let mut response = http::Response::new(again.boxed_unsync());
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         *response.headers_mut() = fields
             .into_iter()
-            .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, HeaderValue::from_bytes(&value).ok()?)))
+            .filter_map(|(name, value)| {
+                Some((HeaderName::try_from(name).ok()?, HeaderValue::from_bytes(&value.0).ok()?))
+            })
             .collect::<HeaderMap>();
         let taken_in: Rest = Box::new(async move {
             let mut request = request;
@@ -91,11 +88,27 @@ pub(super) fn repeated(response: &[u8], request: WasiBody) -> Sending {
     })
 }
 
+/// The pieces of a body as they came: a guest that reads may see them.
+fn cut(mut body: Bytes, pieces: &[u32]) -> Vec<Bytes> {
+    let mut cut = Vec::with_capacity(pieces.len().min(body.len()) + 1);
+    for piece in pieces {
+        let length = usize::try_from(*piece).unwrap_or(usize::MAX).min(body.len());
+        if length > 0 {
+            cut.push(body.split_to(length));
+        }
+    }
+    if !body.is_empty() {
+        cut.push(body);
+    }
+    cut
+}
+
 /// A body that was recorded.
 struct Again {
-    body: Option<Bytes>,
-    /// Whether the guest had read it to its end.
-    whole: bool,
+    pieces: std::vec::IntoIter<Bytes>,
+    /// Why there was no more of it; `None` if the guest had read it to its end.
+    end: Option<HttpError>,
+    _held: Option<Held>,
 }
 
 impl Body for Again {
@@ -103,15 +116,15 @@ impl Body for Again {
     type Error = Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        Poll::Ready(match self.body.take() {
-            Some(body) => Some(Ok(Frame::data(body))),
-            None if self.whole => None,
-            None => Some(Err(Error::HttpResponseIncomplete)),
+        Poll::Ready(match (self.pieces.next(), &self.end) {
+            (Some(piece), _) => Some(Ok(Frame::data(piece))),
+            (None, None) => None,
+            (None, Some(why)) => Some(Err(error(why.clone()))),
         })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.whole && self.body.is_none()
+        self.end.is_none() && self.pieces.as_slice().is_empty()
     }
 }
 
@@ -119,16 +132,30 @@ impl<B: Body<Data = Bytes>> Recorded<B> {
     pub(super) fn new(body: B, recording: Recording) -> Self {
         let mut recorded = Self { body, recording: Some(recording) };
         if recorded.body.is_end_stream() {
-            recorded.finish(true);
+            recorded.finish(None);
         }
         recorded
     }
 }
 
 impl<B> Recorded<B> {
-    fn finish(&mut self, whole: bool) {
-        if let Some(Recording { effects, number, status, fields, body }) = self.recording.take() {
-            end(&effects, number, &Came::Response { status, fields, body, whole });
+    /// `end` is why there is no more of it; `None` if this was all.
+    fn finish(&mut self, end: Option<HttpError>) {
+        if let Some(Recording { effects, number, status, fields, body, pieces }) = self.recording.take() {
+            let answer = HttpAnswer::Response { status, fields, body: Blob(body), pieces, end };
+            self::end(&effects, number, &answer);
+        }
+    }
+
+    /// Adds a piece to what is recorded.
+    fn add(&mut self, piece: &Bytes) {
+        let Some(recording) = &mut self.recording else { return };
+        recording.body.extend_from_slice(piece);
+        recording.pieces.push(u32::try_from(piece.len()).unwrap_or(u32::MAX));
+        let Recording { effects, number, body, .. } = recording;
+        if !effects.grows(*number, piece.len() + size_of::<u32>(), body.len()) {
+            // It does not fit, which is noted; no more of it is kept.
+            self.finish(Some(HttpError::HttpResponseIncomplete));
         }
     }
 }
@@ -136,32 +163,33 @@ impl<B> Recorded<B> {
 /// The guest wants no more of it.
 impl<B> Drop for Recorded<B> {
     fn drop(&mut self) {
-        self.finish(false);
+        self.finish(Some(HttpError::HttpResponseIncomplete));
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Recorded<B> {
+impl<B: Body<Data = Bytes, Error = SendError> + Unpin> Body for Recorded<B> {
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = SendError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
             Some(Ok(frame)) => {
-                if let (Some(recording), Some(data)) = (&mut self.recording, frame.data_ref()) {
-                    recording.body.extend_from_slice(data);
-                    if recording.body.len() > recording.effects.room() {
-                        // It does not fit, which is noted; no more of it is kept.
-                        self.finish(false);
-                    }
+                if let Some(data) = frame.data_ref() {
+                    self.add(data);
+                } else if let Some(recording) = &self.recording {
+                    recording.effects.lacks(Missing::Trailers);
                 }
                 if self.body.is_end_stream() {
-                    self.finish(true);
+                    self.finish(None);
                 }
             }
-            // The next time, the guest sees an error here as well.
-            Some(Err(_)) => self.finish(false),
-            None => self.finish(true),
+            // The next time, the guest sees the same error here.
+            Some(Err(error)) => {
+                let why = named(error);
+                self.finish(Some(why));
+            }
+            None => self.finish(None),
         }
         Poll::Ready(frame)
     }
@@ -183,19 +211,21 @@ mod tests {
     use super::*;
     use crate::account::Account;
     use crate::effects::Begun;
+    use crate::tape::{Kind, Tape};
 
     fn effects(past: &[toolbay_model::Effect]) -> Effects {
         let past = Journal { effects: past.to_vec(), ..Journal::default() };
-        Effects::new(true, &past.into(), &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory))
+        Effects::new(true, &past.into(), &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory), Tape::default())
     }
 
     /// Records a response whose body is read up to so many frames. Returns what is remembered.
     async fn recorded(frames: usize) -> Vec<toolbay_model::Effect> {
         let effects = effects(&[]);
-        let Ok(Begun::Now(number)) = effects.begin(|| "POST /".to_owned()) else { panic!() };
+        let Ok(Begun::Now(number)) = effects.begin(Kind::Http, || "POST /".to_owned()) else { panic!() };
         let response = http::Response::builder().status(201).header("a", "b").body(()).unwrap();
         let recording = head(&effects, number, &response.into_parts().0).unwrap();
-        let mut body = Recorded::new(Full::new(Bytes::from_static(b"made")), recording);
+        let body = Full::new(Bytes::from_static(b"made")).map_err(|never| match never {});
+        let mut body = Recorded::new(body, recording);
         assert!(effects.all().is_err(), "nothing of it was read yet");
         for _ in 0..frames {
             body.frame().await;
@@ -205,9 +235,9 @@ mod tests {
     }
 
     async fn again(past: &[toolbay_model::Effect]) -> (http::Response<()>, Result<Vec<u8>, Error>) {
-        let Ok(Begun::Before(response)) = effects(past).begin(|| "POST /".to_owned()) else { panic!() };
+        let Ok(Begun::Before(response)) = effects(past).begin(Kind::Http, || "POST /".to_owned()) else { panic!() };
         let request = Full::new(Bytes::from_static(b"x")).map_err(|never| match never {}).boxed_unsync();
-        let (response, taken_in) = Box::into_pin(repeated(&response, request)).await.unwrap();
+        let (response, taken_in) = Box::into_pin(repeated(&response, request, None)).await.unwrap();
         Box::into_pin(taken_in).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.map(|body| body.to_bytes().to_vec());
@@ -226,5 +256,16 @@ mod tests {
         let (head, body) = again(&recorded(0).await).await;
         assert_eq!(head.status().as_u16(), 201);
         assert!(matches!(body, Err(Error::HttpResponseIncomplete)));
+    }
+
+    #[test]
+    fn a_body_comes_in_the_same_pieces_whatever_their_list_says() {
+        let cut = |pieces: &[u32]| -> Vec<usize> {
+            cut(Bytes::from_static(b"abcdef"), pieces).into_iter().map(|piece| piece.len()).collect()
+        };
+        assert_eq!(cut(&[1, 5]), [1, 5]);
+        assert_eq!(cut(&[]), [6]);
+        assert_eq!(cut(&[2]), [2, 4]);
+        assert_eq!(cut(&[0, u32::MAX, 7]), [6]);
     }
 }

@@ -7,6 +7,7 @@ use toolbay_model::{Limits, Observer, Quiet};
 use toolbay_outgoing::{Lookups, Resolve};
 
 use super::*;
+use crate::tape::Tape;
 use toolbay_secrets::Secrets;
 
 /// Names with the addresses that they have; all others have none.
@@ -42,7 +43,7 @@ fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> Sockets {
     Sockets::new(
         &connections,
         denials,
-        Effects::new(false, &Arc::default(), &Limits::DEFAULT, account.clone()),
+        Effects::new(false, &Arc::default(), &Limits::DEFAULT, account.clone(), Tape::default()),
         Traffic::new(&Limits::DEFAULT),
         account,
         Instant::now() + Duration::from_mins(10),
@@ -139,7 +140,7 @@ async fn a_lookup_ends_with_the_time_of_the_call() {
     let mut late = Sockets::new(
         &silent,
         Arc::clone(&other.gate.denials),
-        Effects::new(false, &Arc::default(), &Limits::DEFAULT, other.account.clone()),
+        Effects::new(false, &Arc::default(), &Limits::DEFAULT, other.account.clone(), Tape::default()),
         Traffic::new(&Limits::DEFAULT),
         other.account,
         Instant::now(),

@@ -1,5 +1,6 @@
 //! Waiting, for calls whose clocks are the same each time: a guest waits as long as it asks for, and its clock then shows
-//! that, however long it took.
+//! that, however long it took. Of a call that is run again from a recording, nothing is waited for: the recording says what
+//! was ready first, and what the clocks showed.
 
 use std::time::Duration;
 
@@ -18,19 +19,32 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
     clock.func_wrap("subscribe-duration", |mut store, (duration,): (u64,)| {
         let state = store.data_mut();
-        let Some(time) = state.time.clone() else { return Ok((state.clocks().subscribe_duration(duration)?,)) };
+        let Some(time) = state.time.clone() else {
+            if state.tape.plays() {
+                return Ok((wait(state, None, 0, 0)?,));
+            }
+            return Ok((state.clocks().subscribe_duration(duration)?,));
+        };
         let until = time.look().saturating_add(duration);
-        Ok((wait(state, time, duration, until)?,))
+        Ok((wait(state, Some(time), duration, until)?,))
     })?;
     clock.func_wrap("subscribe-instant", |mut store, (until,): (u64,)| {
         let state = store.data_mut();
-        let Some(time) = state.time.clone() else { return Ok((state.clocks().subscribe_instant(until)?,)) };
+        let Some(time) = state.time.clone() else {
+            if state.tape.plays() {
+                // It was looked at, and the recording has that.
+                state.clocks().now()?;
+                return Ok((wait(state, None, 0, 0)?,));
+            }
+            return Ok((state.clocks().subscribe_instant(until)?,));
+        };
         let duration = until.saturating_sub(time.look());
-        Ok((wait(state, time, duration, until)?,))
+        Ok((wait(state, Some(time), duration, until)?,))
     })
 }
 
-fn wait(state: &mut State, time: Time, duration: u64, until: u64) -> wasmtime::Result<Resource<DynPollable>> {
+fn wait(state: &mut State, time: Option<Time>, duration: u64, until: u64) -> wasmtime::Result<Resource<DynPollable>> {
+    let duration = if state.tape.plays() { 0 } else { duration };
     // Nobody waits for a time that no clock shows.
     let over = Instant::now().checked_add(Duration::from_nanos(duration));
     let table = state.clocks().table;
@@ -40,7 +54,7 @@ fn wait(state: &mut State, time: Time, duration: u64, until: u64) -> wasmtime::R
 
 /// Waits until `over`, and moves the call's clock to `until`.
 struct Timer {
-    time: Time,
+    time: Option<Time>,
     over: Option<Instant>,
     until: u64,
     /// Whether it gave way: a guest that polls in a loop lets others run.
@@ -59,6 +73,8 @@ impl Pollable for Timer {
             }
             None => std::future::pending().await,
         }
-        self.time.reach(self.until);
+        if let Some(time) = &self.time {
+            time.reach(self.until);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use toolbay_recording::Missing;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
@@ -52,6 +53,10 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 /// The mounted folders. All calls share their descriptors, so these do not count.
 fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
+    if state.has_mounts {
+        // Whoever uses a file asks for these first.
+        state.tape.lacks(Missing::Files);
+    }
     let mounts = state.mounts.clone();
     let mut folders = Vec::with_capacity(mounts.len());
     for mounted in mounts {

@@ -13,7 +13,7 @@ use toolbay_model::text::{duration, line, thousands};
 use toolbay_model::{Limits, Usage};
 use toolbay_settings::toml_file::nearest;
 
-use super::common::{Common, Listen, block_on};
+use super::common::{Common, Listen, Record, block_on};
 use super::confirm;
 use super::output::complain;
 use super::result::{self, Terminal};
@@ -42,15 +42,25 @@ pub(super) struct Show {
 }
 
 /// With `yes`, a call that a person must allow is allowed.
-pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, yes: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    common: &Common,
+    tool: String,
+    arguments: &str,
+    show: Show,
+    yes: bool,
+    record: Record,
+) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
-    let mut config = common.configure_for_call(&Listen::default())?;
+    let listen = Listen { record, ..Listen::default() };
+    let mut config = common.configure_for_call(&listen)?;
+    // The configuration's file is that of the server, which may be running.
+    let record = listen.record.record.is_some();
     if show.task {
         // Whoever asks for a task wants to see one.
         config.tasks.after = SOON;
     }
     block_on(async {
-        let server = Server::builder(config).watch(false).audit(false).start()?;
+        let server = Server::builder(config).watch(false).audit(false).record(record).start()?;
         let snapshot = loaded(&server).await;
         let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
         // The result does not show these: why the use of an import was denied, and warnings about the plugin.

@@ -48,6 +48,17 @@ pub(super) struct Listen {
     /// rename it to use it. Only over standard input and output, or with --http on a loopback address
     #[arg(long)]
     pub(super) learn: bool,
+    #[command(flatten)]
+    pub(super) record: Record,
+}
+
+/// Whether calls are recorded.
+#[derive(Args, Debug, Default)]
+pub(super) struct Record {
+    /// Record each call in this file, with what the host answered to the plugin: `toolbay replay` runs it again. Calls are
+    /// added to a file that is a recording already [default: the key `record.file` of the configuration file]
+    #[arg(long, value_name = "FILE")]
+    pub(super) record: Option<PathBuf>,
 }
 
 /// Parses an address. The error is worded as that of `http.listen`.
@@ -75,6 +86,7 @@ impl Common {
             http: listen.http,
             sse: listen.sse,
             learn: listen.learn,
+            record: listen.record.record.clone(),
         };
         // Toolbay has no variables whose names or values are not UTF-8.
         let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));

@@ -20,7 +20,7 @@ const WHY: usize = 2_000;
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let config = common.configure(true, &Listen::default())?;
     block_on(async {
-        let server = Server::builder(config).watch(false).audit(false).start()?;
+        let server = Server::builder(config).watch(false).audit(false).record(false).start()?;
         let sandbox = server.service().sandbox();
         if let Some(why) = sandbox.keeps_nothing() {
             bail!("{why}");

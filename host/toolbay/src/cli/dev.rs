@@ -115,7 +115,7 @@ fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
 
 /// Loads the plugin folder as a server would, prints the plugin's status, and makes its example call.
 async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow::Result<bool> {
-    let server = Server::builder(config.clone()).watch(false).audit(false).start()?;
+    let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
     let snapshot = loaded(&server).await;
     let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
     let mut said = String::new();

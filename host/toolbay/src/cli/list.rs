@@ -18,7 +18,7 @@ use crate::server::Server;
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.configure(true, &Listen::default())?;
     block_on(async {
-        let server = Server::builder(config.clone()).watch(false).audit(false).start()?;
+        let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
         let snapshot = loaded(&server).await;
         if json {
             print_json(&as_json(&snapshot, &config))?;

@@ -12,7 +12,7 @@ pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 /// `http_client` comes before `http`, with which it begins.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 16] = [
     "server",
     "limits",
     "ceilings",
@@ -28,6 +28,7 @@ const TABLES: [&str; 15] = [
     "results",
     "metrics",
     "console",
+    "record",
 ];
 
 /// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses the key as a file of its own.

@@ -14,6 +14,7 @@ use crate::account::Held;
 use crate::effects::Begun;
 use crate::kept::Closed;
 use crate::state::State;
+use crate::tape::Kind;
 
 /// Bytes that the handle of a bucket holds: a key, and names.
 const BUCKET_HELD: usize = 2 * KEY;
@@ -68,26 +69,43 @@ pub(super) fn add_store(linker: &mut Linker<State>, name: &str) -> wasmtime::Res
 }
 
 fn open(state: &mut State, name: &str) -> Fallible<Handle> {
-    let bucket = match state.kept.bucket(name) {
-        Ok(bucket) => bucket,
-        Err(Closed::Denied) => {
-            state.requests.deny(UseKind::State, "This tool may not keep state.", Some(StateGrant::REMEDY));
-            return Ok(Err(Error::AccessDenied));
-        }
-        Err(Closed::NoCaller) => {
-            let why = "This tool keeps state for each caller, and this caller is not authenticated.";
-            state.requests.deny(UseKind::State, why, None);
-            return Ok(Err(Error::Other(why.to_owned())));
-        }
-        Err(Closed::Off) => {
-            let why = "The server keeps no state (state.folder is empty, or there is no home folder).";
-            state.requests.deny(UseKind::State, why, None);
-            return Ok(Err(Error::Other(why.to_owned())));
-        }
-        Err(Closed::Name) => return Ok(Err(Error::NoSuchStore)),
+    let number = match state.effects.look(Kind::State, || format!("open the bucket {name}"))? {
+        Begun::Now(number) => number,
+        Begun::Before(answer) => return opened(state, postcard::from_bytes(&answer)?, state.kept.bucket_again(name)),
     };
-    let memory = state.account.hold(BUCKET_HELD)?;
-    Ok(Ok(state.table().push(Open { bucket, last: None, _memory: memory })?))
+    let bucket = state.kept.bucket(name);
+    let answer = match &bucket {
+        Ok(_) => Ok(()),
+        Err(closed) => Err(refusal(state, closed)),
+    };
+    if number.is_wanted() {
+        state.effects.end(number, postcard::to_allocvec(&answer)?);
+    }
+    opened(state, answer, bucket.ok())
+}
+
+/// The handle of a bucket that can be opened.
+fn opened(state: &mut State, answer: Result<(), Error>, bucket: Option<Bucket>) -> Fallible<Handle> {
+    match (answer, bucket) {
+        (Ok(()), Some(bucket)) => {
+            let memory = state.account.hold(BUCKET_HELD)?;
+            Ok(Ok(state.table().push(Open { bucket, last: None, _memory: memory })?))
+        }
+        (Ok(()), None) => Ok(Err(Error::NoSuchStore)),
+        (Err(error), _) => Ok(Err(error)),
+    }
+}
+
+/// Reports why a bucket cannot be opened, and says it to the guest.
+fn refusal(state: &State, closed: &Closed) -> Error {
+    let (why, remedy) = match closed {
+        Closed::Denied => ("This tool may not keep state.", Some(StateGrant::REMEDY)),
+        Closed::NoCaller => ("This tool keeps state for each caller, and this caller is not authenticated.", None),
+        Closed::Off => ("The server keeps no state (state.folder is empty, or there is no home folder).", None),
+        Closed::Name => return Error::NoSuchStore,
+    };
+    state.requests.deny(UseKind::State, why, remedy);
+    if matches!(closed, Closed::Denied) { Error::AccessDenied } else { Error::Other(why.to_owned()) }
 }
 
 /// A bucket that a guest has open. The guest gave its handle, so it is there.
@@ -96,9 +114,9 @@ pub(super) fn bucket(state: &mut State, handle: &Handle) -> wasmtime::Result<Buc
 }
 
 pub(super) async fn values(state: &mut State, bucket: &Bucket, keys: Vec<String>) -> Fallible<Vec<Option<Vec<u8>>>> {
-    let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
-    let begun = state.effects.begin(|| named("get", bucket, &keys))?;
+    let begun = state.effects.begin(Kind::State, || named("get", bucket, &keys))?;
     once(state, begun, async move |state| {
+        let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
         let paying = state.kept.paying();
         answered(state, store.get(bucket, keys, paying.payer()).await)
     })
@@ -116,9 +134,9 @@ async fn get(state: &mut State, handle: &Handle, key: String) -> Fallible<Option
 
 async fn exists(state: &mut State, handle: &Handle, key: String) -> Fallible<bool> {
     let bucket = bucket(state, handle)?;
-    let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
-    let begun = state.effects.begin(|| named("exists", &bucket, [&key]))?;
+    let begun = state.effects.begin(Kind::State, || named("exists", &bucket, [&key]))?;
     once(state, begun, async move |state| {
+        let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
         let paying = state.kept.paying();
         answered(state, store.exists(&bucket, key, paying.payer()).await)
     })
@@ -127,9 +145,9 @@ async fn exists(state: &mut State, handle: &Handle, key: String) -> Fallible<boo
 
 pub(super) async fn keys(state: &mut State, handle: &Handle, start: Start) -> Fallible<Page> {
     let bucket = bucket(state, handle)?;
-    let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
-    let begun = state.effects.begin(|| named("list keys", &bucket, []))?;
+    let begun = state.effects.begin(Kind::State, || named("list keys", &bucket, []))?;
     once(state, begun, async move |state| {
+        let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
         let paying = state.kept.paying();
         answered(state, store.keys(&bucket, start, paying.payer()).await)
     })
@@ -142,18 +160,18 @@ pub(super) async fn change(state: &mut State, handle: &Handle, change: Change) -
 }
 
 pub(super) async fn change_in(state: &mut State, bucket: &Bucket, change: Change) -> Fallible<Changed> {
-    let Some((store, quota)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
     // What the guest gave was copied, and waits for its turn.
     let _memory = state.account.hold(change.bytes())?;
-    let begun = state.effects.begin(|| described(bucket, &change))?;
+    let begun = state.effects.begin(Kind::State, || described(bucket, &change))?;
     once(state, begun, async move |state| {
+        let Some((store, quota)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
         let paying = state.kept.paying();
         answered(state, store.change(bucket, quota, change, paying.payer()).await)
     })
     .await
 }
 
-/// Does an operation, unless the call did it before it asked: then the answer is the one of that time.
+/// Does an operation, unless the call did it before: then the answer is the one of that time.
 async fn once<T: Serialize + DeserializeOwned>(
     state: &mut State,
     begun: Begun,

@@ -1,0 +1,67 @@
+//! Bytes in a recording: readable where they are text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes. In JSON they are a string if they are text, and an object with the member `base64` otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blob(pub Vec<u8>);
+
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Text(std::borrow::Cow<'a, str>),
+    Bytes(Encoded),
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Encoded {
+    base64: String,
+}
+
+impl Serialize for Blob {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_bytes(&self.0);
+        }
+        // Half of what is made of small numbers is valid UTF-8 as well, and readable to nobody.
+        let is_shown = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+        match std::str::from_utf8(&self.0).ok().filter(is_shown) {
+            Some(text) => Written::Text(text.into()),
+            None => Written::Bytes(Encoded { base64: BASE64.encode(&self.0) }),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Blob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Vec::deserialize(deserializer).map(Self);
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Text(text) => Ok(Self(text.into_owned().into_bytes())),
+            Written::Bytes(Encoded { base64 }) => BASE64.decode(base64).map(Self).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_the_same_after_each_form() {
+        for bytes in [&b""[..], b"text\r\n", "é".as_bytes(), b"\0\x01", b"\xff"] {
+            let blob = Blob(bytes.to_vec());
+            let json = serde_json::to_string(&blob).unwrap();
+            assert_eq!(serde_json::from_str::<Blob>(&json).unwrap(), blob);
+            let packed = postcard::to_allocvec(&blob).unwrap();
+            assert_eq!(postcard::from_bytes::<Blob>(&packed).unwrap(), blob);
+        }
+        assert_eq!(serde_json::to_string(&Blob(b"a".to_vec())).unwrap(), r#""a""#);
+        assert_eq!(serde_json::to_string(&Blob(vec![0])).unwrap(), r#"{"base64":"AA=="}"#);
+    }
+}

@@ -1,0 +1,211 @@
+//! What differs when a call runs again.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+use toolbay_model::text::line;
+
+use crate::call::{Call, Used};
+use crate::outcome::Outcome;
+
+/// Lines of context around those that differ.
+const CONTEXT: usize = 2;
+
+/// Most lines of a difference that are shown.
+const LINES: usize = 40;
+
+/// Longest line of a difference that is shown, in bytes.
+const LINE: usize = 400;
+
+/// Texts of more bytes than this are not compared line by line, which could take long.
+const COMPARED: usize = 256 << 10;
+
+/// What came of running a call again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replayed {
+    /// The result, in the form of [`Outcome::Value`].
+    pub result: Value,
+    /// What it used.
+    pub usage: Used,
+    /// What it did that the recording does not have.
+    pub unknown: Vec<String>,
+    /// What the recording has that it did not do.
+    pub undone: Vec<String>,
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Whether it came out the same.
+    pub verdict: Verdict,
+    /// Instructions.
+    pub fuel: Figure,
+    /// Peak memory in bytes.
+    pub memory: Figure,
+    /// Wall-clock time in nanoseconds. It differs each time.
+    pub wall_ns: Figure,
+}
+
+/// Whether a call came out the same.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// It did.
+    Equal,
+    /// Its result differs, or what it did.
+    Differs(Vec<Change>),
+}
+
+/// Something that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The result, line by line: `-` is recorded, `+` is new.
+    Result(String),
+    /// It did something that the recording does not have.
+    Did(String),
+    /// It did not do something that the recording has.
+    DidNot(String),
+}
+
+/// A number as it was recorded and as it is now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figure {
+    /// As it was recorded.
+    pub recorded: u64,
+    /// As it is now.
+    pub replayed: u64,
+}
+
+/// Compares a call with what came of running it again.
+pub fn compare(recorded: &Call, replayed: &Replayed) -> Comparison {
+    let mut changes = Vec::new();
+    if !recorded.result.is(&replayed.result) {
+        changes.push(Change::Result(difference(&recorded.result, &replayed.result)));
+    }
+    changes.extend(replayed.unknown.iter().cloned().map(Change::Did));
+    changes.extend(replayed.undone.iter().cloned().map(Change::DidNot));
+    let verdict = if changes.is_empty() { Verdict::Equal } else { Verdict::Differs(changes) };
+    let figure = |part: fn(&Used) -> u64| Figure { recorded: part(&recorded.usage), replayed: part(&replayed.usage) };
+    Comparison {
+        verdict,
+        fuel: figure(|used| used.fuel),
+        memory: figure(|used| used.memory),
+        wall_ns: figure(|used| used.wall_ns),
+    }
+}
+
+/// What differs between two results, line by line.
+fn difference(recorded: &Outcome, replayed: &Value) -> String {
+    let new = shown(replayed);
+    let old = match recorded {
+        Outcome::Value(value) => shown(value),
+        Outcome::Sha256(_) => return "- a result that was too large to be recorded\n+ another one\n".to_owned(),
+    };
+    if old.len() + new.len() > COMPARED {
+        return format!("- a result of {} bytes\n+ another one of {} bytes\n", old.len(), new.len());
+    }
+    let (mut out, mut count) = (String::new(), 0_usize);
+    let compared = TextDiff::from_lines(&old, &new);
+    for (index, group) in compared.grouped_ops(CONTEXT).iter().enumerate() {
+        if index > 0 {
+            out.push_str("  …\n");
+        }
+        for change in group.iter().flat_map(|operation| compared.iter_changes(operation)) {
+            count += 1;
+            if count > LINES {
+                continue;
+            }
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            let _ = writeln!(out, "{sign} {}", line(change.value().trim_end_matches('\n'), LINE));
+        }
+    }
+    if count > LINES {
+        let _ = writeln!(out, "  and {} lines more", count - LINES);
+    }
+    out
+}
+
+/// A result as lines: texts as they are, everything else as JSON.
+fn shown(result: &Value) -> String {
+    let mut out = String::new();
+    let Some(members) = result.as_object() else { return format!("{result}\n") };
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("content", Value::Array(blocks)) => blocks.iter().for_each(|block| out += &shown_block(block)),
+            (name, Value::String(text)) => {
+                let _ = writeln!(out, "{name}: {text}");
+            }
+            (name, value) => {
+                let _ = writeln!(out, "{name}: {}", serde_json::to_string_pretty(value).unwrap_or_default());
+            }
+        }
+    }
+    out
+}
+
+fn shown_block(block: &Value) -> String {
+    match (block.get("type").and_then(Value::as_str), block.get("text")) {
+        (Some("text"), Some(Value::String(text))) if block.as_object().is_some_and(|members| members.len() == 2) => {
+            format!("{text}\n")
+        }
+        _ => format!("{block}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::tests::call;
+
+    fn text(text: &str) -> Value {
+        json!({"content": [{"type": "text", "text": text}], "structured": {"sum": 1}})
+    }
+
+    fn compared(old: Value, new: Value) -> Verdict {
+        let recorded = Call { result: Outcome::Value(old), ..call(1) };
+        compare(&recorded, &Replayed { result: new, ..Replayed::default() }).verdict
+    }
+
+    #[test]
+    fn what_is_the_same_is_equal_whatever_it_used() {
+        let recorded = call(1);
+        let Outcome::Value(result) = recorded.result.clone() else { panic!() };
+        let usage = Used { fuel: 11, memory: 0, wall_ns: 0 };
+        let comparison = compare(&recorded, &Replayed { result, usage, ..Replayed::default() });
+        assert_eq!(comparison.verdict, Verdict::Equal);
+        assert_eq!(comparison.fuel, Figure { recorded: 10, replayed: 11 });
+    }
+
+    #[test]
+    fn a_difference_shows_the_lines_that_differ() {
+        let Verdict::Differs(changes) = compared(text("a\nb\nc\nd\ne"), text("a\nb\nc\nD\ne")) else { panic!() };
+        assert_eq!(changes, [Change::Result("  b\n  c\n- d\n+ D\n  e\n  structured: {\n".to_owned())]);
+    }
+
+    #[test]
+    fn what_it_did_is_compared_too() {
+        let mut replayed = Replayed { unknown: vec!["GET /a".to_owned()], ..Replayed::default() };
+        replayed.undone.push("POST /b".to_owned());
+        let recorded = Call { result: Outcome::Value(Value::Null), ..call(1) };
+        let Verdict::Differs(changes) = compare(&recorded, &replayed).verdict else { panic!() };
+        assert_eq!(changes, [Change::Did("GET /a".to_owned()), Change::DidNot("POST /b".to_owned())]);
+    }
+
+    #[test]
+    fn large_differences_are_short() {
+        let many = |word: &str| (0..1_000).map(|n| format!("{word}{n}\n")).collect::<String>();
+        for (old, new) in
+            [(many("a"), many("b")), ("x".repeat(1 << 20), "y".repeat(1 << 20)), ("x".repeat(9_000), many("c"))]
+        {
+            let Verdict::Differs(changes) = compared(text(&old), text(&new)) else { panic!() };
+            let [Change::Result(difference)] = &changes[..] else { panic!() };
+            assert!(difference.lines().count() <= LINES + 2 && difference.len() < LINES * (LINE + 4), "{difference}");
+        }
+    }
+}

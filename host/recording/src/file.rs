@@ -1,0 +1,102 @@
+//! Opening the file of a recording.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
+
+use crate::error::RecordingError;
+use crate::reader::Reader;
+
+/// Opens a file to add to it, and returns it with its length. It is created if it does not exist, for this user alone.
+///
+/// # Errors
+///
+/// It is something else than a recording, others can read it, or another server records to it.
+pub(crate) fn append(path: &Path) -> Result<(File, u64), RecordingError> {
+    let name = path.display();
+    let failed = |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
+    // A recording has what tools were asked and answered: it does not go where a link leads, and nobody else reads it.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+        Errno::LOOP => failed(&"it is a link; give the path of the file itself"),
+        error => failed(&std::io::Error::from(error)),
+    })?;
+    let mut file = File::from(opened);
+    let found = file.metadata().map_err(|error| failed(&error))?;
+    if !found.is_file() {
+        return Err(failed(&"it is not a file"));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(failed(&format!("others can use it (run `chmod 600 {name}`, or give another file)")));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(failed(&"it belongs to another user"));
+    }
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| failed(&"another server records to it; give each a file of its own"))?;
+    let mut length = found.len();
+    if length > 0 {
+        Reader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;
+        // A server that was killed may have left half a line.
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(|error| failed(&error))?;
+        if last != *b"\n" {
+            file.write_all(b"\n").map_err(|error| failed(&error))?;
+            length += 1;
+        }
+    }
+    Ok((file, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn refused(path: &Path) -> String {
+        append(path).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_new_file_is_for_its_user_alone_and_for_one_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("calls.jsonl");
+        let (file, length) = append(&path).unwrap();
+        assert_eq!((file.metadata().unwrap().permissions().mode() & 0o777, length), (0o600, 0));
+        assert!(refused(&path).contains("another server records to it"));
+        drop(file);
+        append(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_recording_or_not_private_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("calls.jsonl");
+        fs::write(&path, "precious\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(refused(&path).contains("chmod 600"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(refused(&path).contains("is not a recording"), "{}", refused(&path));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious\n");
+        let link = dir.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert!(refused(&link).contains("it is a link"));
+        assert!(append(dir.path()).is_err());
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            dir.path().join("pipe"),
+            rustix::fs::FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(refused(&dir.path().join("pipe")).contains("it is not a file"));
+        assert!(refused(&dir.path().join("none/calls")).contains("No such file"));
+    }
+}

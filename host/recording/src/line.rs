@@ -1,0 +1,81 @@
+//! The lines of a recording.
+
+use serde::{Deserialize, Serialize};
+use toolbay_model::JsonSize;
+
+use crate::call::Call;
+use crate::header::{Header, VERSION};
+
+/// Longest line, in bytes: that of the largest call that can be recorded, whose bytes are written as text.
+pub(crate) const LONGEST: usize = 64 << 20;
+
+/// The most memory that a line may take when it is parsed.
+const MEMORY: u64 = 512 << 20;
+
+/// One line.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Line {
+    /// A server begins.
+    Recording(Header),
+    /// A call.
+    Call(Box<Call>),
+    /// Calls that could not be recorded.
+    Lost {
+        /// How many.
+        calls: u64,
+    },
+}
+
+/// Why a text is no line.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    /// It is not one, or only the beginning of one.
+    Malformed(String),
+    /// It is the header of a newer version.
+    Newer(u64),
+}
+
+/// What a header of any version has.
+#[derive(Deserialize)]
+struct AnyHeader {
+    recording: AnyVersion,
+}
+
+#[derive(Deserialize)]
+struct AnyVersion {
+    version: u64,
+}
+
+impl Line {
+    /// Parses a line without its end.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, Wrong> {
+        let malformed = |why: &dyn std::fmt::Display| Wrong::Malformed(why.to_string());
+        let text = std::str::from_utf8(text).map_err(|_| malformed(&"it is not UTF-8"))?;
+        if JsonSize::of(text).memory > MEMORY {
+            return Err(malformed(&"it has too many values"));
+        }
+        serde_json::from_str(text)
+            .map_err(|error| match serde_json::from_str::<AnyHeader>(text) {
+                Ok(AnyHeader { recording: AnyVersion { version } }) if version > VERSION => Wrong::Newer(version),
+                _ => malformed(&error),
+            })
+            .and_then(|line| match line {
+                Self::Recording(Header { version, .. }) if version > VERSION => Err(Wrong::Newer(version)),
+                Self::Recording(Header { version: 0, .. }) => Err(malformed(&"there is no version 0")),
+                line => Ok(line),
+            })
+    }
+
+    /// The line with its end.
+    pub(crate) fn written(&self) -> serde_json::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// Whether it begins what a server recorded.
+    pub(crate) fn is_header(&self) -> bool {
+        matches!(self, Self::Recording(_))
+    }
+}

@@ -1,0 +1,148 @@
+//! What came of a call, as JSON that does not depend on a revision of the protocol.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use toolbay_model::{Body, CallError, Content, Media, Reply, Resource, ResourceContent};
+
+/// What came of a call.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All of it.
+    Value(Value),
+    /// SHA-256 of its JSON, in hexadecimal: it was too large.
+    Sha256(String),
+}
+
+impl Outcome {
+    /// The digest alone.
+    #[must_use]
+    pub fn digest(self) -> Self {
+        match self {
+            Self::Value(value) => Self::Sha256(hash(value.to_string().as_bytes())),
+            digest @ Self::Sha256(_) => digest,
+        }
+    }
+
+    /// Whether `value` is the same.
+    pub fn is(&self, value: &Value) -> bool {
+        match self {
+            Self::Value(own) => own == value,
+            Self::Sha256(_) => *self == Self::Value(value.clone()).digest(),
+        }
+    }
+}
+
+/// The result of a call that failed like this.
+pub fn failed(error: &CallError) -> Value {
+    json!({"error": error.kind().as_str(), "message": error.to_string()})
+}
+
+/// The result of a call that ended with this reply. Of bytes, it has the digest.
+pub fn replied(reply: &Reply) -> Value {
+    match reply {
+        Reply::Tool(output) => {
+            let mut result = Map::new();
+            result.insert("content".to_owned(), output.content.iter().map(block).collect());
+            if let Some(structured) = &output.structured {
+                result.insert("structured".to_owned(), structured.clone());
+            }
+            if !output.meta.is_empty() {
+                result.insert("meta".to_owned(), output.meta.clone().into());
+            }
+            Value::Object(result)
+        }
+        Reply::Questions(interview) => {
+            let question = |question: &toolbay_model::Question| {
+                let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+                json!({"key": question.key, "method": question.kind.method(), "params": params})
+            };
+            json!({"questions": interview.questions.iter().map(question).collect::<Vec<_>>()})
+        }
+        // No tool returns these.
+        Reply::Prompt(_) | Reply::Resource(_) | Reply::Completion(_) => Value::Null,
+    }
+}
+
+fn block(content: &Content) -> Value {
+    let Content { body, audience, priority, last_modified } = content;
+    let mut block = match body {
+        Body::Text(text) => json!({"type": "text", "text": text}),
+        Body::Image(media) => self::media("image", media),
+        Body::Audio(media) => self::media("audio", media),
+        Body::ResourceLink(link) => json!({
+            "type": "resource-link", "uri": link.uri, "name": link.name, "title": link.title,
+            "description": link.description, "mime_type": link.mime_type, "size": link.size,
+        }),
+        Body::Resource(resource) => self::resource(resource),
+    };
+    if let Some(members) = block.as_object_mut() {
+        let more = [
+            ("audience", (!audience.is_empty()).then(|| json!(audience))),
+            ("priority", priority.map(Value::from)),
+            ("last_modified", last_modified.clone().map(Value::from)),
+        ];
+        members.retain(|_, value| !value.is_null());
+        members.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+    block
+}
+
+fn media(kind: &str, media: &Media) -> Value {
+    json!({"type": kind, "mime_type": media.mime_type, "bytes": media.data.len(), "sha256": hash(&media.data)})
+}
+
+fn resource(resource: &Resource) -> Value {
+    let Resource { uri, mime_type, content } = resource;
+    match content {
+        ResourceContent::Text(text) => json!({"type": "resource", "uri": uri, "mime_type": mime_type, "text": text}),
+        ResourceContent::Blob(bytes) => json!({
+            "type": "resource", "uri": uri, "mime_type": mime_type, "bytes": bytes.len(), "sha256": hash(bytes),
+        }),
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::{Limit, Output};
+
+    use super::*;
+
+    #[test]
+    fn a_result_is_what_the_tool_returned_and_bytes_are_a_digest() {
+        let content = |body| Content { body, audience: vec!["user"], priority: None, last_modified: None };
+        let image = Media { data: vec![1, 2, 3].into(), mime_type: "image/png".to_owned() };
+        let output = Output {
+            content: vec![content(Body::Text("a".to_owned())), content(Body::Image(image))],
+            structured: Some(json!({"sum": 3})),
+            meta: Map::new(),
+        };
+        assert_eq!(
+            replied(&Reply::Tool(output)),
+            json!({
+                "content": [
+                    {"type": "text", "text": "a", "audience": ["user"]},
+                    {
+                        "type": "image", "mime_type": "image/png", "bytes": 3,
+                        "sha256": "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81", "audience": ["user"],
+                    },
+                ],
+                "structured": {"sum": 3},
+            })
+        );
+    }
+
+    #[test]
+    fn a_failure_is_its_kind_and_its_words_and_a_digest_stands_for_the_whole() {
+        let value = failed(&CallError::limit(Limit::Fuel(5)));
+        assert_eq!(value["error"], "fuel");
+        let digest = Outcome::Value(value.clone()).digest();
+        assert!(digest.is(&value) && Outcome::Value(value.clone()).is(&value));
+        assert!(!digest.is(&Value::Null) && digest.clone().digest() == digest);
+    }
+}

@@ -1,0 +1,203 @@
+//! Takes calls from any thread, within a bound of memory, and never waits.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::call::Call;
+use crate::error::RecordingError;
+use crate::file::append;
+use crate::header::{Header, VERSION};
+use crate::room::Room;
+use crate::writer::{Message, Shared, Writer};
+
+/// Bytes that all calls may take until they are written: those that run, and those that wait for the disk.
+const FREE: usize = 64 << 20;
+
+/// How a recording is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The file. If it is a recording already, calls are added to it.
+    pub file: PathBuf,
+    /// Largest size of the file, in bytes. What comes later is not recorded.
+    pub max_size: u64,
+    /// The most bytes that one call may take.
+    pub max_call: usize,
+}
+
+/// Records calls. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    queue: Sender<Message>,
+    free: Arc<AtomicUsize>,
+    max_call: usize,
+    shared: Arc<Shared>,
+    calls: AtomicU64,
+    salt: String,
+    ended: OnceLock<()>,
+}
+
+impl Recorder {
+    /// Opens the file, and starts the thread that writes to it. `toolbay` is the version of the server. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be used, others could read it, it is something else, or another server records to it.
+    pub fn open(settings: &Settings, toolbay: &str) -> Result<Self, RecordingError> {
+        let (file, length) = append(&settings.file)?;
+        let failed = |error: &dyn std::fmt::Display| {
+            RecordingError(format!("cannot record to {}: {error}", settings.file.display()))
+        };
+        let mut salt = [0; 16];
+        getrandom::fill(&mut salt).map_err(|error| failed(&error))?;
+        let salt = hex::encode(salt);
+        let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let header = Header { version: VERSION, toolbay: toolbay.to_owned(), started, salt: salt.clone() };
+        let shared = Arc::<Shared>::default();
+        let (queue, receiver) = channel();
+        let (name, most) = (settings.file.display().to_string(), settings.max_size);
+        let writer = Writer::begin(file, name, length, most, header, receiver, Arc::clone(&shared));
+        let writer = writer.map_err(|error| failed(&error))?;
+        let thread = thread::Builder::new().name("toolbay-record".to_owned());
+        thread.spawn(move || writer.run()).map_err(|error| failed(&error))?;
+        let (free, calls) = (Arc::new(AtomicUsize::new(FREE)), AtomicU64::new(0));
+        let max_call = settings.max_call;
+        let inner = Inner { queue, free, max_call, shared, calls, salt, ended: OnceLock::new() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Room for one more call; `None` if no more is recorded.
+    pub fn room(&self) -> Option<Room> {
+        (!self.inner.shared.full.load(Ordering::Relaxed)).then(|| Room::new(&self.inner.free, self.inner.max_call))
+    }
+
+    /// What the digests of this recording begin with.
+    pub fn salt(&self) -> &str {
+        &self.inner.salt
+    }
+
+    /// The number of the next call.
+    pub fn number(&self) -> u64 {
+        self.inner.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Records a call, which the thread that writes makes: redacting takes time. `room` is what it takes until then. Does
+    /// not wait.
+    pub fn record(&self, room: Room, make: impl FnOnce() -> Call + Send + 'static) {
+        // Fails only after the end.
+        drop(self.inner.queue.send(Message::Record(Box::new(make), room)));
+    }
+
+    /// There was no room for a call. The file will say so.
+    pub fn lose(&self) {
+        self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Writes what is in the queue. Waits for that, for `patience` at most. Nothing is recorded afterwards.
+    pub fn end(&self, patience: Duration) {
+        if self.inner.ended.set(()).is_err() {
+            return;
+        }
+        let (ended, wait) = sync_channel(1);
+        if self.inner.queue.send(Message::End(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
+            tracing::error!("the recording could not be ended in time; its last calls may be missing");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::call::tests::call;
+    use crate::reader::{Item, Reader};
+
+    /// How long a test waits for what must come.
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn settings(dir: &std::path::Path, max_size: u64) -> Settings {
+        Settings { file: dir.join("calls.jsonl"), max_size, max_call: 1 << 20 }
+    }
+
+    fn items(settings: &Settings) -> Vec<Item> {
+        let mut reader = Reader::open(&settings.file).unwrap();
+        std::iter::from_fn(|| reader.next().transpose()).collect::<Result<_, _>>().unwrap()
+    }
+
+    fn numbers(items: &[Item]) -> Vec<u64> {
+        items.iter().filter_map(|item| if let Item::Call(_, call) = item { Some(call.number) } else { None }).collect()
+    }
+
+    #[test]
+    fn what_many_record_at_once_is_all_there_and_a_second_server_adds_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = settings(dir.path(), 1 << 30);
+        for expected in [800, 1600] {
+            let recorder = Recorder::open(&settings, "0").unwrap();
+            thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        for _ in 0..100 {
+                            let number = recorder.number();
+                            recorder.record(recorder.room().unwrap(), move || call(number));
+                        }
+                    });
+                }
+            });
+            recorder.end(LONG);
+            recorder.end(Duration::ZERO);
+            recorder.record(recorder.room().unwrap(), || call(0));
+            assert_eq!(numbers(&items(&settings)).len(), expected);
+        }
+        let headers = items(&settings).into_iter().filter(|item| matches!(item, Item::Header(_))).count();
+        assert_eq!(headers, 2);
+    }
+
+    #[test]
+    fn a_full_file_takes_no_more_and_stays_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = settings(dir.path(), 4_000);
+        let recorder = Recorder::open(&settings, "0").unwrap();
+        for number in 0..100 {
+            recorder.record(Room::new(&Arc::default(), 0), move || call(number));
+        }
+        recorder.end(LONG);
+        assert!(recorder.room().is_none());
+        let written = fs::metadata(&settings.file).unwrap().len();
+        assert!((1_000..=4_000).contains(&written), "{written}");
+        assert!(!numbers(&items(&settings)).is_empty());
+    }
+
+    #[test]
+    fn the_file_says_how_many_calls_it_lacks() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = settings(dir.path(), 1 << 30);
+        let recorder = Recorder::open(&settings, "0").unwrap();
+        recorder.lose();
+        recorder.lose();
+        recorder.record(recorder.room().unwrap(), || call(1));
+        recorder.end(LONG);
+        let lost: u64 = items(&settings).iter().map(|item| if let Item::Lost(n) = item { *n } else { 0 }).sum();
+        assert_eq!(lost, 2);
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_made_does_not_end_the_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = settings(dir.path(), 1 << 30);
+        let recorder = Recorder::open(&settings, "0").unwrap();
+        recorder.record(recorder.room().unwrap(), || panic!("as it must not"));
+        recorder.record(recorder.room().unwrap(), || call(1));
+        recorder.end(LONG);
+        assert_eq!(numbers(&items(&settings)), [1]);
+    }
+}

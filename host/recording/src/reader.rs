@@ -1,0 +1,281 @@
+//! Reads a recording, line by line.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use crate::call::Call;
+use crate::error::RecordingError;
+use crate::header::Header;
+use crate::line::{LONGEST, Line, Wrong};
+
+/// What a recording consists of.
+#[derive(Debug)]
+pub enum Item {
+    /// A server begins.
+    Header(Header),
+    /// A call, with the number of its line.
+    Call(u64, Box<Call>),
+    /// So many calls could not be recorded.
+    Lost(u64),
+    /// The line with this number is the beginning of one: the server was killed while it wrote.
+    Half(u64),
+}
+
+/// Reads a recording, line by line, and holds one or two lines at a time.
+#[derive(Debug)]
+pub struct Reader<R> {
+    lines: R,
+    /// The number of the last line that was read.
+    number: u64,
+    /// What was read, and not yet returned.
+    ahead: Option<(u64, Line)>,
+}
+
+/// A line as it is in the file.
+struct Raw {
+    text: Vec<u8>,
+    /// Whether its end is there.
+    ended: bool,
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is not a recording.
+    pub fn open(path: &Path) -> Result<Self, RecordingError> {
+        let failed = |why: &dyn std::fmt::Display| RecordingError(format!("cannot read {}: {why}", path.display()));
+        let file = File::open(path).map_err(|error| failed(&error))?;
+        if file.metadata().map_err(|error| failed(&error))?.is_dir() {
+            return Err(failed(&"it is a folder"));
+        }
+        Self::new(BufReader::new(file)).map_err(|error| failed(&error))
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads lines, of which the first must be a header.
+    ///
+    /// # Errors
+    ///
+    /// It is not, or it is one of a newer version.
+    pub fn new(lines: R) -> Result<Self, RecordingError> {
+        let mut reader = Self { lines, number: 0, ahead: None };
+        let other = || RecordingError("it is not a recording of calls".to_owned());
+        let first = reader.raw()?.ok_or_else(|| RecordingError("it is empty".to_owned()))?;
+        match Line::parse(&first.text) {
+            Ok(line) if line.is_header() => reader.ahead = Some((1, line)),
+            Err(Wrong::Newer(version)) => return Err(newer(1, version)),
+            Ok(_) | Err(Wrong::Malformed(_)) => return Err(other()),
+        }
+        Ok(reader)
+    }
+
+    /// The next item; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// The number of a line that is wrong, and why.
+    #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
+    pub fn next(&mut self) -> Result<Option<Item>, RecordingError> {
+        if let Some((number, line)) = self.ahead.take() {
+            return Ok(Some(item(number, line)));
+        }
+        let Some(raw) = self.raw()? else { return Ok(None) };
+        let number = self.number;
+        let why = match Line::parse(&raw.text) {
+            Ok(line) => return Ok(Some(item(number, line))),
+            Err(Wrong::Newer(version)) => return Err(newer(number, version)),
+            Err(Wrong::Malformed(why)) => why,
+        };
+        // Half a line is the last one of a server.
+        if !raw.ended {
+            return Ok(Some(Item::Half(number)));
+        }
+        if let Some(next) = self.raw()?
+            && let Ok(line) = Line::parse(&next.text)
+            && line.is_header()
+        {
+            self.ahead = Some((self.number, line));
+            return Ok(Some(Item::Half(number)));
+        }
+        Err(RecordingError(format!("line {number}: {why}")))
+    }
+
+    fn raw(&mut self) -> Result<Option<Raw>, RecordingError> {
+        let mut text = Vec::new();
+        let number = self.number + 1;
+        let read = (&mut self.lines).take(LONGEST as u64 + 1).read_until(b'\n', &mut text);
+        read.map_err(|error| RecordingError(format!("line {number}: {error}")))?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let ended = text.pop_if(|last| *last == b'\n').is_some();
+        if !ended && text.len() > LONGEST {
+            return Err(RecordingError(format!("line {number}: it is longer than {} MiB", LONGEST >> 20)));
+        }
+        self.number = number;
+        Ok(Some(Raw { text, ended }))
+    }
+}
+
+fn item(number: u64, line: Line) -> Item {
+    match line {
+        Line::Recording(header) => Item::Header(header),
+        Line::Call(call) => Item::Call(number, call),
+        Line::Lost { calls } => Item::Lost(calls),
+    }
+}
+
+fn newer(number: u64, version: u64) -> RecordingError {
+    RecordingError(format!(
+        "line {number}: it was recorded in version {version} of the format, which is newer than this program"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::call::tests::call;
+
+    const HEADER: &str =
+        r#"{"recording":{"version":1,"toolbay":"0.2.0","started":"2026-01-02T03:04:05Z","salt":"ab"}}"#;
+
+    /// What reading this text gives, in a word for each item, and the error that ends it.
+    fn read(text: impl AsRef<[u8]>) -> (Vec<String>, Option<String>) {
+        let mut reader = match Reader::new(text.as_ref()) {
+            Ok(reader) => reader,
+            Err(error) => return (Vec::new(), Some(error.to_string())),
+        };
+        let mut items = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(None) => return (items, None),
+                Ok(Some(Item::Header(_))) => items.push("header".to_owned()),
+                Ok(Some(Item::Call(line, call))) => items.push(format!("call {} at {line}", call.number)),
+                Ok(Some(Item::Lost(calls))) => items.push(format!("lost {calls}")),
+                Ok(Some(Item::Half(line))) => items.push(format!("half {line}")),
+                Err(error) => return (items, Some(error.to_string())),
+            }
+        }
+    }
+
+    fn line(number: u64) -> String {
+        String::from_utf8(Line::Call(Box::new(call(number))).written().unwrap()).unwrap()
+    }
+
+    /// A call as JSON, changed.
+    fn changed(change: impl FnOnce(&mut Value)) -> String {
+        let mut value: Value = serde_json::from_str(&line(1)).unwrap();
+        change(&mut value["call"]);
+        value.to_string()
+    }
+
+    #[test]
+    fn calls_are_read_as_they_were_written() {
+        let text = format!("{HEADER}\n{}{{\"lost\":{{\"calls\":2}}}}\n{HEADER}\n{}", line(1), line(7));
+        assert_eq!(
+            read(text),
+            (["header", "call 1 at 2", "lost 2", "header", "call 7 at 5"].map(str::to_owned).into(), None)
+        );
+    }
+
+    #[test]
+    fn half_a_line_at_the_end_of_a_server_is_skipped_wherever_it_breaks_off() {
+        let whole = line(1);
+        for length in [1, 2, whole.len() / 2, whole.len() - 2] {
+            let half = &whole[..length];
+            let (items, error) = read(format!("{HEADER}\n{}{half}", line(3)));
+            assert_eq!((items[2..].concat(), error), ("half 3".to_owned(), None), "{length}");
+            // The next server ends the line, and goes on.
+            let (items, error) = read(format!("{HEADER}\n{half}\n{HEADER}\n{}", line(4)));
+            assert_eq!((items[1..].join(", "), error), ("half 2, header, call 4 at 4".to_owned(), None), "{length}");
+        }
+        // Its end may be all that is missing.
+        assert_eq!(read(format!("{HEADER}\n{}", whole.trim_end())).0[1], "call 1 at 2");
+        assert_eq!(read(HEADER).0, ["header"]);
+    }
+
+    #[test]
+    fn hostile_recordings_are_errors_with_the_number_of_the_line() {
+        let after = |text: &str| format!("{HEADER}\n{}{text}\n{}", line(1), line(2));
+        let deep = "[".repeat(100_000);
+        let nested = changed(|call| call["result"] = json!({"value": null})).replace("null", &deep);
+        let mut wide = String::from("{\"call\":[");
+        while wide.len() < 16 << 20 {
+            let _ = write!(wide, "[[]],");
+        }
+        let wrong = [
+            ("a call without anything", "{\"call\":{}}".to_owned(), "missing field"),
+            ("no JSON", "calls".to_owned(), "expected value"),
+            ("an empty line", String::new(), "EOF"),
+            ("an unknown line", "{\"cull\":{}}".to_owned(), "unknown variant `cull`"),
+            ("a number of the wrong type", changed(|call| call["number"] = json!("1")), "invalid type"),
+            ("a negative number", changed(|call| call["number"] = json!(-1)), "invalid value"),
+            ("a number that is too large", changed(|call| call["usage"]["fuel"] = json!(1e300)), "invalid type"),
+            ("an unknown key", changed(|call| call["extra"] = json!(1)), "unknown field `extra`"),
+            ("an unknown reason", changed(|call| call["missing"] = json!(["mood"])), "unknown variant `mood`"),
+            ("a seed that is none", changed(|call| call["answers"]["seed"] = json!("ab")), "64 hexadecimal digits"),
+            ("a clock that is none", changed(|call| call["answers"]["clock"] = json!("!")), "packed and in base64"),
+            (
+                "a clock that claims to be endless",
+                changed(|call| call["answers"]["clock"] = json!("//////////8B")),
+                "packed and in base64",
+            ),
+            (
+                "bytes that are none",
+                changed(|call| {
+                    call["answers"]["operations"] = json!([{"what": "x", "answer": {"state": {"base64": "!"}}}]);
+                }),
+                "Invalid symbol",
+            ),
+            ("deep nesting", deep, "recursion limit"),
+            ("deep nesting in a call", nested, "recursion limit"),
+            ("too many values", wide, "too many values"),
+            ("a header without a version", "{\"recording\":{}}".to_owned(), "missing field"),
+            ("a header of version 0", HEADER.replace(":1", ":0"), "version 0"),
+            ("a newer header", "{\"recording\":{\"version\":2,\"new\":[]}}".to_owned(), "version 2 of the format"),
+        ];
+        for (what, text, expected) in wrong {
+            let (items, error) = read(after(&text));
+            let error = error.unwrap_or_else(|| panic!("{what}: {items:?}"));
+            assert!(error.starts_with("line 3: ") && error.contains(expected), "{what}: {error}");
+            assert_eq!(items, ["header", "call 1 at 2"], "{what}");
+        }
+        let invalid = [HEADER.as_bytes(), b"\n\xff\xff\n", line(2).as_bytes()].concat();
+        assert!(read(invalid).1.unwrap().contains("line 2: it is not UTF-8"));
+        let long = [HEADER.as_bytes(), b"\n", &vec![b'x'; LONGEST + 2]].concat();
+        assert!(read(long).1.unwrap().contains("line 2: it is longer than 64 MiB"));
+    }
+
+    #[test]
+    fn what_does_not_begin_with_a_header_is_no_recording() {
+        for text in ["", "\n", "{}", "precious\n", &line(1), "{\"lost\":{\"calls\":1}}\n"] {
+            let (items, error) = read(text);
+            assert!(items.is_empty() && error.is_some(), "{text}");
+        }
+        let newer = "{\"recording\":{\"version\":99}}\n";
+        assert!(read(newer).1.unwrap().contains("version 99 of the format, which is newer"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_changed_in_a_recording_it_is_read_to_an_end(
+            at in 0_usize..2_000, by in any::<Vec<u8>>(), cut in 0_usize..50
+        ) {
+            let mut text = format!("{HEADER}\n{}{}", line(1), line(2)).into_bytes();
+            let at = at.min(text.len());
+            let end = (at + cut).min(text.len());
+            text.splice(at..end, by);
+            let (items, _) = read(text);
+            prop_assert!(items.len() < 100);
+        }
+    }
+}

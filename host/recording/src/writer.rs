@@ -1,0 +1,155 @@
+//! The thread that writes.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::thread;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use crate::call::Call;
+use crate::header::Header;
+use crate::line::{LONGEST, Line};
+use crate::missing::Missing;
+use crate::room::Room;
+
+/// How long the thread waits for more when there is a call to write: to wake it costs a short call as much as it takes.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// What the thread that writes and those who record share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Calls for which there was no room, and of which the file does not know yet.
+    pub lost: AtomicU64,
+    /// Whether the file takes no more.
+    pub full: AtomicBool,
+}
+
+/// What reaches the thread.
+pub(crate) enum Message {
+    /// A call, which is made here, and the room that it takes until it is written.
+    Record(Box<dyn FnOnce() -> Call + Send>, Room),
+    /// The recording ends. The answer says that it has.
+    End(SyncSender<()>),
+}
+
+/// What the thread works with.
+pub(crate) struct Writer {
+    file: BufWriter<File>,
+    /// The name of the file, for messages.
+    name: String,
+    /// Bytes that are in the file.
+    length: u64,
+    /// Bytes that may be in it.
+    most: u64,
+    queue: Receiver<Message>,
+    shared: Arc<Shared>,
+}
+
+impl Writer {
+    /// A writer of what comes out of `queue`, after the header.
+    pub(crate) fn begin(
+        file: File,
+        name: String,
+        length: u64,
+        most: u64,
+        header: Header,
+        queue: Receiver<Message>,
+        shared: Arc<Shared>,
+    ) -> io::Result<Self> {
+        let mut writer = Self { file: BufWriter::new(file), name, length, most, queue, shared };
+        writer.add(&Line::Recording(header))?;
+        writer.file.flush()?;
+        Ok(writer)
+    }
+
+    /// Writes until the recording ends.
+    pub(crate) fn run(mut self) {
+        // Fails when everybody who could record something is gone.
+        while let Ok(first) = self.queue.recv() {
+            thread::sleep(GATHER);
+            let mut next = Some(first);
+            while let Some(message) = next {
+                match message {
+                    Message::Record(make, room) => {
+                        // The call of a closed file is not even made.
+                        if !self.is_full()
+                            && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
+                        {
+                            self.call(call);
+                        }
+                        drop(room);
+                    }
+                    Message::End(ended) => {
+                        self.flush();
+                        let _ = ended.try_send(());
+                        return;
+                    }
+                }
+                next = self.queue.try_recv().ok();
+            }
+            // Whoever reads it meanwhile finds whole lines.
+            self.flush();
+        }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        self.tell_lost();
+        let flushed = self.file.flush();
+        self.failed(flushed);
+    }
+
+    fn call(&mut self, call: Call) {
+        let mut line = Line::Call(Box::new(call));
+        let is_long = line.written().map_or(true, |text| text.len() > LONGEST);
+        if is_long && let Line::Call(call) = line {
+            line = Line::Call(Box::new(call.bare(Missing::TooLarge)));
+        }
+        let added = self.add(&line);
+        self.failed(added);
+    }
+
+    fn tell_lost(&mut self) {
+        let calls = self.shared.lost.swap(0, Ordering::Relaxed);
+        if calls > 0 && !self.is_full() {
+            tracing::warn!(calls, "calls were not recorded: there was no memory left for them");
+            let added = self.add(&Line::Lost { calls });
+            self.failed(added);
+        }
+    }
+
+    fn add(&mut self, line: &Line) -> io::Result<()> {
+        let text = line.written()?;
+        let length = self.length.saturating_add(text.len() as u64);
+        if length > self.most {
+            let most = ByteSize::b(self.most).display().iec();
+            self.close(&format!("{} would be larger than {most} (record.max_size)", self.name));
+            return Ok(());
+        }
+        self.file.write_all(&text)?;
+        self.length = length;
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.shared.full.load(Ordering::Relaxed)
+    }
+
+    /// Records nothing from now on: half a line may be in the file, and what came after it could not be read.
+    fn failed(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.close(&format!("cannot write to {}: {error}", self.name));
+        }
+    }
+
+    fn close(&mut self, why: &str) {
+        if !self.shared.full.swap(true, Ordering::Relaxed) {
+            tracing::warn!("calls are no longer recorded: {why}");
+        }
+    }
+}

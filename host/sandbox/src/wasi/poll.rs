@@ -1,0 +1,59 @@
+//! Waiting for several things at once: which of them is ready first differs from one time to the next, so a recording has
+//! it.
+
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi_io::bindings::wasi::io::poll::{Host as _, HostPollable as _};
+
+use super::version::versioned;
+use crate::state::State;
+
+type Handle = Resource<DynPollable>;
+
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut poll = linker.instance(versioned!("wasi:io/poll"))?;
+    poll.func_wrap_async("poll", |mut store, (handles,): (Vec<Handle>,)| {
+        Box::new(async move { Ok((self::poll(store.data_mut(), handles).await?,)) })
+    })?;
+    poll.func_wrap_async("[method]pollable.ready", |mut store, (handle,): (Handle,)| {
+        Box::new(async move { Ok((ready(store.data_mut(), handle).await?,)) })
+    })
+}
+
+async fn poll(state: &mut State, handles: Vec<Handle>) -> wasmtime::Result<Vec<u32>> {
+    if handles.len() < 2 || state.tape.is_off() {
+        return state.table().poll(handles).await;
+    }
+    if let Some(before) = state.tape.polled_before() {
+        let waited = before.iter().map(|index| handles.get(usize::try_from(*index).ok()?).map(again));
+        if let Some(waited) = waited.collect::<Option<Vec<_>>>().filter(|waited| !waited.is_empty()) {
+            // Whatever was ready then will be soon: nothing waits for time.
+            for handle in waited {
+                state.table().block(handle).await?;
+            }
+            return Ok(before);
+        }
+        // A plugin that waits for other things than before.
+    }
+    let ready = state.table().poll(handles).await?;
+    state.tape.polled(&ready);
+    Ok(ready)
+}
+
+async fn ready(state: &mut State, handle: Handle) -> wasmtime::Result<bool> {
+    match state.tape.polled_before().as_deref() {
+        Some([]) => return Ok(false),
+        Some([_]) => {
+            state.table().block(handle).await?;
+            return Ok(true);
+        }
+        _ => {}
+    }
+    let ready = state.table().ready(handle).await?;
+    state.tape.polled(if ready { &[0] } else { &[] });
+    Ok(ready)
+}
+
+fn again(handle: &Handle) -> Handle {
+    Resource::new_borrow(handle.rep())
+}

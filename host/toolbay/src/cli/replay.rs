@@ -1,0 +1,161 @@
+//! `toolbay replay`: runs recorded calls again, and shows what differs.
+
+mod plugins;
+mod report;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{bail, ensure};
+use toolbay_mcp::Pattern;
+use toolbay_model::text::line;
+use toolbay_recording::{Call, Header, Item, Reader, compare};
+use toolbay_sandbox::Sandbox;
+
+use self::plugins::{Instead, Plugins};
+use self::report::{Report, Status};
+use self::run::Runner;
+use super::common::{Common, Listen, block_on};
+use super::output::complain;
+use super::single::{WHY, shown};
+use crate::config::Config;
+
+/// Which calls are run again, and with what.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// The plugin file to run the calls of one plugin with, as `FILE` or `ID=FILE`.
+    pub(super) plugin: Option<String>,
+    /// The tools whose calls are run.
+    pub(super) tool: Option<Pattern>,
+}
+
+pub(super) fn run(mut common: Common, file: &Path, wanted: &Wanted, json: bool) -> anyhow::Result<ExitCode> {
+    let instead = wanted.plugin.as_deref().map(instead).transpose()?;
+    if let Some(Instead { file, .. }) = &instead {
+        // One file needs no plugin folder, so the folder of the file stands in for it.
+        let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        common.plugins.get_or_insert_with(|| beside.to_owned());
+    }
+    let config = common.configure(true, &Listen::default())?;
+    let report = block_on(replayed(&config, file, instead, wanted.tool.as_ref()))?;
+    if json {
+        report.print_json()?
+    } else {
+        report.print()
+    }
+    Ok(if report.is_equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Parses a pattern of tools.
+pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::try_from(text.to_owned())
+}
+
+/// Parses `FILE` or `ID=FILE`.
+fn instead(text: &str) -> anyhow::Result<Instead> {
+    if let Some((id, file)) = text.split_once('=').filter(|(id, _)| !id.is_empty() && !id.contains('/')) {
+        return Ok(Instead { id: id.to_owned(), file: file.into() });
+    }
+    let file = PathBuf::from(text);
+    let id = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+    match id {
+        Some(id) => Ok(Instead { id, file }),
+        None => bail!("--plugin: {} has no name of a plugin; give ID=FILE", line(text, WHY)),
+    }
+}
+
+async fn replayed(
+    config: &Config,
+    file: &Path,
+    instead: Option<Instead>,
+    tool: Option<&Pattern>,
+) -> anyhow::Result<Report> {
+    let mut settings = config.sandbox()?;
+    // Nothing reads or changes what plugins keep.
+    settings.state = None;
+    let sandbox = Sandbox::new(settings)?;
+    let mut plugins = Plugins::new(sandbox.clone(), config, instead.clone());
+    let runner = Runner::new(sandbox, config.in_force().1);
+    let named = |error| anyhow::anyhow!("{}: {error}", shown(file));
+    let mut reader = Reader::open(file)?;
+    let mut report = Report::of(file);
+    let mut header: Option<Header> = None;
+    while let Some(item) = reader.next().map_err(named)? {
+        let (number, call) = match item {
+            Item::Header(next) => {
+                report.began(&next);
+                header = Some(next);
+                continue;
+            }
+            Item::Lost(calls) => {
+                report.lost += calls;
+                continue;
+            }
+            Item::Half(number) => {
+                complain(&format!(
+                    "{}:{number}: this line is only the beginning of a call, and is skipped: the server was killed while it \
+                     wrote",
+                    shown(file)
+                ));
+                continue;
+            }
+            Item::Call(number, call) => (number, call),
+        };
+        report.plugins.insert(call.plugin.clone());
+        let others = instead.as_ref().is_some_and(|instead| instead.id != call.plugin);
+        if others || tool.is_some_and(|pattern| !pattern.fits(&call.tool)) {
+            report.skipped += 1;
+            continue;
+        }
+        let salt = header.as_ref().map_or("", |header| &header.salt);
+        let status = status(&mut plugins, &runner, &call, salt, &mut report).await;
+        let status = status.map_err(|why| anyhow::anyhow!("{}:{number}: {why}", shown(file)))?;
+        report.add(number, &call, status);
+    }
+    ensure!(report.count() > 0, nothing(&report, instead.as_ref(), tool));
+    Ok(report)
+}
+
+/// Runs one call again.
+///
+/// # Errors
+///
+/// What is wrong with the recording.
+async fn status(
+    plugins: &mut Plugins,
+    runner: &Runner,
+    call: &Call,
+    salt: &str,
+    report: &mut Report,
+) -> Result<Status, String> {
+    if !call.missing.is_empty() {
+        return Ok(Status::NotReplayable(call.missing.iter().map(ToString::to_string).collect()));
+    }
+    let plugin = match plugins.of(&call.plugin).await {
+        Ok(plugin) => plugin,
+        Err(why) => return Ok(Status::NotReplayable(vec![why])),
+    };
+    if plugin.digest.to_string() != call.plugin_sha256 {
+        report.changed.insert(call.plugin.clone());
+    }
+    Ok(match runner.run(&plugin, call, salt).await? {
+        Ok(replayed) => Status::Run(compare(call, &replayed)),
+        Err(why) => Status::NotReplayable(why),
+    })
+}
+
+/// Why there was nothing to run.
+fn nothing(report: &Report, instead: Option<&Instead>, tool: Option<&Pattern>) -> String {
+    let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
+    let plugins = line(&plugins.join(", "), WHY);
+    match (instead, tool) {
+        _ if plugins.is_empty() => "the recording has no calls".to_owned(),
+        (Some(Instead { id, .. }), _) if !report.plugins.contains(id) => format!(
+            "the recording has no calls of the plugin {id:?}, but of {plugins}; say which one the file stands for with \
+             --plugin ID=FILE"
+        ),
+        (_, Some(pattern)) => format!("the recording has no calls of tools that fit {:?}", pattern.to_string()),
+        (_, None) => "the recording has no calls to run".to_owned(),
+    }
+}

@@ -1,0 +1,348 @@
+//! What came of running calls again, for people and for programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde_json::{Value, json};
+use toolbay_model::text::{line, thousands};
+use toolbay_recording::{Call, Change, Comparison, Figure, Header, Verdict};
+
+use super::super::output::{print, print_json};
+use super::super::single::{WHY, shown};
+
+/// Most calls that are shown one by one.
+const SHOWN: usize = 100;
+
+/// Most reasons of a call that are shown.
+const REASONS: usize = 10;
+
+/// Longest name of a tool in the table, in characters.
+const NAME: usize = 40;
+
+/// What came of running one call again.
+#[derive(Debug)]
+pub(super) enum Status {
+    /// It ran.
+    Run(Comparison),
+    /// It cannot be run, for these reasons.
+    NotReplayable(Vec<String>),
+}
+
+/// What came of running the calls of a recording again.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    file: String,
+    /// When recording began first, and with which version.
+    began: Option<(String, String)>,
+    /// Calls that could not be recorded.
+    pub(super) lost: u64,
+    /// Calls that were not asked for.
+    pub(super) skipped: u64,
+    /// The plugins in the recording.
+    pub(super) plugins: BTreeSet<String>,
+    /// Those that are not the recorded ones.
+    pub(super) changed: BTreeSet<String>,
+    /// The calls that did not come out the same, as far as they are shown.
+    calls: Vec<Shown>,
+    tools: BTreeMap<String, Sums>,
+}
+
+/// A call that did not come out the same.
+#[derive(Debug)]
+struct Shown {
+    line: u64,
+    number: u64,
+    tool: String,
+    status: Status,
+}
+
+/// What came of all calls of a tool.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    equal: u64,
+    differ: u64,
+    not_replayable: u64,
+    /// Of the calls that ran: the sum, the highest, and the sum.
+    fuel: Figure,
+    memory: Figure,
+    wall_ns: Figure,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.equal += other.equal;
+        self.differ += other.differ;
+        self.not_replayable += other.not_replayable;
+        self.fuel = sum(self.fuel, other.fuel);
+        self.memory = highest(self.memory, other.memory);
+        self.wall_ns = sum(self.wall_ns, other.wall_ns);
+    }
+
+    fn json(&self) -> Value {
+        let Self { equal, differ, not_replayable, fuel, memory, wall_ns } = *self;
+        json!({
+            "equal": equal, "differ": differ, "not_replayable": not_replayable, "fuel": figure(fuel),
+            "peak_memory": figure(memory), "wall_ms": milliseconds(wall_ns),
+        })
+    }
+}
+
+impl Report {
+    /// An empty report about a file.
+    pub(super) fn of(file: &Path) -> Self {
+        Self { file: shown(file), ..Self::default() }
+    }
+
+    /// A server began to record.
+    pub(super) fn began(&mut self, header: &Header) {
+        let began = || (line(&header.started, NAME), line(&header.toolbay, NAME));
+        self.began.get_or_insert_with(began);
+    }
+
+    /// Adds a call, which is in this line.
+    pub(super) fn add(&mut self, at: u64, call: &Call, status: Status) {
+        let mut sums = Sums::default();
+        let is_shown = match &status {
+            Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
+                let equal = *verdict == Verdict::Equal;
+                sums = Sums { fuel: *fuel, memory: *memory, wall_ns: *wall_ns, ..sums };
+                if equal {
+                    sums.equal = 1
+                } else {
+                    sums.differ = 1
+                }
+                !equal
+            }
+            Status::NotReplayable(_) => {
+                sums.not_replayable = 1;
+                true
+            }
+        };
+        self.tools.entry(line(&call.tool, WHY)).or_default().add(&sums);
+        if is_shown && self.calls.len() < SHOWN {
+            self.calls.push(Shown { line: at, number: call.number, tool: line(&call.tool, WHY), status });
+        }
+    }
+
+    /// How many calls there were.
+    pub(super) fn count(&self) -> u64 {
+        let Sums { equal, differ, not_replayable, .. } = self.sums();
+        equal + differ + not_replayable
+    }
+
+    /// Whether calls were run, and all of them came out the same.
+    pub(super) fn is_equal(&self) -> bool {
+        let sums = self.sums();
+        sums.equal > 0 && sums.differ == 0
+    }
+
+    pub(super) fn print(&self) {
+        print(&self.text());
+    }
+
+    pub(super) fn print_json(&self) -> anyhow::Result<()> {
+        Ok(print_json(&self.json())?)
+    }
+
+    fn sums(&self) -> Sums {
+        let mut all = Sums::default();
+        self.tools.values().for_each(|tool| all.add(tool));
+        all
+    }
+
+    /// Calls that did not come out the same, and are not among those that are shown.
+    fn more(&self) -> u64 {
+        let sums = self.sums();
+        (sums.differ + sums.not_replayable).saturating_sub(self.calls.len() as u64)
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        if let Some((started, version)) = &self.began {
+            let _ = writeln!(out, "{}: recorded from {started} by toolbay {version}", self.file);
+        }
+        for id in &self.changed {
+            let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", line(id, WHY));
+        }
+        self.calls.iter().for_each(|call| call.text(&mut out));
+        let more = self.more();
+        if more > 0 {
+            let _ = writeln!(out, "\nand {} more calls that differ or are not replayable", thousands(more));
+        }
+        out.push('\n');
+        self.table(&mut out);
+        let Sums { equal, differ, not_replayable, .. } = self.sums();
+        let [equal, differ, not_replayable] = [equal, differ, not_replayable].map(thousands);
+        let _ = write!(out, "\n{equal} equal, {differ} different, {not_replayable} not replayable");
+        for (count, what) in [(self.skipped, "skipped"), (self.lost, "lost while recording")] {
+            if count > 0 {
+                let _ = write!(out, ", {} {what}", thousands(count));
+            }
+        }
+        out.push('\n');
+        out
+    }
+
+    /// A line for each tool.
+    fn table(&self, out: &mut String) {
+        let head = ["tool", "equal", "different", "not replayable", "fuel", "peak memory", "time"].map(str::to_owned);
+        let row = |(name, sums): (&String, &Sums)| {
+            let Sums { equal, differ, not_replayable, fuel, memory, wall_ns } = *sums;
+            [
+                line(name, NAME),
+                thousands(equal),
+                thousands(differ),
+                thousands(not_replayable),
+                told(fuel, thousands),
+                told(memory, bytes),
+                told(wall_ns, time),
+            ]
+        };
+        let rows: Vec<_> = [head].into_iter().chain(self.tools.iter().map(row)).collect();
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..7).map(width).collect();
+        for row in &rows {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+                1..=3 => format!("{cell:>width$}"),
+                _ => format!("{cell:<width$}"),
+            });
+            let _ = writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+    }
+
+    fn json(&self) -> Value {
+        let tools: BTreeMap<&String, Value> = self.tools.iter().map(|(name, sums)| (name, sums.json())).collect();
+        let sums = self.sums();
+        json!({
+            "file": self.file,
+            "recorded": self.began.as_ref().map(|(started, _)| started),
+            "toolbay": self.began.as_ref().map(|(_, version)| version),
+            "changed_plugins": self.changed,
+            "calls": self.calls.iter().map(Shown::json).collect::<Vec<_>>(),
+            "more_calls": self.more(),
+            "tools": tools,
+            "equal": sums.equal,
+            "differ": sums.differ,
+            "not_replayable": sums.not_replayable,
+            "skipped": self.skipped,
+            "lost": self.lost,
+        })
+    }
+}
+
+impl Shown {
+    fn text(&self, out: &mut String) {
+        let Self { line: at, number, tool, status } = self;
+        let _ = write!(out, "\nline {at}, call {number}: {tool}  ");
+        match status {
+            Status::NotReplayable(why) => {
+                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, WHY)).collect();
+                let _ = writeln!(out, "not replayable: {}", why.join("; "));
+            }
+            Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
+                out.push_str("different\n");
+                if let Verdict::Differs(changes) = verdict {
+                    changes.iter().for_each(|change| difference(change, out));
+                }
+                let _ = writeln!(out, "    fuel         {}", told(*fuel, thousands));
+                let _ = writeln!(out, "    peak memory  {}", told(*memory, bytes));
+                let _ = writeln!(out, "    time         {}", told(*wall_ns, time));
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut call = json!({"line": self.line, "call": self.number, "tool": self.tool});
+        let more = match &self.status {
+            Status::NotReplayable(why) => {
+                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, WHY)).collect();
+                json!({"status": "not-replayable", "why": why})
+            }
+            Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
+                let changes = match verdict {
+                    Verdict::Equal => Vec::new(),
+                    Verdict::Differs(changes) => changes
+                        .iter()
+                        .map(|change| match change {
+                            Change::Result(difference) => json!({"result": difference}),
+                            Change::Did(what) => json!({"did": line(what, WHY)}),
+                            Change::DidNot(what) => json!({"did_not": line(what, WHY)}),
+                        })
+                        .collect(),
+                };
+                json!({
+                    "status": "differs", "changes": changes, "fuel": figure(*fuel), "peak_memory": figure(*memory),
+                    "wall_ms": milliseconds(*wall_ns),
+                })
+            }
+        };
+        if let (Some(call), Value::Object(more)) = (call.as_object_mut(), more) {
+            call.extend(more);
+        }
+        call
+    }
+}
+
+fn difference(change: &Change, out: &mut String) {
+    match change {
+        Change::Result(difference) => {
+            for line in difference.lines() {
+                let _ = writeln!(out, "    {line}");
+            }
+        }
+        Change::Did(what) => {
+            let _ = writeln!(out, "    did, but not when it was recorded: {}", line(what, WHY));
+        }
+        Change::DidNot(what) => {
+            let _ = writeln!(out, "    did when it was recorded, but not now: {}", line(what, WHY));
+        }
+    }
+}
+
+/// A number as it was and as it is, with the difference.
+fn told(figure: Figure, shown: fn(u64) -> String) -> String {
+    let Figure { recorded, replayed } = figure;
+    if recorded == replayed {
+        return shown(recorded);
+    }
+    let change = match recorded {
+        0 => String::new(),
+        #[expect(clippy::cast_precision_loss, reason = "it is shown with one digit after the point")]
+        _ => format!(" ({:+.1} %)", (replayed as f64 / recorded as f64 - 1.0) * 100.0),
+    };
+    format!("{} → {}{change}", shown(recorded), shown(replayed))
+}
+
+fn bytes(size: u64) -> String {
+    ByteSize::b(size).display().iec().to_string()
+}
+
+fn time(nanoseconds: u64) -> String {
+    format!("{:.1} ms", Duration::from_nanos(nanoseconds).as_secs_f64() * 1000.0)
+}
+
+fn figure(figure: Figure) -> Value {
+    json!({"recorded": figure.recorded, "replayed": figure.replayed})
+}
+
+fn milliseconds(figure: Figure) -> Value {
+    let [recorded, replayed] = [figure.recorded, figure.replayed]
+        .map(|nanoseconds| (Duration::from_nanos(nanoseconds).as_secs_f64() * 10_000.0).round() / 10.0);
+    json!({"recorded": recorded, "replayed": replayed})
+}
+
+fn sum(one: Figure, other: Figure) -> Figure {
+    Figure {
+        recorded: one.recorded.saturating_add(other.recorded),
+        replayed: one.replayed.saturating_add(other.replayed),
+    }
+}
+
+fn highest(one: Figure, other: Figure) -> Figure {
+    Figure { recorded: one.recorded.max(other.recorded), replayed: one.replayed.max(other.replayed) }
+}

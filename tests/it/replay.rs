@@ -1,0 +1,412 @@
+//! Record and replay: a call that runs again from its recording comes out the same, without what it used then; a changed
+//! plugin shows what differs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::requests::Site;
+use crate::support::{Folder, Outcome, Server, Toolbay, hostile, hostile_version, keeper, net, sample, text, web};
+
+const CONFIG: &str = "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n";
+
+/// A server that records all calls.
+fn recording(folder: &Folder) -> Server {
+    recording_with(folder, "")
+}
+
+fn recording_with(folder: &Folder, more: &str) -> Server {
+    Server::configured(folder, &format!("{CONFIG}{more}"))
+}
+
+fn calls(folder: &Folder) -> Vec<Value> {
+    let text = fs::read_to_string(folder.beside("calls.jsonl")).unwrap();
+    text.lines().filter_map(|line| serde_json::from_str::<Value>(line).unwrap().get("call").cloned()).collect()
+}
+
+fn replay(folder: &Folder, options: &[&str]) -> Outcome {
+    let file = folder.beside("calls.jsonl");
+    let args = ["replay", file.to_str().unwrap()].into_iter().chain(options.iter().copied());
+    Toolbay::new(folder).args(args).run()
+}
+
+/// What `toolbay replay --json` says.
+fn replayed(folder: &Folder, options: &[&str]) -> Value {
+    let outcome = replay(folder, &[&["--json"], options].concat());
+    serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+/// How many calls were equal, different and not replayable.
+fn counts(report: &Value) -> [u64; 3] {
+    ["equal", "differ", "not_replayable"].map(|count| report[count].as_u64().unwrap())
+}
+
+/// Asserts that so many calls come out the same, and no other was recorded. Returns the report.
+fn all_equal(folder: &Folder, count: u64) -> Value {
+    let report = replayed(folder, &[]);
+    assert_eq!(counts(&report), [count, 0, 0], "{report:#}");
+    report
+}
+
+#[test]
+fn clocks_and_random_numbers_come_back_as_they_were() {
+    let folder = Folder::with("net.wasm", net());
+    let mut server = recording(&folder);
+    server.wait_for_tool("look");
+    let said: Vec<String> = (0..5).map(|n| server.text("look", json!({"label": n.to_string()}))).collect();
+    assert!(said.windows(2).all(|pair| pair[0] != pair[1]), "recorded calls have live clocks and numbers: {said:?}");
+    server.end();
+    let mode = fs::metadata(folder.beside("calls.jsonl")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let report = all_equal(&folder, 5);
+    let tool = &report["tools"]["look"];
+    assert_eq!(tool["fuel"]["recorded"], tool["fuel"]["replayed"], "{tool}");
+    assert_eq!(tool["peak_memory"]["recorded"], tool["peak_memory"]["replayed"], "{tool}");
+    assert_eq!(replay(&folder, &[]).code, 0);
+}
+
+/// What calls do in the long test, by their number.
+fn mixed(n: u64, site: &Site) -> (&'static str, Value) {
+    match n % 11 {
+        0 => ("calculate_sum", json!({"a": n, "b": 1})),
+        1 => ("echo", json!({"text": format!("text {n}")})),
+        2 => ("look", json!({"label": n.to_string()})),
+        3 => ("send", json!({"url": site.url(&format!("/echo/{n}"))})),
+        4 => ("send", json!({"url": site.url("/hello"), "method": "POST", "body": n.to_string()})),
+        5 => ("keep", json!({"steps": [{"set": ["a", n.to_string()]}, {"get": "a"}, {"increment": ["n", 1]}]})),
+        6 => ("fail", json!({})),
+        7 => ("panic", json!({})),
+        8 => ("burn", json!({"n": 100_000_000_u64})),
+        9 => ("try_to_send", json!({"url": "http://127.0.0.1:1/refused"})),
+        _ => ("exit_with_words", json!({})),
+    }
+}
+
+/// A folder with plugins for [`mixed`].
+fn mixture(site: &Site) -> Folder {
+    let folder = Folder::with("net.wasm", net());
+    folder.put("calculator.wasm", sample("calculator"));
+    folder.put("web.wasm", web());
+    folder.put("web.toml", site.grant());
+    folder.put("keeper.wasm", keeper());
+    folder.put("keeper.toml", "[permissions.state]");
+    folder.put("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 5_000_000\n");
+    folder
+}
+
+#[test]
+fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
+    const CALLS: u64 = 10_000;
+    const AT_ONCE: u64 = 32;
+    let site = Site::start();
+    let folder = mixture(&site);
+    let mut server = recording_with(&folder, "[breaker]\ncrashes = 100_000\n");
+    for tool in ["calculate_sum", "echo", "look", "send", "keep"] {
+        server.wait_for_tool(tool);
+    }
+    let mut begun = std::collections::VecDeque::new();
+    for n in 0..CALLS {
+        let (tool, arguments) = mixed(n, &site);
+        begun.push_back(server.begin(tool, arguments));
+        if n >= AT_ONCE
+            && let Some(id) = begun.pop_front()
+        {
+            server.finish(id);
+        }
+    }
+    for id in begun {
+        server.finish(id);
+    }
+    server.end();
+    let lines = calls(&folder);
+    assert_eq!(lines.len() as u64, CALLS);
+    let errors = |kind: &str| lines.iter().filter(|call| call["result"]["value"]["error"] == kind).count() as u64;
+    assert!(["failed", "trap", "fuel"].into_iter().all(|kind| errors(kind) >= CALLS / 12), "{:?}", lines.first());
+    // Nobody is asked, and what was kept is not there any more.
+    while site.requests.try_recv().is_ok() {}
+    fs::remove_dir_all(folder.beside("kept")).unwrap();
+    let report = all_equal(&folder, CALLS);
+    // How often a guest asks whether a response is there depends on when it comes.
+    let others = |(name, _): &(&String, &Value)| !name.contains("send");
+    for (name, tool) in report["tools"].as_object().unwrap().iter().filter(others) {
+        assert_eq!(tool["fuel"]["recorded"], tool["fuel"]["replayed"], "{name}: {tool}");
+    }
+    assert!(!folder.beside("kept").exists(), "nothing is kept");
+    assert!(site.requests.try_recv().is_err(), "no request is sent");
+}
+
+#[test]
+fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
+    let site = Site::start();
+    let folder = Folder::with("web.wasm", web());
+    folder.put("web.toml", site.grant());
+    let config = CONFIG.replace("[state]", "max_call = \"4MiB\"\n[state]");
+    let mut server = Server::configured(&folder, &config);
+    server.wait_for_tool("send");
+    for path in ["/hello", "/echo/a", "/large", "/nothing", "/short"] {
+        server.call("send", json!({"url": site.url(path)}));
+        server.call("try_to_send", json!({"url": site.url(path)}));
+    }
+    server.call("send", json!({"url": site.url("/hello"), "method": "POST", "body": "x", "again": 3}));
+    server.call("get", json!({"url": site.url("/hello")}));
+    // What was denied is denied again, whatever the grant says by then.
+    server.call("try_to_send", json!({"url": "http://other.invalid/"}));
+    server.call("try_to_send", json!({"url": site.url("/hello"), "headers": {"Host": "other"}}));
+    server.call("trailers", json!({"url": site.url("/trailers")}));
+    server.end();
+    while site.requests.try_recv().is_ok() {}
+    folder.remove("web.toml");
+    let report = replayed(&folder, &[]);
+    assert_eq!(counts(&report), [14, 0, 1], "{report:#}");
+    assert!(report["calls"][0]["why"][0].as_str().unwrap().contains("trailers"), "{report:#}");
+    assert!(site.requests.try_recv().is_err(), "a request was sent");
+}
+
+#[test]
+fn a_changed_plugin_shows_what_differs() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = recording(&folder);
+    server.wait_for_tool("version");
+    server.call("echo", json!({"text": "the same"}));
+    server.call("version", json!({}));
+    server.call("fail", json!({}));
+    server.end();
+    folder.put("hostile.wasm", hostile_version(2));
+    let outcome = replay(&folder, &[]);
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let filters = [
+        (r"(/[^ :]+)+/calls\.jsonl", "calls.jsonl"),
+        (r"recorded from \S+ by toolbay \S+", "recorded from TIME by toolbay VERSION"),
+        (r"\d+\.\d ms( → \d+\.\d ms( \([^)]*\))?)?", "TIME"),
+        (r"\d{1,3}(,\d{3})+", "NUMBER"),
+        (r"\d+(\.\d+)? [KM]iB", "SIZE"),
+        (r" {2,}", "  "),
+    ];
+    insta::with_settings!({filters => filters}, { insta::assert_snapshot!(outcome.stdout) });
+    let mut report = replayed(&folder, &[]);
+    let times = ["fuel", "peak_memory", "wall_ms"];
+    for place in ["/calls/0", "/tools/echo", "/tools/fail", "/tools/version"] {
+        let figures = report.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
+        figures.iter_mut().filter(|(name, _)| times.contains(&name.as_str())).for_each(|(_, value)| {
+            assert!(value["recorded"].is_number() && value["replayed"].is_number());
+            *value = json!("FIGURE");
+        });
+    }
+    for name in ["file", "recorded", "toolbay"] {
+        report[name] = json!(name.to_uppercase());
+    }
+    insta::assert_json_snapshot!(report);
+    // The file with the old plugin instead, under a name of its own.
+    let old = folder.beside("old.wasm");
+    fs::write(&old, hostile()).unwrap();
+    let as_hostile = format!("hostile={}", old.display());
+    let outcome = replay(&folder, &["--plugin", &as_hostile]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = replay(&folder, &["--plugin", old.to_str().unwrap()]);
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("no calls of the plugin \"old\", but of \"hostile\""),
+        "{outcome}"
+    );
+    let outcome = replay(&folder, &["--tool", "ech*"]);
+    assert!(
+        outcome.code == 0 && outcome.stdout.contains("1 equal, 0 different, 0 not replayable, 2 skipped"),
+        "{outcome}"
+    );
+    // A plugin that has no such tool any more, and one that is gone.
+    folder.put("hostile.wasm", net());
+    let report = replayed(&folder, &["--tool", "echo"]);
+    assert!(report["calls"][0]["changes"][0]["result"].as_str().unwrap().contains("no tool \"echo\""), "{report:#}");
+    folder.remove("hostile.wasm");
+    let outcome = replay(&folder, &[]);
+    assert!(outcome.code == 1 && outcome.stdout.contains("does not exist"), "{outcome}");
+}
+
+#[test]
+fn a_plugin_that_asks_for_something_else_is_different() {
+    let site = Site::start();
+    let folder = Folder::with("web.wasm", web());
+    folder.put("web.toml", site.grant());
+    let mut server = recording(&folder);
+    server.wait_for_tool("get");
+    server.call("get", json!({"url": site.url("/hello")}));
+    server.end();
+    // As a plugin does that sends its request elsewhere.
+    let path = folder.beside("calls.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let (what, other) = (format!("\"what\":\"GET {}\"", site.url("/hello")), "\"what\":\"GET http://other/\"");
+    assert!(text.contains(&what));
+    fs::write(&path, text.replace(&what, other)).unwrap();
+    let report = replayed(&folder, &[]);
+    let changes = report["calls"][0]["changes"].as_array().unwrap();
+    assert!(changes[0]["result"].as_str().unwrap().contains("that the recording does not have: GET"), "{report:#}");
+    assert_eq!(
+        changes[1..],
+        [json!({"did": format!("GET {}", site.url("/hello"))}), json!({"did_not": "GET http://other/"})]
+    );
+}
+
+#[test]
+fn no_secret_is_in_the_file() {
+    const SECRET: &str = "hunter2-hunter2-hunter2";
+    let site = Site::start();
+    let folder = Folder::with("web.wasm", web());
+    let grant = format!(
+        "{}environment = [\"TOKEN\"]\n[secrets.key]\nenvironment = \"TOKEN\"\nheader = \"Authorization\"\norigins = [\"http://{}\"]\n\
+         [config]\nhint = \"{SECRET}\"\n",
+        site.grant(),
+        site.address
+    );
+    folder.put("web.toml", grant);
+    folder.configure(CONFIG);
+    let command = Toolbay::new(&folder).args(["serve"]).env("TOKEN", SECRET);
+    let mut server = Server::run(command).initialized("2025-11-25");
+    server.wait_for_tool("send");
+    // The site sends back what it got: the header, and what the arguments say.
+    let said = server.call("send", json!({"url": site.url(&format!("/echo?q={SECRET}")), "body": SECRET}));
+    assert!(text(&said).contains("[secret:key]"), "{said}");
+    server.call("try_to_send", json!({"url": format!("http://denied.invalid/?{SECRET}")}));
+    server.end();
+    let written = fs::read_to_string(folder.beside("calls.jsonl")).unwrap();
+    assert!(!written.contains("hunter2"), "{written}");
+    assert!(written.contains("[secret:key]"));
+    assert_eq!(calls(&folder)[0]["config"]["hint"], "[secret:key]");
+    // Whoever runs it does not need the secret, but the variable that the plugin could read.
+    let file = folder.beside("calls.jsonl");
+    let run = |value: &str| {
+        let command = Toolbay::new(&folder).args(["replay", file.to_str().unwrap()]).env("TOKEN", value);
+        command.run()
+    };
+    let outcome = run(SECRET);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stdout.contains("hunter2"));
+    let outcome = run("another-value");
+    assert!(
+        outcome.code == 1 && outcome.stdout.contains("the environment variable TOKEN is not what it was"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn what_a_recording_cannot_have_is_said() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\ntimeout = \"50ms\"\n");
+    let mut server = recording(&folder);
+    server.wait_for_tool("sleep_hour");
+    server.call("sleep_hour", json!({}));
+    server.end();
+    let outcome = replay(&folder, &[]);
+    assert!(outcome.code == 1, "nothing could be run: {outcome}");
+    assert!(
+        outcome.stdout.contains("not replayable: it ran until its deadline, which depends on the machine"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_call_that_is_too_large_leaves_its_outline() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let config = CONFIG.replace("[state]", "max_call = \"8KiB\"\n[state]");
+    let mut server = Server::configured(&folder, &config);
+    server.wait_for_tool("echo");
+    server.call("echo", json!({"text": "x".repeat(10_000)}));
+    server.call("echo", json!({"text": "short"}));
+    server.end();
+    let calls = calls(&folder);
+    assert!(calls[0].get("arguments").is_none() && calls[0]["result"]["sha256"].is_string(), "{}", calls[0]);
+    let report = replayed(&folder, &[]);
+    assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
+    assert!(report["calls"][0]["why"][0].as_str().unwrap().contains("too large"), "{report:#}");
+}
+
+#[test]
+fn only_what_the_keys_name_is_recorded() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let config = CONFIG.replace("[state]", "max_size = \"1MiB\"\ntools = [\"ver*\", \"echo\"]\n[state]");
+    let mut server = Server::configured(&folder, &config);
+    server.wait_for_tool("echo");
+    server.call("count", json!({}));
+    server.call("version", json!({}));
+    for _ in 0..20 {
+        server.call("echo", json!({"text": "x".repeat(100_000)}));
+    }
+    server.log.wait_for("calls are no longer recorded: ");
+    server.call("version", json!({}));
+    server.end();
+    let tools: std::collections::BTreeMap<String, usize> =
+        calls(&folder).into_iter().fold(std::collections::BTreeMap::new(), |mut tools, call| {
+            *tools.entry(call["tool"].as_str().unwrap().to_owned()).or_default() += 1;
+            tools
+        });
+    // An argument and its result are some 200 KB.
+    assert_eq!(tools.into_iter().collect::<Vec<_>>(), [("echo".to_owned(), 5), ("version".to_owned(), 1)]);
+    assert!(fs::metadata(folder.beside("calls.jsonl")).unwrap().len() <= 1 << 20);
+    // Without a file, nothing is.
+    let mut server = Server::configured(&folder, "[record]\ntools = [\"*\"]\n");
+    server.wait_for_tool("echo");
+    server.call("version", json!({}));
+    server.end();
+    assert_eq!(calls(&folder).len(), 6);
+}
+
+#[test]
+fn one_call_from_the_command_line_is_recorded_and_added() {
+    let folder = Folder::with("calculator.wasm", sample("calculator"));
+    let file = folder.beside("calls.jsonl");
+    for expected in [1, 2] {
+        let args = ["call", "calculate_sum", "{\"a\": 2, \"b\": 3}", "--record", file.to_str().unwrap()];
+        let outcome = Toolbay::new(&folder).args(args).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        all_equal(&folder, expected);
+    }
+    // The configuration's file is the server's.
+    folder.configure("[record]\nfile = \"other.jsonl\"\n");
+    Toolbay::new(&folder).args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"]).run();
+    assert!(!folder.beside("other.jsonl").exists());
+}
+
+#[test]
+fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
+    let folder = Folder::with("calculator.wasm", sample("calculator"));
+    folder.configure(CONFIG);
+    let file = folder.beside("calls.jsonl");
+    fs::write(&file, "precious\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    assert!(outcome.code == 1 && outcome.stderr.contains("others can use it"), "{outcome}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
+    let outcome = replay(&folder, &[]);
+    assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
+    let wrong = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n{\"call\":{}}\n";
+    fs::write(&file, wrong).unwrap();
+    let outcome = replay(&folder, &[]);
+    assert!(outcome.code == 1 && outcome.stderr.contains("calls.jsonl: line 2: missing field"), "{outcome}");
+}
+
+#[test]
+fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
+    let folder = Folder::with("calculator.wasm", sample("calculator"));
+    let mut server = recording(&folder);
+    server.wait_for_tool("calculate_sum");
+    server.call("calculate_sum", json!({"a": 1, "b": 2}));
+    server.until("the call is written", |_| calls(&folder).len() == 1);
+    server.kill();
+    let file = folder.beside("calls.jsonl");
+    let mut text = fs::read_to_string(&file).unwrap();
+    text += &text.lines().last().unwrap()[..100].to_owned();
+    fs::write(&file, text).unwrap();
+    let outcome = replay(&folder, &[]);
+    assert!(
+        outcome.code == 0 && outcome.stderr.contains("calls.jsonl:3: this line is only the beginning"),
+        "{outcome}"
+    );
+    let mut server = recording(&folder);
+    server.wait_for_tool("calculate_sum");
+    server.call("calculate_sum", json!({"a": 1, "b": 2}));
+    server.end();
+    all_equal(&folder, 2);
+}
