@@ -3,7 +3,7 @@
 //
 //     node console.mjs SERVER PLUGINS
 //
-// SERVER is the binary; PLUGINS a folder with the sample plugins. With TOOLBAY_CONSOLE_SCREENSHOTS=FOLDER, screenshots for the
+// SERVER is the binary; PLUGINS a folder with the sample plugins. With CONSOLE_SCREENSHOTS=FOLDER, screenshots for the
 // book are written there. They are not compared: fonts differ from machine to machine. What is compared is what pages say, where
 // their parts are, and that nothing is wider than the screen.
 
@@ -27,7 +27,7 @@ const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 860 };
 
 const [server, plugins] = process.argv.slice(2);
-const screenshots = process.env.TOOLBAY_CONSOLE_SCREENSHOTS;
+const screenshots = process.env.CONSOLE_SCREENSHOTS;
 const axe = readFileSync(fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
 
 let passed = 0;

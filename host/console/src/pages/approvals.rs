@@ -45,7 +45,7 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
                     @for one in all {
                         tr {
                             td data-label="Time" { (at(one.at)) }
-                            th scope="row" { (to_tool(&one.tool)) span.of { "of " (to_plugin(&one.plugin)) } }
+                            th scope="row" { (to_tool(&one.tool)) " " span.of { "of " (to_plugin(&one.plugin)) } }
                             td data-label="Caller" { (one.caller) }
                             td data-label="Answer" { (word(one, waiting)) }
                             td data-label="Arguments" {

@@ -52,7 +52,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
             td data-label="Time" { (at(call.at)) }
             th scope="row" {
                 @match &call.plugin {
-                    Some(plugin) => { (to_tool(&call.tool)) span.of { "of " (to_plugin(plugin)) } }
+                    Some(plugin) => { (to_tool(&call.tool)) " " span.of { "of " (to_plugin(plugin)) } }
                     None => { (call.tool) }
                 }
                 @if contents { (excerpts(call)) }

@@ -15,12 +15,13 @@ const MOST: usize = 200;
 /// One plugin.
 pub(crate) fn plugin(session: &Session, detail: &PluginDetail, done: Option<&str>) -> Markup {
     let row = &detail.row;
+    let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Resting);
     let body = html! {
         (told(done))
         div #plugin data-live {
             p.lead { (status(row.status)) @if let Some(about) = &row.about { " " (about) } }
             @if !row.problems.is_empty() {
-                section.problems aria-labelledby="problems" {
+                section.problems.mild[served] aria-labelledby="problems" {
                     h2 #problems { (heading(row.status)) }
                     ul { @for problem in &row.problems { li { (problem) } } }
                 }
