@@ -72,7 +72,7 @@ pub(crate) fn plugin(session: &Session, detail: &PluginDetail, done: Option<&str
                 h2 #limits { "Limits of a call" }
                 dl.facts.limits {
                     @for (key, value, own) in &detail.limits {
-                        div { dt { (key) } dd { (value) @if *own { span.badge.mild { "set" } } } }
+                        div { dt { (key) } dd { (value) @if *own { span.badge.plain { "set" } } } }
                     }
                 }
             }
