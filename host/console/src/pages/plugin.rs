@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::layout::{Place, layout};
 use super::parts::{csrf, status, told, tool_rows};
-use crate::console::PATH;
 use crate::data::{PluginDetail, PluginStatus};
+use crate::paths::PATH;
 use crate::sessions::Session;
 use crate::shown::count;
 

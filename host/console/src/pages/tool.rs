@@ -7,9 +7,9 @@ use super::layout::{Place, layout};
 use super::parts::{csrf, to_plugin};
 use super::result::result;
 use super::tried::{Ended, Tried};
-use crate::console::PATH;
 use crate::data::ToolDetail;
 use crate::form::{Field, Filled, Kind, RAW};
+use crate::paths::PATH;
 use crate::sessions::Session;
 use crate::shown::query;
 
