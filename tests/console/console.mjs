@@ -3,7 +3,7 @@
 //
 //     node console.mjs SERVER PLUGINS
 //
-// SERVER is the binary; PLUGINS a folder with the sample plugins. With TOOLBAY_CONSOLE_SCREENSHOTS=FOLDER, screenshots for the
+// SERVER is the binary; PLUGINS a folder with the sample plugins. With CONSOLE_SCREENSHOTS=FOLDER, screenshots for the
 // book are written there. They are not compared: fonts differ from machine to machine. What is compared is what pages say, where
 // their parts are, and that nothing is wider than the screen.
 
@@ -27,7 +27,7 @@ const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 860 };
 
 const [server, plugins] = process.argv.slice(2);
-const screenshots = process.env.TOOLBAY_CONSOLE_SCREENSHOTS;
+const screenshots = process.env.CONSOLE_SCREENSHOTS;
 const axe = readFileSync(fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
 
 let passed = 0;
@@ -325,7 +325,8 @@ async function busy(browser, serving) {
     }
     await Promise.all(batch);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    if (made % 200 < 3) {
+    // The first look comes after a second.
+    if (made > 200 && made % 100 < 3) {
       const newest = await rows.first().locator('time').getAttribute('datetime');
       late.push(Date.now() - Date.parse(newest));
     }
@@ -375,9 +376,20 @@ async function many(browser) {
 
 /** Screenshots for the book. */
 async function pictures(browser, serving) {
-  for (let number = 0; number < 400; number += 1) {
-    await serving.call(['calculate_sum', 'count_words', 'slugify'][number % 3], number % 3 ? { text: 'Some words.', title: 'Some words' } : { a: number, b: 1 });
-    if (number % 40 === 0) await serving.call('evaluate', { expression: '1/0' });
+  const usual = [
+    ['calculate_sum', { a: 20, b: 22 }],
+    ['count_words', { text: 'Some words.' }],
+    ['slugify', { text: 'Some words' }],
+    ['evaluate', { expression: '2 * (3 + 4)' }],
+    ['evaluate', { expression: '1/0' }],
+    ['calculate_statistics', { numbers: [1, 2, 6] }],
+  ];
+  const started = Date.now();
+  for (let number = 0; Date.now() - started < 95_000; number += 1) {
+    const [name, args] = usual[number % usual.length];
+    await serving.call(name, args);
+    const wave = 60 + 50 * Math.sin(number / 60);
+    await new Promise((resolve) => setTimeout(resolve, wave));
   }
   mkdirSync(screenshots, { recursive: true });
   for (const colorScheme of ['light', 'dark']) {

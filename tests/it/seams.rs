@@ -102,6 +102,7 @@ fn crates_depend_only_on_those_below_them() {
         ("policy", &["model"]),
         ("outgoing", &["policy"]),
         ("audit", &["model"]),
+        ("console", &["model"]),
         ("secrets", &["model", "policy"]),
         ("guest-mcp", &["model"]),
         ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state", "guest-mcp"]),
@@ -111,7 +112,7 @@ fn crates_depend_only_on_those_below_them() {
             "toolbay",
             &[
                 "model", "settings", "private", "schema", "policy", "state", "secrets", "sandbox", "audit", "catalog",
-                "mcp",
+                "console", "mcp",
             ],
         ),
         ("testkit", &[]),

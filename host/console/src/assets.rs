@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
-use crate::console::PATH;
+use crate::paths::PATH;
 use crate::secret::hash;
 
 /// A file.

@@ -19,18 +19,17 @@ use tokio::sync::Semaphore;
 use crate::access::Access;
 use crate::answer::{guarded, page, see_other};
 use crate::assets::{SCRIPT, STYLE};
+use crate::desk::Desk;
 use crate::form::Filled;
 use crate::guard::{cookie, is_secure, may_change, may_read};
 use crate::operations::Operations;
 use crate::pages;
+use crate::paths::{CSRF, PATH};
 use crate::posted::posted;
 use crate::secret::hash;
 use crate::sessions::{Session, Sessions};
 use crate::shown::query;
 use crate::watch::Watch;
-
-/// Where the console is. `/` leads there.
-pub const PATH: &str = "/console";
 
 /// Requests that are answered at once. Further ones are rejected: a console is for a few people.
 const AT_ONCE: usize = 64;
@@ -41,9 +40,6 @@ const LOGIN: usize = 4 << 10;
 /// Longest form with arguments, in bytes.
 const ARGUMENTS: usize = 1 << 20;
 
-/// The field with the token that each form has.
-pub(crate) const CSRF: &str = "csrf";
-
 /// What the script sends when it asks for news: it is told if the session has ended, and not led to the login.
 const LIVE: HeaderName = HeaderName::from_static("toolbay-live");
 
@@ -51,9 +47,8 @@ const LIVE: HeaderName = HeaderName::from_static("toolbay-live");
 #[derive(Clone)]
 pub struct Console(Arc<Inner>);
 
-pub(crate) struct Inner {
-    pub(crate) operations: Arc<dyn Operations>,
-    pub(crate) watch: Arc<Watch>,
+struct Inner {
+    desk: Desk,
     access: Access,
     sessions: Sessions,
     /// The name of the cookie. Servers on other ports of this host have others.
@@ -84,7 +79,7 @@ impl Console {
     ) -> Self {
         let cookie = format!("toolbay_console_{}", address.port());
         let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
-        Self(Arc::new(Inner { operations, watch, access, sessions, cookie, places, door }))
+        Self(Arc::new(Inner { desk: Desk { operations, watch }, access, sessions, cookie, places, door }))
     }
 
     /// The router, for whoever has checked the host of a request. Says in the log how to open the console, if that is where
@@ -232,14 +227,14 @@ fn with_cookie(inner: &Inner, value: &str, life: Duration, secure: bool) -> Resp
 async fn written(
     inner: &Arc<Inner>,
     headers: &HeaderMap,
-    write: impl FnOnce(&Inner, &Session) -> Response + Send + 'static,
+    write: impl FnOnce(&Desk, &Session) -> Response + Send + 'static,
 ) -> Response {
     let session = match reader(inner, headers) {
         Ok(session) => session,
         Err(response) => return response,
     };
     let inner = Arc::clone(inner);
-    let writing = tokio::task::spawn_blocking(move || write(&inner, &session));
+    let writing = tokio::task::spawn_blocking(move || write(&inner.desk, &session));
     writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
@@ -248,15 +243,15 @@ fn shown(markup: Markup) -> Response {
 }
 
 async fn overview(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    written(&inner, &headers, move |inner, session| shown(pages::overview(inner, session, told(&asked)))).await
+    written(&inner, &headers, move |desk, session| shown(pages::overview(desk, session, told(&asked)))).await
 }
 
 async fn plugins(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    written(&inner, &headers, move |inner, session| shown(pages::plugins(inner, session, text(&asked, "q")))).await
+    written(&inner, &headers, move |desk, session| shown(pages::plugins(desk, session, text(&asked, "q")))).await
 }
 
 async fn plugin(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    let write = move |inner: &Inner, session: &Session| match inner.operations.plugin(text(&asked, "id")) {
+    let write = move |desk: &Desk, session: &Session| match desk.operations.plugin(text(&asked, "id")) {
         Some(detail) => shown(pages::plugin(session, &detail, told(&asked))),
         None => missing(session, "plugin"),
     };
@@ -265,13 +260,13 @@ async fn plugin(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -
 
 async fn tools(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
     let from = text(&asked, "from").parse().unwrap_or_default();
-    written(&inner, &headers, move |inner, session| shown(pages::tools(inner, session, text(&asked, "q"), from))).await
+    written(&inner, &headers, move |desk, session| shown(pages::tools(desk, session, text(&asked, "q"), from))).await
 }
 
 async fn tool(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    let write = move |inner: &Inner, session: &Session| {
-        let Some(detail) = inner.operations.tool(text(&asked, "name")) else { return missing(session, "tool") };
-        let may_call = inner.operations.may_use(&session.viewer, &detail.row.name);
+    let write = move |desk: &Desk, session: &Session| {
+        let Some(detail) = desk.operations.tool(text(&asked, "name")) else { return missing(session, "tool") };
+        let may_call = desk.operations.may_use(&session.viewer, &detail.row.name);
         let tried = pages::Tried::not(&detail, asked.contains_key("json"));
         shown(pages::tool(session, &detail, may_call, &tried))
     };
@@ -280,38 +275,37 @@ async fn tool(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> 
 
 async fn calls(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
     let failed = asked.contains_key("failed");
-    written(&inner, &headers, move |inner, session| shown(pages::calls(inner, session, text(&asked, "q"), failed)))
-        .await
+    written(&inner, &headers, move |desk, session| shown(pages::calls(desk, session, text(&asked, "q"), failed))).await
 }
 
 async fn denied(State(inner): Shared, headers: HeaderMap) -> Response {
-    written(&inner, &headers, |inner, session| shown(pages::denied(inner, session))).await
+    written(&inner, &headers, |desk, session| shown(pages::denied(desk, session))).await
 }
 
 async fn approvals(State(inner): Shared, headers: HeaderMap) -> Response {
-    written(&inner, &headers, |inner, session| shown(pages::approvals(inner, session))).await
+    written(&inner, &headers, |desk, session| shown(pages::approvals(desk, session))).await
 }
 
 async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
     if let Err(response) = reader(&inner, &headers) {
         return response;
     }
-    let lines = inner.operations.audit(pages::AUDIT_LINES).await;
+    let lines = inner.desk.operations.audit(pages::AUDIT_LINES).await;
     written(&inner, &headers, move |_, session| shown(pages::audit(session, lines))).await
 }
 
 async fn log(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    written(&inner, &headers, move |inner, session| shown(pages::log(inner, session, text(&asked, "q")))).await
+    written(&inner, &headers, move |desk, session| shown(pages::log(desk, session, text(&asked, "q")))).await
 }
 
 /// Calls a tool with what was filled in.
 async fn call(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, ARGUMENTS).await?;
     let name = text(&form, "tool");
-    let Some(detail) = inner.operations.tool(name) else { return Ok(missing(&session, "tool")) };
-    let may_call = inner.operations.may_use(&session.viewer, name);
+    let Some(detail) = inner.desk.operations.tool(name) else { return Ok(missing(&session, "tool")) };
+    let may_call = inner.desk.operations.may_use(&session.viewer, name);
     let tried = if may_call {
-        pages::Tried::call(&*inner.operations, &session, &detail, form).await
+        pages::Tried::call(&*inner.desk.operations, &session, &detail, form).await
     } else {
         pages::Tried::not(&detail, form.contains_key("raw"))
     };
@@ -324,7 +318,7 @@ async fn call(State(inner): Shared, request: extract::Request) -> Result<Respons
 async fn rest(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, LOGIN).await?;
     let (id, rests) = (text(&form, "id"), text(&form, "rests") == "yes");
-    if !inner.operations.rest(id, rests) {
+    if !inner.desk.operations.rest(id, rests) {
         return Ok(missing(&session, "plugin"));
     }
     let done = if rests { "rests" } else { "serves" };
@@ -335,7 +329,7 @@ async fn rest(State(inner): Shared, request: extract::Request) -> Result<Respons
 /// Empties the compile cache.
 async fn clear(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
     let (session, _) = changer(&inner, request, LOGIN).await?;
-    let done = match inner.operations.clear_cache().await {
+    let done = match inner.desk.operations.clear_cache().await {
         Ok(cleared) => {
             let (components, bytes) = (cleared.components, cleared.bytes);
             tracing::info!(viewer = session.viewer.name, components, bytes, "console: the compile cache was cleared");

@@ -9,13 +9,11 @@ mod field;
 mod read;
 mod schema;
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::{Digest, Json};
 
-pub(crate) use self::field::{Field, Kind};
+pub(crate) use self::field::{Field, Filled, Kind};
 use self::schema::fields;
 
 /// A form for the arguments of a tool.
@@ -31,9 +29,6 @@ pub(crate) struct Form {
     pub(crate) digest: Digest,
 }
 
-/// What was filled in, by the names of fields.
-pub(crate) type Filled = HashMap<String, String>;
-
 /// The name of the field for all arguments as JSON.
 pub(crate) const RAW: &str = "json";
 
@@ -46,6 +41,22 @@ impl Form {
         let has_fields = fields.is_some();
         let raw = raw || !has_fields;
         Self { fields: fields.filter(|_| !raw).unwrap_or_default(), raw, has_fields, digest }
+    }
+
+    /// What is filled in at first.
+    pub(crate) fn defaults(&self) -> Filled {
+        fn add(fields: &[Field], filled: &mut Filled) {
+            for field in fields {
+                if let Kind::Group(fields) = &field.kind {
+                    add(fields, filled);
+                } else {
+                    filled.insert(field.id.clone(), field.default.clone());
+                }
+            }
+        }
+        let mut filled = Filled::new();
+        add(&self.fields, &mut filled);
+        filled
     }
 
     /// The arguments that were filled in.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::console::PATH;
+use crate::paths::PATH;
 use crate::secret::{Hash, hash, secret};
 
 /// What the address of a login begins with in the log. Lines with it are not among the log's lines in the console.

@@ -65,9 +65,13 @@ fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
     folder.put("broken.wasm", "not WebAssembly");
     let site = Site::open(HttpServer::configured(&folder, RATES).ready());
     let page = site.page("/plugin?id=a");
-    for words in
-        ["HTTP requests: https://api.example.com", "prefix: acme", "configuration keys: units", "7s", "acme.echo"]
-    {
+    for words in [
+        "HTTP requests: &quot;https://api.example.com&quot;",
+        "prefix: acme",
+        "configuration keys: units",
+        "7s",
+        "acme.echo",
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let page = site.page("/plugin?id=broken");

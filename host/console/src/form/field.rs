@@ -1,5 +1,10 @@
 //! A field of a form.
 
+use std::collections::HashMap;
+
+/// What was filled in, by the names of fields.
+pub(crate) type Filled = HashMap<String, String>;
+
 /// A field of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {

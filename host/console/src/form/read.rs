@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::field::{Field, Kind};
-use super::{Filled, Form};
+use super::field::{Field, Filled, Kind};
 
 /// What is wrong with fields, by their names.
 type Wrong = Vec<(String, String)>;
@@ -67,22 +66,4 @@ fn number(text: &str, whole: bool) -> Result<Value, String> {
 /// Browsers send CR LF for the end of a line.
 fn unix(text: &str) -> String {
     text.replace("\r\n", "\n")
-}
-
-impl Form {
-    /// What is filled in at first.
-    pub(crate) fn defaults(&self) -> Filled {
-        fn add(fields: &[Field], filled: &mut Filled) {
-            for field in fields {
-                if let Kind::Group(fields) = &field.kind {
-                    add(fields, filled);
-                } else {
-                    filled.insert(field.id.clone(), field.default.clone());
-                }
-            }
-        }
-        let mut filled = Filled::new();
-        add(&self.fields, &mut filled);
-        filled
-    }
 }

@@ -7,14 +7,14 @@ use maud::{Markup, html};
 use super::layout::{Place, layout};
 use super::parts::{at, to_plugin, to_tool};
 use crate::approvals::ApprovalNote;
-use crate::console::Inner;
+use crate::desk::Desk;
 use crate::sessions::Session;
 use crate::shown::count;
 
 /// Calls that a person must allow.
-pub(crate) fn approvals(inner: &Inner, session: &Session) -> Markup {
+pub(crate) fn approvals(desk: &Desk, session: &Session) -> Markup {
     let now = SystemTime::now();
-    let all: Vec<ApprovalNote> = inner.watch.approvals().newest().cloned().collect();
+    let all: Vec<ApprovalNote> = desk.watch.approvals().newest().cloned().collect();
     let (waiting, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) = all.iter().partition(|one| one.waits(now));
     let body = html! {
         p.lead {
@@ -45,7 +45,7 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
                     @for one in all {
                         tr {
                             td data-label="Time" { (at(one.at)) }
-                            th scope="row" { (to_tool(&one.tool)) span.of { "of " (to_plugin(&one.plugin)) } }
+                            th scope="row" { (to_tool(&one.tool)) " " span.of { "of " (to_plugin(&one.plugin)) } }
                             td data-label="Caller" { (one.caller) }
                             td data-label="Answer" { (word(one, waiting)) }
                             td data-label="Arguments" {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::layout::{Place, layout};
 use super::parts::{at, outcome, search, to_plugin, to_tool};
 use crate::calls::{CallNote, Excerpt};
-use crate::console::Inner;
+use crate::desk::Desk;
 use crate::sessions::Session;
 use crate::shown::{amount, count, moment, size, time};
 
@@ -15,14 +15,14 @@ use crate::shown::{amount, count, moment, size, time};
 const MOST: usize = 100;
 
 /// The newest calls that mention `wanted`, or only those of them that failed.
-pub(crate) fn calls(inner: &Inner, session: &Session, wanted: &str, failed: bool) -> Markup {
+pub(crate) fn calls(desk: &Desk, session: &Session, wanted: &str, failed: bool) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let (found, ended, missed): (Vec<Arc<CallNote>>, u64, u64) = {
-        let history = inner.watch.history();
+        let history = desk.watch.history();
         let matches = |call: &&Arc<CallNote>| (!failed || call.failed()) && (lower.is_empty() || call.mentions(&lower));
         (history.newest().filter(matches).take(MOST).cloned().collect(), history.ended, history.missed)
     };
-    let contents = |call: &CallNote| inner.operations.may_use(&session.viewer, &call.tool);
+    let contents = |call: &CallNote| desk.operations.may_use(&session.viewer, &call.tool);
     let only =
         html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " only failed ones" } };
     let body = html! {
@@ -52,7 +52,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
             td data-label="Time" { (at(call.at)) }
             th scope="row" {
                 @match &call.plugin {
-                    Some(plugin) => { (to_tool(&call.tool)) span.of { "of " (to_plugin(plugin)) } }
+                    Some(plugin) => { (to_tool(&call.tool)) " " span.of { "of " (to_plugin(plugin)) } }
                     None => { (call.tool) }
                 }
                 @if contents { (excerpts(call)) }

@@ -4,15 +4,15 @@ use maud::{Markup, html};
 
 use super::layout::{Place, layout};
 use super::parts::{at, to_plugin, to_tool};
-use crate::console::Inner;
 use crate::denials::DenialNote;
+use crate::desk::Desk;
 use crate::sessions::Session;
 use crate::shown::amount;
 
 /// What was denied to plugins.
-pub(crate) fn denied(inner: &Inner, session: &Session) -> Markup {
+pub(crate) fn denied(desk: &Desk, session: &Session) -> Markup {
     let (uses, all): (Vec<(DenialNote, u64)>, u64) = {
-        let denials = inner.watch.denials();
+        let denials = desk.watch.denials();
         (denials.newest().cloned().collect(), denials.count)
     };
     let body = html! {

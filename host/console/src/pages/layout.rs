@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::parts::csrf;
 use crate::assets::{SCRIPT, STYLE};
-use crate::console::PATH;
+use crate::paths::PATH;
 use crate::sessions::Session;
 
 /// The pages that are listed.

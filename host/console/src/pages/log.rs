@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::layout::{Place, layout};
 use super::parts::search;
-use crate::console::Inner;
+use crate::desk::Desk;
 use crate::sessions::Session;
 use crate::shown::count;
 
@@ -12,10 +12,10 @@ use crate::shown::count;
 const MOST: usize = 300;
 
 /// The newest lines of the log that contain `wanted`.
-pub(crate) fn log(inner: &Inner, session: &Session, wanted: &str) -> Markup {
+pub(crate) fn log(desk: &Desk, session: &Session, wanted: &str) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let lines: Vec<String> = {
-        let log = inner.watch.log_lines();
+        let log = desk.watch.log_lines();
         log.newest()
             .filter(|line| lower.is_empty() || line.to_lowercase().contains(&lower))
             .take(MOST)

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::layout::{document, mark};
-use crate::console::PATH;
+use crate::paths::PATH;
 
 /// Asks for a token. `advice` says where to find one, and `why` what was wrong with the last.
 pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {

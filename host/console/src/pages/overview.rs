@@ -7,9 +7,10 @@ use maud::{Markup, html};
 use super::chart::{Chart, words};
 use super::layout::{Place, layout};
 use super::parts::{csrf, status, to_plugin, to_tool, told};
-use crate::console::{Inner, PATH};
 use crate::data::{PluginRow, PluginStatus, ServerStatus};
+use crate::desk::Desk;
 use crate::history::{History, Totals};
+use crate::paths::PATH;
 use crate::series::Step;
 use crate::sessions::Session;
 use crate::shown::{amount, count, size, time};
@@ -21,10 +22,10 @@ const TOOLS: usize = 10;
 const PLUGINS: usize = 20;
 
 /// How the server is.
-pub(crate) fn overview(inner: &Inner, session: &Session, done: Option<&str>) -> Markup {
-    let (server, plugins, now) = (inner.operations.status(), inner.operations.plugins(), SystemTime::now());
-    let (history, denied) = (inner.watch.history().clone(), inner.watch.denials().newest().count());
-    let waiting = inner.watch.approvals().waiting(now);
+pub(crate) fn overview(desk: &Desk, session: &Session, done: Option<&str>) -> Markup {
+    let (server, plugins, now) = (desk.operations.status(), desk.operations.plugins(), SystemTime::now());
+    let (history, denied) = (desk.watch.history().clone(), desk.watch.denials().newest().count());
+    let waiting = desk.watch.approvals().waiting(now);
     let body = html! {
         (told(done))
         div #now data-live {

@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
-use crate::console::{CSRF, PATH};
 use crate::data::{PluginStatus, ToolRow};
+use crate::paths::{CSRF, PATH};
 use crate::sessions::Session;
 use crate::shown::{clock, moment, query, summary};
 

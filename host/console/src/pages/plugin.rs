@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::layout::{Place, layout};
 use super::parts::{csrf, status, told, tool_rows};
-use crate::console::PATH;
 use crate::data::{PluginDetail, PluginStatus};
+use crate::paths::PATH;
 use crate::sessions::Session;
 use crate::shown::count;
 
@@ -15,12 +15,13 @@ const MOST: usize = 200;
 /// One plugin.
 pub(crate) fn plugin(session: &Session, detail: &PluginDetail, done: Option<&str>) -> Markup {
     let row = &detail.row;
+    let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Resting);
     let body = html! {
         (told(done))
         div #plugin data-live {
             p.lead { (status(row.status)) @if let Some(about) = &row.about { " " (about) } }
             @if !row.problems.is_empty() {
-                section.problems aria-labelledby="problems" {
+                section.problems.mild[served] aria-labelledby="problems" {
                     h2 #problems { (heading(row.status)) }
                     ul { @for problem in &row.problems { li { (problem) } } }
                 }
@@ -71,7 +72,7 @@ pub(crate) fn plugin(session: &Session, detail: &PluginDetail, done: Option<&str
                 h2 #limits { "Limits of a call" }
                 dl.facts.limits {
                     @for (key, value, own) in &detail.limits {
-                        div { dt { (key) } dd { (value) @if *own { span.badge.mild { "set" } } } }
+                        div { dt { (key) } dd { (value) @if *own { span.badge.plain { "set" } } } }
                     }
                 }
             }

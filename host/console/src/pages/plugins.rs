@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::layout::{Place, layout};
 use super::parts::{search, status, to_plugin};
-use crate::console::Inner;
 use crate::data::PluginRow;
+use crate::desk::Desk;
 use crate::sessions::Session;
 use crate::shown::count;
 
@@ -13,8 +13,8 @@ use crate::shown::count;
 const MOST: usize = 500;
 
 /// The plugins that contain `wanted` in their id, purpose or problems.
-pub(crate) fn plugins(inner: &Inner, session: &Session, wanted: &str) -> Markup {
-    let (all, lower) = (inner.operations.plugins(), wanted.trim().to_lowercase());
+pub(crate) fn plugins(desk: &Desk, session: &Session, wanted: &str) -> Markup {
+    let (all, lower) = (desk.operations.plugins(), wanted.trim().to_lowercase());
     let contains = |text: &String| text.to_lowercase().contains(&lower);
     let matches = |row: &&PluginRow| {
         lower.is_empty()

@@ -7,9 +7,9 @@ use super::layout::{Place, layout};
 use super::parts::{csrf, to_plugin};
 use super::result::result;
 use super::tried::{Ended, Tried};
-use crate::console::PATH;
 use crate::data::ToolDetail;
 use crate::form::{Field, Filled, Kind, RAW};
+use crate::paths::PATH;
 use crate::sessions::Session;
 use crate::shown::query;
 
@@ -22,7 +22,7 @@ pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried
     let body = html! {
         p.lead {
             "of " (to_plugin(&row.plugin))
-            @for hint in &detail.hints { " " span.badge.mild { (hint) } }
+            @for hint in &detail.hints { " " span.badge.plain { (hint) } }
             @if let Some(asks) = &row.asks { " " span.badge.mild { "asks a person, " (asks) } }
         }
         @if let Some(title) = &row.title { p { strong { (title) } } }

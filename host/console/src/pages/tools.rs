@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::layout::{Place, layout};
 use super::parts::{search, tool_rows};
-use crate::console::{Inner, PATH};
+use crate::desk::Desk;
+use crate::paths::PATH;
 use crate::sessions::Session;
 use crate::shown::{count, query};
 
@@ -12,8 +13,8 @@ use crate::shown::{count, query};
 const MOST: usize = 100;
 
 /// The tools that contain `wanted`, from a number on.
-pub(crate) fn tools(inner: &Inner, session: &Session, wanted: &str, from: usize) -> Markup {
-    let found = inner.operations.tools(wanted.trim(), from, MOST);
+pub(crate) fn tools(desk: &Desk, session: &Session, wanted: &str, from: usize) -> Markup {
+    let found = desk.operations.tools(wanted.trim(), from, MOST);
     let after = from.saturating_add(found.rows.len());
     let to = |from: usize| format!("{PATH}/tools?{}", query(&[("q", wanted), ("from", &from.to_string())]));
     let body = html! {
