@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Alive, channel};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use tokio::runtime::Builder;
 use tokio::select;
-use tokio::time::{Instant, sleep, timeout};
-use tokio_rustls::TlsConnector;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
@@ -195,7 +194,7 @@ async fn reports(inner: &Arc<Inner>, mut sender: Sender, resource: &Resource, me
             let body = encode::metrics(resource, families, inner.started, SystemTime::now());
             sender.report(Bytes::from(body), |more| inner.reports_lost(more)).await;
         } else {
-            sender.health.failed("what is measured could not be read in time", inner.reports_lost(1));
+            sender.health.failed("what is measured could not be read in time", inner.reports_lost(1), Instant::now());
         }
         if last {
             return;
@@ -236,7 +235,7 @@ impl Sender {
             let over = self.token.is_cancelled() || began.elapsed() >= self.timing.patience;
             let given_up = failure.retry.is_none() || over;
             let lost = lost(if given_up { count } else { 0 });
-            self.health.failed(&failure.why, lost);
+            self.health.failed(&failure.why, lost, Instant::now());
             if !over {
                 // Also if this request is lost: the next one would not fare better at once.
                 self.pause(failure.retry.flatten()).await;
@@ -252,7 +251,7 @@ impl Sender {
         match self.client.send(body).await {
             Ok(response) => self.taken(&response, &lost),
             Err(failure) => {
-                self.health.failed(&failure.why, lost(1));
+                self.health.failed(&failure.why, lost(1), Instant::now());
                 if let Some(wished) = failure.retry.flatten() {
                     self.pause(Some(wished)).await;
                 }
@@ -263,10 +262,10 @@ impl Sender {
     /// A request was taken, with this response.
     fn taken(&mut self, response: &[u8], lost: &impl Fn(u64) -> u64) {
         self.backoff.reset();
-        self.health.worked(lost(0));
+        self.health.worked(lost(0), Instant::now());
         if let Some((count, why)) = encode::rejected(self.signal, response) {
             let lost = lost(count);
-            self.health.rejected(count, &why, lost);
+            self.health.rejected(count, &why, lost, Instant::now());
         }
     }
 

@@ -1,8 +1,7 @@
 //! Whether what is sent arrives, and what the log says of that: a little, however long it fails.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
 use toolbay_model::text::{duration, line, thousands};
 
 use crate::signal::Signal;
@@ -39,8 +38,8 @@ impl Health {
     }
 
     /// It was not taken, for this reason. `lost` is how many items were lost since the beginning.
-    pub(crate) fn failed(&mut self, why: &str, lost: u64) {
-        let (now, signal, endpoint, why) = (Instant::now(), self.signal.as_str(), &self.endpoint, line(why, LONGEST));
+    pub(crate) fn failed(&mut self, why: &str, lost: u64, now: Instant) {
+        let (signal, endpoint, why) = (self.signal.as_str(), &self.endpoint, line(why, LONGEST));
         let Some(outage) = &mut self.outage else {
             self.outage = Some(Outage { began: now, told: now, lost: self.told.0 });
             tracing::warn!("cannot send {signal} to {endpoint}: {why} (otel); calls go on, and it is tried again");
@@ -54,12 +53,12 @@ impl Health {
     }
 
     /// It was taken.
-    pub(crate) fn worked(&mut self, lost: u64) {
+    pub(crate) fn worked(&mut self, lost: u64, now: Instant) {
         let Some(outage) = self.outage.take() else {
-            self.overflow(lost);
+            self.overflow(lost, now);
             return;
         };
-        let (signal, endpoint, since) = (self.signal.as_str(), &self.endpoint, seconds(outage.began.elapsed()));
+        let (signal, endpoint, since) = (self.signal.as_str(), &self.endpoint, seconds(now - outage.began));
         let count = lost - outage.lost;
         if count == 0 {
             tracing::info!("{signal} are sent to {endpoint} again, after {since}; nothing was lost");
@@ -71,19 +70,17 @@ impl Health {
     }
 
     /// The receiver took a request, and not all that is in it.
-    pub(crate) fn rejected(&mut self, count: u64, why: &str, lost: u64) {
-        let now = Instant::now();
+    pub(crate) fn rejected(&mut self, count: u64, why: &str, lost: u64, now: Instant) {
         if self.told.1.is_none_or(|told| now - told >= LOSSES) {
             let (endpoint, count, why) = (&self.endpoint, losses(self.signal, count), line(why, LONGEST));
-            tracing::warn!("{endpoint} took no {count} (otel): {why}");
+            tracing::warn!("{endpoint} rejected {count} (otel): {why}");
             self.told = (lost, Some(now));
         }
     }
 
     /// Says that more is there than can be sent.
-    fn overflow(&mut self, lost: u64) {
+    fn overflow(&mut self, lost: u64, now: Instant) {
         let (before, told) = self.told;
-        let now = Instant::now();
         if lost > before && told.is_none_or(|told| now - told >= LOSSES) {
             let lost_now = losses(self.signal, lost - before);
             tracing::warn!("more comes than {} takes (otel); lost: {lost_now}", self.endpoint);
@@ -136,29 +133,29 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn an_outage_is_said_once_and_again_after_a_while_and_its_end_with_what_was_lost() {
+    #[test]
+    fn an_outage_is_said_once_and_again_after_a_while_and_its_end_with_what_was_lost() {
         let log = Log::default();
         let writer = log.clone();
         let format = tracing_subscriber::fmt().without_time().with_target(false).with_ansi(false);
         let _logging = tracing::subscriber::set_default(format.with_writer(move || writer.clone()).finish());
         let mut health = Health::new(Signal::Traces, "http://a:4318");
-        health.worked(0);
-        for minute in 0..25_u64 {
-            health.failed("no connection:\x1b[2J refused", minute * 1000);
-            tokio::time::advance(Duration::from_mins(1)).await;
+        let (begun, minute) = (Instant::now(), Duration::from_mins(1));
+        health.worked(0, begun);
+        for minutes in 0..25_u32 {
+            health.failed("no connection:\x1b[2J refused", u64::from(minutes) * 1000, begun + minutes * minute);
         }
-        health.worked(25_000);
-        health.worked(25_000);
-        health.failed("late", 25_000);
-        health.worked(25_000);
+        let now = begun + 25 * minute;
+        health.worked(25_000, now);
+        health.worked(25_000, now);
+        health.failed("late", 25_000, now);
+        health.worked(25_000, now);
         for lost in [25_001, 25_002, 26_000] {
-            health.worked(lost);
+            health.worked(lost, now);
         }
-        tokio::time::advance(LOSSES).await;
-        health.worked(26_000);
+        health.worked(26_000, now + minute);
         for _ in 0..3 {
-            health.rejected(1, "too old", 26_001);
+            health.rejected(1, "too old", 26_001, now + 2 * minute);
         }
         left(Signal::Logs, 1);
         left(Signal::Logs, 0);

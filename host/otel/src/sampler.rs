@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn a_caller_decides_for_its_own_traces() {
         for (flags, sampled) in [("00", false), ("01", true), ("03", true), ("02", false)] {
-            let caller = Trace::parse(&format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)), None, None).unwrap();
+            let caller =
+                Trace::parse(&format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)), None, None).unwrap();
             for ratio in [0.0, 1.0] {
                 let own = Sampler::new(ratio).begin(Some(&caller)).unwrap();
                 assert_eq!((own.trace.as_str(), own.is_sampled()), (caller.trace.as_str(), sampled));

@@ -69,7 +69,9 @@ mod tests {
         for good in ["http://127.0.0.1:4318", "https://otel.example/collector/", "http://[::1]:4318/"] {
             check(good).unwrap();
         }
-        for bad in ["grpc://a", "file:///tmp", "http://a:s3cret@b/", "https://a@b/", "http://a/?key=s3cret", "http://a/#b"] {
+        for bad in
+            ["grpc://a", "file:///tmp", "http://a:s3cret@b/", "https://a@b/", "http://a/?key=s3cret", "http://a/#b"]
+        {
             let said = check(bad).unwrap_err();
             assert!(said.starts_with("expected a URL ") && !said.contains("s3cret"), "{said}");
         }

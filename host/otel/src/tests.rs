@@ -95,10 +95,12 @@ fn a_span_arrives_as_it_was() {
         kind: Kind::Server,
         began,
         ended: later(5),
-        attributes: vec![("a", "text".into()), ("b", crate::Value::Whole(-7)), ("c", crate::Value::Real(0.5)), (
-            "d",
-            crate::Value::Flag(true),
-        )],
+        attributes: vec![
+            ("a", "text".into()),
+            ("b", crate::Value::Whole(-7)),
+            ("c", crate::Value::Real(0.5)),
+            ("d", crate::Value::Flag(true)),
+        ],
         events: vec![Event { at: later(2), name: "guest" }],
         status: Status::Error("why".to_owned()),
     });
@@ -114,7 +116,8 @@ fn a_span_arrives_as_it_was() {
     let status = span.status.clone().unwrap();
     assert_eq!((status.code, status.message.as_str()), (2, "why"));
     let attributes: Vec<(String, String)> = attributes(&span.attributes).into_iter().collect();
-    let attributes: Vec<(&str, &str)> = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let attributes: Vec<(&str, &str)> =
+        attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(attributes, [("a", "text"), ("b", "-7"), ("c", "0.5"), ("d", "true")]);
     assert_eq!(received.resource["service.name"], "toolbay");
     let (head, _) = received.requests.iter().find(|(head, _)| head.contains("traces")).unwrap();
@@ -145,7 +148,10 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         Family {
             name: "call_seconds",
             help: "Times.",
-            points: Points::Histogram(vec![Point { labels: labels(), value: Distribution { sum: 4.5, count: 6, buckets } }]),
+            points: Points::Histogram(vec![Point {
+                labels: labels(),
+                value: Distribution { sum: 4.5, count: 6, buckets },
+            }]),
         },
         Family { name: "nothing", help: "Nothing.", points: Points::Gauge(Vec::new()) },
     ];
@@ -160,7 +166,8 @@ fn log_lines_and_metrics_arrive_as_they_were() {
     assert_eq!((refused.severity_number, refused.severity_text.as_str()), (13, "WARN"));
     assert_eq!(attributes(&refused.attributes)["n"], "1");
     assert!(alone.trace_id.is_empty() && format!("{:?}", alone.body).contains("alone"));
-    let said: Vec<String> = received.metrics.iter().map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data)).collect();
+    let said: Vec<String> =
+        received.metrics.iter().map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data)).collect();
     let said = said.join("\n");
     assert_eq!(received.metrics.len(), 3, "{said}");
     for part in ["calls \"\"", "AsInt(6)", "memory_bytes \"By\"", "AsDouble(1.5)", "call_seconds \"s\""] {

@@ -13,11 +13,8 @@ use crate::record::Record;
 pub(crate) fn logs(resource: &Resource, records: Vec<Record>) -> Vec<u8> {
     let log_records = records.into_iter().map(message).collect();
     let scoped = ScopeLogs { scope: Some(scope()), log_records, schema_url: SCHEMA.to_owned() };
-    let of_resource = ResourceLogs {
-        resource: Some(resource.message()),
-        scope_logs: vec![scoped],
-        schema_url: SCHEMA.to_owned(),
-    };
+    let of_resource =
+        ResourceLogs { resource: Some(resource.message()), scope_logs: vec![scoped], schema_url: SCHEMA.to_owned() };
     ExportLogsServiceRequest { resource_logs: vec![of_resource] }.encode_to_vec()
 }
 

@@ -18,11 +18,8 @@ const STATE: usize = 512;
 pub(crate) fn spans(resource: &Resource, spans: Vec<Span>) -> Vec<u8> {
     let spans = spans.into_iter().map(message).collect();
     let scoped = ScopeSpans { scope: Some(scope()), spans, schema_url: SCHEMA.to_owned() };
-    let of_resource = ResourceSpans {
-        resource: Some(resource.message()),
-        scope_spans: vec![scoped],
-        schema_url: SCHEMA.to_owned(),
-    };
+    let of_resource =
+        ResourceSpans { resource: Some(resource.message()), scope_spans: vec![scoped], schema_url: SCHEMA.to_owned() };
     ExportTraceServiceRequest { resource_spans: vec![of_resource] }.encode_to_vec()
 }
 
