@@ -67,7 +67,7 @@ impl Client {
         let path = Uri::builder().path_and_query(path).build().map_err(wrong)?;
         let host = endpoint.host().ok_or("the URL has no host")?.to_owned();
         let port = endpoint.port_or_known_default().ok_or("the URL has no port")?;
-        let mut headers = settings.headers.clone();
+        let mut headers = settings.headers.fields().clone();
         let authority = HeaderValue::try_from(authority(endpoint)).map_err(|error| wrong(error.into()))?;
         headers.insert(HOST, authority);
         headers.insert(CONTENT_TYPE, PROTOBUF);

@@ -76,7 +76,7 @@ fn id(digits: &str) -> Vec<u8> {
 }
 
 fn attributes(attributes: Attributes) -> Vec<KeyValue> {
-    attributes.into_iter().map(|(name, value)| pair(name, any(value))).collect()
+    attributes.into_iter().map(|(name, value)| pair(&name, any(value))).collect()
 }
 
 fn text(name: &str, value: String) -> KeyValue {

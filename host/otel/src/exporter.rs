@@ -1,7 +1,7 @@
 //! The thread that sends, one task for each signal.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Alive, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -57,7 +57,8 @@ impl Default for Timing {
 #[derive(Debug)]
 pub struct Ending {
     token: CancellationToken,
-    ended: Receiver<()>,
+    /// In a lock because an embedder's server can be shared among threads.
+    ended: Mutex<Receiver<()>>,
     patience: Duration,
 }
 
@@ -65,7 +66,8 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.token.cancel();
         // The thread sends nothing, and its end disconnects.
-        let waited = self.ended.recv_timeout(self.patience);
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.recv_timeout(self.patience);
         if waited == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("the server ends before the thread of telemetry does (otel)");
         }
@@ -87,7 +89,7 @@ pub(crate) fn start(inner: Arc<Inner>, measure: Measure) -> Result<Ending, Strin
     let token = CancellationToken::new();
     let (alive, ended) = channel();
     let patience = inner.timing.end + Duration::from_millis(500);
-    let ending = Ending { token: token.clone(), ended, patience };
+    let ending = Ending { token: token.clone(), ended: Mutex::new(ended), patience };
     let builder = thread::Builder::new().name("toolbay-otel".to_owned());
     let failed = |error| format!("cannot start the thread of telemetry: {error}");
     builder.spawn(move || run(&inner, clients, measure, &token, alive)).map_err(failed)?;

@@ -15,6 +15,7 @@ mod client;
 mod encode;
 mod exporter;
 mod family;
+mod headers;
 mod health;
 mod queue;
 mod record;
@@ -28,6 +29,7 @@ mod value;
 
 pub use self::exporter::Ending;
 pub use self::family::{Distribution, Family, Number, Point, Points};
+pub use self::headers::{Headers, pairs};
 pub use self::record::{Record, Severity};
 pub use self::sampler::Sampler;
 pub use self::settings::Settings;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::HeaderMap;
 use url::Url;
+
+use crate::headers::Headers;
 
 /// Where telemetry goes, and which.
 #[derive(Clone, Debug)]
@@ -12,8 +13,8 @@ pub struct Settings {
     /// The base URL of the receiver, `http` or `https`: [`Settings::check_endpoint`] says what it may be. The path of
     /// each signal, such as `v1/traces`, is added.
     pub endpoint: Url,
-    /// Fields that each request has, such as credentials. Values that are secret are marked as sensitive.
-    pub headers: HeaderMap,
+    /// Fields that each request has, such as credentials.
+    pub headers: Headers,
     /// Files of certificates (PEM) that are trusted beside those of the system.
     pub ca: Vec<PathBuf>,
     /// How long a request may take in all, from connecting to the end of the response.

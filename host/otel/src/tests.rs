@@ -3,24 +3,21 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::{HeaderMap, HeaderValue};
 use toolbay_model::Trace;
 use toolbay_testkit::{Collector, DEADLINE, Manner, attributes};
 use url::Url;
 
 use crate::exporter::Timing;
 use crate::{
-    Distribution, Ending, Event, Family, Kind, Number, Point, Points, Record, Sampler, Settings, Severity, Signal,
-    Span, Status, Telemetry,
+    Distribution, Ending, Event, Family, Headers, Kind, Number, Point, Points, Record, Sampler, Settings, Severity,
+    Signal, Span, Status, Telemetry,
 };
 
 const SOON: Duration = Duration::from_millis(1);
 
 fn settings(endpoint: &str) -> Settings {
-    let mut secret = HeaderValue::from_static("Bearer s3cret");
-    secret.set_sensitive(true);
-    let mut headers = HeaderMap::new();
-    headers.insert("authorization", secret);
+    let mut headers = Headers::default();
+    headers.add("authorization", "Bearer s3cret").unwrap();
     Settings {
         endpoint: Url::parse(endpoint).unwrap(),
         headers,
@@ -96,10 +93,10 @@ fn a_span_arrives_as_it_was() {
         began,
         ended: later(5),
         attributes: vec![
-            ("a", "text".into()),
-            ("b", crate::Value::Whole(-7)),
-            ("c", crate::Value::Real(0.5)),
-            ("d", crate::Value::Flag(true)),
+            ("a".into(), "text".into()),
+            ("b".into(), crate::Value::Whole(-7)),
+            ("c".into(), crate::Value::Real(0.5)),
+            ("d".into(), crate::Value::Flag(true)),
         ],
         events: vec![Event { at: later(2), name: "guest" }],
         status: Status::Error("why".to_owned()),
@@ -158,7 +155,7 @@ fn log_lines_and_metrics_arrive_as_they_were() {
     let ending = telemetry.start(move || families.clone()).unwrap();
     let own = Sampler::new(1.0).begin(None).unwrap();
     let ids = Some((own.trace.clone(), own.span.clone()));
-    telemetry.record(Record { attributes: vec![("n", crate::Value::Whole(1))], span: ids, ..record("refused") });
+    telemetry.record(Record { attributes: vec![("n".into(), crate::Value::Whole(1))], span: ids, ..record("refused") });
     telemetry.record(record("alone"));
     let received = collector.until("all", |received| received.logs.len() == 2 && received.reports > 1);
     let [refused, alone] = &received.logs[..] else { panic!() };

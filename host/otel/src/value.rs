@@ -1,5 +1,7 @@
 //! What attributes say.
 
+use std::borrow::Cow;
+
 /// What an attribute says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -14,7 +16,7 @@ pub enum Value {
 }
 
 /// Attributes by their names, each at most once.
-pub type Attributes = Vec<(&'static str, Value)>;
+pub type Attributes = Vec<(Cow<'static, str>, Value)>;
 
 impl Value {
     /// A count. One beyond the range of OTLP becomes its largest.
@@ -45,5 +47,6 @@ impl From<String> for Value {
 
 /// Bytes that attributes take in memory.
 pub(crate) fn size(attributes: &Attributes) -> usize {
-    attributes.capacity() * size_of::<(&str, Value)>() + attributes.iter().map(|(_, value)| value.size()).sum::<usize>()
+    let own = attributes.capacity() * size_of::<(Cow<'_, str>, Value)>();
+    own + attributes.iter().map(|(name, value)| name.len() + value.size()).sum::<usize>()
 }

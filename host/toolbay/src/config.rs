@@ -11,6 +11,7 @@ mod error;
 mod http;
 mod http_client;
 mod metrics;
+mod otel;
 mod results;
 mod server;
 mod state;
@@ -39,6 +40,7 @@ pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub use self::metrics::MetricsConfig;
+pub use self::otel::OtelConfig;
 pub(crate) use self::results::LEAST;
 pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
@@ -112,6 +114,8 @@ pub struct Config {
     pub results: ResultsConfig,
     /// What operators read at `/metrics`.
     pub metrics: MetricsConfig,
+    /// Traces, metrics and logs for OpenTelemetry.
+    pub otel: OtelConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -143,6 +147,7 @@ impl Default for Config {
             tasks: TasksConfig::default(),
             results: ResultsConfig::default(),
             metrics: MetricsConfig::default(),
+            otel: OtelConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -243,6 +248,7 @@ impl Config {
         config.http_client.resolve(folder);
         config.state.resolve(folder);
         config.audit.resolve(folder);
+        config.otel.resolve(folder);
         config.check()?;
         Ok(config)
     }
@@ -293,6 +299,9 @@ impl Config {
         guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
         let trusted = self.http_client.extra_ca.iter();
         guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
+        guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
+        let secrets = self.otel.secret_files().cloned();
+        guarded.extend(secrets.map(|path| Guarded { what: "the value of a header of otel", path, is_secret: true }));
         // Whoever knows its key can make entries.
         let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
@@ -314,6 +323,7 @@ impl Config {
         toolbay_mcp::Options {
             page_size: self.page_size,
             usage: self.usage,
+            traced: self.otel.traces && self.otel.is_on(),
             request: self.server.request,
             requests: self.server.requests(),
             grace: self.server.grace,
@@ -390,6 +400,7 @@ impl Config {
         }
         self.server.check().map_err(ConfigError)?;
         self.http_client.check().map_err(ConfigError)?;
+        self.otel.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
@@ -559,7 +570,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, otel
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

@@ -26,12 +26,14 @@ mod approval;
 mod audited;
 mod breaker;
 mod by_plugin;
+mod call_span;
 mod cli;
 mod config;
 mod course;
 mod host;
 mod instructions;
 mod learn;
+mod log_records;
 mod machine;
 mod measured;
 mod metrics;
@@ -50,6 +52,7 @@ mod stderr;
 mod tally;
 mod target;
 mod telemetry;
+mod tracer;
 mod views;
 mod witness;
 
@@ -57,6 +60,6 @@ pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, EngineConfig, Flags, Http, HttpClient, Jwks,
-    MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    MetricsConfig, OAuth, OtelConfig, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

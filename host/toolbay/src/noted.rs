@@ -3,6 +3,7 @@
 use toolbay_model::Answer;
 
 use crate::audited::CallLine;
+use crate::call_span::CallSpan;
 use crate::outcome::{Outcome, limit};
 use crate::tally::Uncounted;
 
@@ -13,6 +14,8 @@ pub(crate) struct Noted {
     pub(crate) counted: Uncounted,
     /// It has a line in the audit log, if there is one.
     pub(crate) line: Option<CallLine>,
+    /// It is a span, if spans are sent.
+    pub(crate) span: Option<CallSpan>,
 }
 
 impl Noted {
@@ -22,5 +25,8 @@ impl Noted {
             line.end(answer).await;
         }
         self.counted.end(Outcome::of(answer), limit(answer));
+        if let Some(span) = &mut self.span {
+            span.end(answer);
+        }
     }
 }
