@@ -40,6 +40,7 @@ mod memory;
 mod metrics;
 mod mounts;
 mod optimize;
+mod otel;
 mod output;
 mod pages;
 mod paging;

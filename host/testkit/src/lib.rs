@@ -55,7 +55,7 @@ pub use self::http::{HttpServer, HttpSession, Listener, Response};
 pub use self::log::Log;
 pub use self::message::{Answer, Arrived, Refusal};
 #[cfg(feature = "otlp")]
-pub use self::otlp::{Collector, Manner, Received, attribute, attributes};
+pub use self::otlp::{Collector, Manner, Received, SpanMessage, attribute, attributes};
 pub use self::process::{Heard, Process};
 pub use self::program::Program;
 pub use self::server::Server;

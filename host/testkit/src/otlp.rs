@@ -25,7 +25,9 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::metrics::v1::Metric;
-use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
+pub use opentelemetry_proto::tonic::trace::v1::Span as SpanMessage;
 use prost::Message as _;
 
 use crate::DEADLINE;
@@ -75,7 +77,7 @@ pub struct Received {
     /// The head and the body of each request, in whatever manner it was answered.
     pub requests: Vec<(String, Vec<u8>)>,
     /// The spans that were taken.
-    pub spans: Vec<Span>,
+    pub spans: Vec<SpanMessage>,
     /// The log lines that were taken.
     pub logs: Vec<LogRecord>,
     /// The newest report of metrics that was taken.
@@ -213,6 +215,24 @@ impl Shared {
 }
 
 impl Received {
+    /// The counters and gauges of the newest report, with the names that Prometheus gives them: name, labels and value.
+    pub fn numbers(&self) -> Vec<(String, Vec<(String, String)>, String)> {
+        let points = self.metrics.iter().flat_map(|metric| match &metric.data {
+            Some(Data::Sum(sum)) => {
+                sum.data_points.iter().map(|point| (format!("{}_total", metric.name), point)).collect()
+            }
+            Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| (metric.name.clone(), point)).collect(),
+            _ => Vec::new(),
+        });
+        let labels = |pairs: &[KeyValue]| pairs.iter().map(|pair| (pair.key.clone(), attribute(pair))).collect();
+        let value = |value: Option<Number>| match value {
+            Some(Number::AsInt(whole)) => whole.to_string(),
+            Some(Number::AsDouble(real)) => format!("{real:?}"),
+            None => String::new(),
+        };
+        points.map(|(name, point)| (name, labels(&point.attributes), value(point.value))).collect()
+    }
+
     /// Decodes a request, and checks it.
     fn take(&mut self, head: &str, body: &[u8]) {
         let lower = head.to_ascii_lowercase();
