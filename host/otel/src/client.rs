@@ -201,7 +201,8 @@ fn root(error: &hyper::Error) -> String {
     while let Some(next) = cause.and_then(std::error::Error::source) {
         cause = Some(next);
     }
-    cause.map_or_else(|| error.to_string(), ToString::to_string)
+    let Some(cause) = cause else { return error.to_string() };
+    cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), words)
 }
 
 #[cfg(test)]

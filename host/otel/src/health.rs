@@ -98,13 +98,11 @@ pub(crate) fn left(signal: Signal, count: u64) {
 
 /// `1,234 spans`.
 fn losses(signal: Signal, count: u64) -> String {
-    let (items, count_in_words) = (signal.items(), thousands(count));
-    // All of these words have an s at the end of their first word or of their last.
     match (signal, count) {
         (Signal::Traces, 1) => "1 span".to_owned(),
         (Signal::Metrics, 1) => "1 report of metrics".to_owned(),
         (Signal::Logs, 1) => "1 log line".to_owned(),
-        _ => format!("{count_in_words} {items}"),
+        _ => format!("{} {}", thousands(count), signal.items()),
     }
 }
 

@@ -27,6 +27,7 @@ const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 /// Traces, metrics and logs for OpenTelemetry (`[otel]`). Nothing is sent as long as there is no endpoint.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key that an operator sets for itself")]
 pub struct OtelConfig {
     /// The base URL of what takes OTLP over HTTP, such as `http://127.0.0.1:4318`. `None` (the default): nothing is sent.
     #[serde(deserialize_with = "endpoint")]
@@ -185,8 +186,8 @@ fn instance() -> Result<String, String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system provides no random bytes: {error}"))?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    *version = *version & 0x0f | 0x40;
-    *variant = *variant & 0x3f | 0x80;
+    *version = (*version & 0x0f) | 0x40;
+    *variant = (*variant & 0x3f) | 0x80;
     let digits = hex::encode(bytes);
     let part = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();
     Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
