@@ -1,5 +1,10 @@
 //! `[otel]`: what is sent to a collector is right, has no secrets, and holds up nothing when the collector does.
 
+#![expect(
+    deprecated,
+    reason = "the names of MCP and GenAI have moved to a repository that has no crate yet; they stay the same"
+)]
+
 mod attacks;
 mod settings;
 
