@@ -43,6 +43,7 @@ mod memory;
 mod metrics;
 mod mounts;
 mod optimize;
+mod otel;
 mod output;
 mod pages;
 mod paging;

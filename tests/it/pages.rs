@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 17] = [
+const TOML: [(&str, Toml); 18] = [
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),
@@ -31,6 +31,7 @@ const TOML: [(&str, Toml); 17] = [
     ("docs/src/http.md", Toml::Config),
     ("docs/src/large-results.md", Toml::Config),
     ("docs/src/metrics.md", Toml::Config),
+    ("docs/src/opentelemetry.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/replay.md", Toml::Config),

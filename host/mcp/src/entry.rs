@@ -18,7 +18,7 @@ use toolbay_model::{
 };
 
 use crate::caller::Caller;
-use crate::host::{Call, Place};
+use crate::host::{Call, Place, Wire};
 use crate::in_flight::Registered;
 use crate::interview::{self, Ended, Stream};
 use crate::jsonrpc::{Error, INVALID_REQUEST, Id, Request};
@@ -180,10 +180,18 @@ fn read_call(
         journal: Arc::default(),
         session: session.number_in(&rules),
         trace,
+        wire: wire(session, caller, &request.id, &rules),
         held,
     };
     let call = Box::new(call);
     Ok(Box::new(Calling { request: registered, rules, call, progress_token, place, kept, retry, wish }))
+}
+
+/// What whoever traces the call wants to know, if anybody does.
+fn wire(session: &Session, caller: &Caller, id: &Id, rules: &Rules) -> Option<Box<Wire>> {
+    let is_local = caller.name == Caller::LOCAL;
+    let wire = || Box::new(Wire { id: id.to_string(), revision: rules.revision.as_str(), is_local });
+    session.host.options().traced.then(wire)
 }
 
 /// The kinds of questions that the client answers during this request; `None` if the protocol allows no questions then.
@@ -263,6 +271,7 @@ struct Journey<'a> {
     target: TargetKind,
     permitted: bool,
     trace: Option<Box<Trace>>,
+    wire: Option<Box<Wire>>,
 }
 
 /// How a call asks its client something.
@@ -357,9 +366,10 @@ impl Calling {
         let revision = self.rules.revision;
         let (request, traveling) = self.travel(session, Way::Reply(reply), observer, &cancelled);
         let Arrived { told, place } = traveling.await;
+        let error = told.as_ref().and_then(Told::error);
         let answer = told.map(|told| told.encode(session, &request.id, revision));
         let mut called = Called::new(request, answer, place);
-        called.encoded();
+        called.encoded(error);
         called
     }
 
@@ -395,6 +405,7 @@ impl Calling {
             target: call.request.kind(),
             permitted: call.permitted,
             trace: call.trace.clone().map(Box::new),
+            wire: call.wire.clone(),
         };
         let traveling = async move { journey.travel(call, place, retry).await };
         (request, traveling)
@@ -586,6 +597,7 @@ impl Journey<'_> {
             journal: Arc::clone(journal),
             session: self.session.number_in(&self.rules),
             trace: self.trace.as_deref().cloned(),
+            wire: self.wire.clone(),
             held,
         };
         Ok((Box::new(call), place))
@@ -674,6 +686,11 @@ impl Told {
         Self { result: Err(error), retry_after: None }
     }
 
+    /// The code of the error, if it is one.
+    fn error(&self) -> Option<i32> {
+        self.result.as_ref().err().map(|error| error.code)
+    }
+
     /// The response to the request with this id.
     pub(crate) fn encode(self, session: &Session, id: &Id, revision: Revision) -> Outgoing {
         let outgoing = match self.result {
@@ -691,10 +708,10 @@ impl Called {
         Self { request, answer, place }
     }
 
-    /// The response is written: nothing more is computed for the call.
-    fn encoded(&mut self) {
+    /// The response is written: nothing more is computed for the call. `error` is its code if it is an error.
+    fn encoded(&mut self, error: Option<i32>) {
         if let Some(place) = &mut self.place {
-            place.encoded();
+            place.encoded(error);
         }
     }
 
@@ -778,7 +795,7 @@ mod tests {
             Box::pin(std::future::ready(Answer { result: Ok(Reply::Tool(output)), usage: None }))
         }
 
-        fn encoded(&mut self) {
+        fn encoded(&mut self, _error: Option<i32>) {
             self.0.lock().unwrap().push("encoded");
         }
     }

@@ -94,6 +94,9 @@ pub trait Host: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
+    /// Takes note of what tells what clients have open at a transport that begins to serve: `None` once it has ended.
+    fn serves(&self, _traffic: TrafficSource) {}
+
     /// Spawns a future that makes calls on the runtime on which the host runs them.
     fn spawn(&self, work: BoxFuture<'static, ()>);
 }
@@ -106,6 +109,9 @@ pub enum MetricsForm {
     /// OpenMetrics 1.0.
     OpenMetrics,
 }
+
+/// Tells what clients have open at a transport; `None` once it has ended.
+pub type TrafficSource = Box<dyn Fn() -> Option<Traffic> + Send + Sync>;
 
 /// What clients have open at a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +134,8 @@ pub struct Options {
     pub page_size: usize,
     /// Whether results include `_meta["dev.toolbay/usage"]`.
     pub usage: bool,
+    /// Whether the host wants to know the [`Wire`] of calls.
+    pub traced: bool,
     /// Largest message in bytes: a line over stdio, a body over HTTP.
     pub request: ByteSize,
     /// Bytes that all requests may take together while they are read, wait and run. The values of arguments count. One
@@ -203,8 +211,20 @@ pub trait Place: Send {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer>;
 
     /// Takes note that the response is written as JSON: nothing more is computed for the call. Until then it counts as one
-    /// that runs. From then on it has only its place, until the client takes the response.
-    fn encoded(&mut self) {}
+    /// that runs. From then on it has only its place, until the client takes the response. `error` is the code of the
+    /// response if it is an error.
+    fn encoded(&mut self, _error: Option<i32>) {}
+}
+
+/// What a request is in its protocol and on its transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// The id of the request, as text: the client has chosen it.
+    pub id: String,
+    /// The revision of the protocol.
+    pub revision: &'static str,
+    /// Whether it came over standard input. All others come over HTTP.
+    pub is_local: bool,
 }
 
 /// A call as received from a client.
@@ -228,6 +248,8 @@ pub struct Call {
     pub session: Option<u64>,
     /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<Trace>,
+    /// What the call is for who traces it; `None` if nobody does.
+    pub wire: Option<Box<Wire>>,
     /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer
     /// needs.
     pub held: Portion,

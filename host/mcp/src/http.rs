@@ -99,6 +99,8 @@ pub async fn serve(
         host: Arc::clone(&host),
         options,
     });
+    let counted = Arc::downgrade(&app);
+    host.serves(Box::new(move || counted.upgrade().map(|app| app.traffic())));
     let expiring = Arc::clone(&app);
     tokio::spawn(async move { expiring.sessions.expire(expiring.life.closing.clone()).await });
     let reading = Arc::clone(&app);

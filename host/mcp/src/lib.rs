@@ -64,7 +64,7 @@ pub mod streams;
 pub use self::access::{Pattern, Rights};
 pub use self::caller::Caller;
 pub use self::capabilities::Capabilities;
-pub use self::host::{Call, Client, Host, MetricsForm, Options, Page, Place, ServerInfo, Traffic};
+pub use self::host::{Call, Client, Host, MetricsForm, Options, Page, Place, ServerInfo, Traffic, TrafficSource, Wire};
 pub use self::listings::Listings;
 pub use self::local::{LocalClient, LocalMessage};
 pub use self::quota::{Exhausted, Portion, Quota};

@@ -83,6 +83,7 @@ impl Stub {
         let mut options = Options {
             page_size: 500,
             usage: true,
+            traced: false,
             request: ByteSize::mib(4),
             requests: ByteSize::mib(64),
             grace: Duration::from_secs(1),

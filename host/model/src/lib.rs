@@ -11,6 +11,7 @@ mod content;
 mod definition;
 mod digest;
 mod error;
+mod exchange;
 mod header;
 mod icon;
 mod identity;
@@ -43,6 +44,7 @@ pub use self::content::{Body, Content, Media, Output, Resource, ResourceContent,
 pub use self::definition::{Annotations, Description, ToolDefinition};
 pub use self::digest::Digest;
 pub use self::error::{CallError, ErrorKind, Limit};
+pub use self::exchange::Exchange;
 pub use self::header::{HeaderKind, ParamHeader};
 pub use self::icon::{Icon, Theme};
 pub use self::identity::Identity;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::exchange::Exchange;
+use crate::trace::Trace;
+
 /// Receives a guest's log messages and progress while it runs.
 ///
 /// Its methods run on the guest's thread: an implementation must not block.
@@ -15,6 +18,12 @@ pub trait Observer: Send + Sync {
     fn denied(&self, _kind: UseKind, _what: &str, _remedy: Option<&str>) {}
     /// The plugin says that the content of the resource `uri` changed. Clients that subscribed to it want to know.
     fn resource_updated(&self, _uri: &str) {}
+    /// The span of an HTTP request that the guest sends, within that of its call; `None` if nobody wants to know of it.
+    fn span(&self, _call: &Trace) -> Option<Trace> {
+        None
+    }
+    /// A request that has such a span has ended.
+    fn exchanged(&self, _exchange: Exchange) {}
     /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }

@@ -44,6 +44,24 @@ impl Trace {
         })
     }
 
+    /// The first span of a new trace. `None` if one of the ids, which are random, is all zeros.
+    pub fn root(trace: [u8; 16], span: [u8; 8], sampled: bool) -> Option<Self> {
+        let (trace, span) = (u128::from_be_bytes(trace), u64::from_be_bytes(span));
+        let flags = if sampled { "01" } else { "00" }.to_owned();
+        let ids = (format!("{trace:032x}"), format!("{span:016x}"));
+        (trace != 0 && span != 0).then_some(Self { trace: ids.0, span: ids.1, flags, state: None, baggage: None })
+    }
+
+    /// The trace flags.
+    pub fn flags(&self) -> u8 {
+        u8::from_str_radix(&self.flags, 16).unwrap_or_default()
+    }
+
+    /// Whether whoever began the span records it.
+    pub fn is_sampled(&self) -> bool {
+        self.flags() & 1 == 1
+    }
+
     /// A new span of the same trace with this one as its parent. `id` is a random id. If it is all zeros, which is
     /// invalid, the parent stands for its child: the trace is less detailed but correct.
     #[must_use]
@@ -74,6 +92,17 @@ mod tests {
         assert_ne!(child.span, other.span);
         let again = Trace::parse(&child.parent(), child.state.clone(), None).unwrap();
         assert_eq!(again, child);
+    }
+
+    #[test]
+    fn a_new_trace_has_ids_and_flags() {
+        let root = Trace::root([0xab; 16], [7; 8], true).unwrap();
+        assert_eq!(root.parent(), "00-abababababababababababababababab-0707070707070707-01");
+        assert_eq!(Trace::parse(&root.parent(), None, None), Some(root.clone()));
+        assert!(root.is_sampled() && root.child([1; 8]).is_sampled());
+        assert!(!Trace::root([1; 16], [1; 8], false).unwrap().is_sampled());
+        assert_eq!(Trace::root([0; 16], [7; 8], true), None);
+        assert_eq!(Trace::root([7; 16], [0; 8], true), None);
     }
 
     #[test]

@@ -130,6 +130,38 @@ impl From<Which> for SendError {
 }
 
 impl SendError {
+    /// The name of the `error-code` of `wasi:http/types` that says the same, which is one of a few.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Denied(_) | Self::HostHeader | Self::Meter(Which::Requests) => "HTTP-request-denied",
+            Self::RequestHeadTooLarge => "HTTP-request-header-section-size",
+            Self::ContentLength | Self::RequestBodyLength(_) => "HTTP-request-body-size",
+            Self::RequestBody(_) => "internal-error",
+            Self::Meter(Which::Bytes) => "HTTP-response-body-size",
+            Self::Addresses(_) => "destination-IP-prohibited",
+            Self::NoAddress => "destination-not-found",
+            Self::Resolve(_) => "DNS-error",
+            Self::ResolveTimeout => "DNS-timeout",
+            Self::NoConnection | Self::NoSocket => "connection-limit-reached",
+            Self::ConnectTimeout => "connection-timeout",
+            Self::ConnectionRefused(_) => "connection-refused",
+            Self::Unreachable(_) | Self::Proxy(_) => "destination-unavailable",
+            Self::CertificateUntrusted(_)
+            | Self::CertificateExpired(_)
+            | Self::CertificateNotYetValid(_)
+            | Self::CertificateName(_)
+            | Self::Certificate(_) => "TLS-certificate-error",
+            Self::TlsAlert { .. } => "TLS-alert-received",
+            Self::Tls(_) => "TLS-protocol-error",
+            Self::FirstByteTimeout | Self::BetweenBytesTimeout => "connection-read-timeout",
+            Self::Deadline => "HTTP-response-timeout",
+            Self::Reset(_) => "connection-terminated",
+            Self::Protocol(_) => "HTTP-protocol-error",
+            Self::HeadTooLarge => "HTTP-response-header-section-size",
+            Self::Incomplete(_) => "HTTP-response-incomplete",
+        }
+    }
+
     /// What the operator's log can say beyond the text, in a few words. `None` if there is no more to say.
     pub fn details(&self) -> Option<String> {
         match self {

@@ -52,6 +52,7 @@ pub use self::partition::Partition;
 pub use self::received::Received;
 pub use self::request::asked;
 pub use self::resolve::{Resolve, SystemResolver};
+pub use self::roots::load as roots;
 pub use self::timeouts::Timeouts;
 
 #[cfg(test)]

@@ -7,8 +7,12 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
-/// The certificates of the system, and those of the operator's files.
-pub(crate) fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
+/// The certificates of the system, and those of the operator's files. Blocks.
+///
+/// # Errors
+///
+/// Which file cannot be used and why.
+pub fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
     for error in &native.errors {
@@ -18,7 +22,7 @@ pub(crate) fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
     roots.add_parsable_certificates(native.certs);
     add_all(&mut roots, extra)?;
     if roots.is_empty() {
-        tracing::warn!("the system has no root certificates: plugins cannot send requests over https");
+        tracing::warn!("the system has no root certificates: no request over https can be sent");
     }
     Ok(roots)
 }

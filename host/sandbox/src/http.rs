@@ -5,10 +5,11 @@ pub(crate) mod bounds;
 mod code;
 mod denials;
 mod record;
+mod traced;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use toolbay_model::{Limit, Limits, Trace, UseKind};
+use toolbay_model::{Limit, Limits, Observer, Trace, UseKind};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
 use toolbay_policy::{Allowed, Denied, Origin};
 use toolbay_recording::HttpError;
@@ -27,6 +28,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use self::code::{code, named};
 pub(crate) use self::denials::Denials;
 use self::record::{Recorded, repeated};
+use self::traced::Traced;
 use crate::account::Held;
 use crate::effects::{Begun, Diverged, Effects};
 use crate::environment::{Entry, Environment};
@@ -50,6 +52,7 @@ pub(crate) struct Http {
     pub(crate) held: Option<Held>,
     deadline: Instant,
     trace: Option<Trace>,
+    observer: Arc<dyn Observer>,
     denials: Arc<Denials>,
     effects: Effects,
     /// A request that was another one before.
@@ -68,6 +71,7 @@ impl Http {
             held: None,
             deadline: *deadline,
             trace: trace.cloned(),
+            observer: Arc::clone(observer),
             denials: Arc::new(Denials::new(Arc::clone(observer), Arc::clone(&secrets.secrets))),
             secrets,
             effects,
@@ -188,15 +192,18 @@ impl Http {
         Ok(if key.is_empty() { outgoing::Partition::NONE } else { outgoing::Partition::of(&key) })
     }
 
-    /// Makes the request a part of the call's trace.
-    fn add_trace(&self, request: &mut http::Request<WasiBody>) {
-        let Some(trace) = &self.trace else { return };
+    /// Makes the request a part of the call's trace. Returns its own span, if somebody wants to know of that.
+    fn add_trace(&self, request: &mut http::Request<WasiBody>, origin: &Origin) -> Option<Traced> {
+        let call = self.trace.as_ref()?;
+        let traced = Traced::begin(&self.observer, call, request.method(), origin);
+        let trace = traced.as_ref().and_then(Traced::own).unwrap_or(call);
         let fields = [("traceparent", Some(trace.parent())), ("tracestate", trace.state.clone())];
         for (name, value) in fields {
             if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
                 request.headers_mut().insert(HeaderName::from_static(name), value);
             }
         }
+        traced
     }
 }
 
@@ -236,7 +243,6 @@ impl WasiHttpHooks for Http {
             self.unsent(request.method(), &uri);
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
-        self.add_trace(&mut request);
         let Ok(partition) = self.add_secrets(&mut request, &origin) else {
             self.unsent(request.method(), &uri);
             return Box::new(async { Err(Error::HttpRequestDenied) });
@@ -245,6 +251,7 @@ impl WasiHttpHooks for Http {
             Ok(Begun::Now(number)) => number,
             begun => return self.again(request, begun, None),
         };
+        let mut traced = self.add_trace(&mut request, &origin);
         let effects = self.effects.clone();
         let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
         let timeouts = timeouts(options);
@@ -252,7 +259,10 @@ impl WasiHttpHooks for Http {
             match outlet.send(request, &partition, timeouts, deadline.into(), &meter).await {
                 Ok(response) => {
                     let (parts, body) = response.into_parts();
-                    let body = Receiving { body, _held: held };
+                    if let Some(traced) = &mut traced {
+                        traced.answered(parts.status.as_u16());
+                    }
+                    let body = Receiving { body, traced, _held: held };
                     let body = match record::head(&effects, number, &parts) {
                         Some(recording) => Recorded::new(body, recording).map_err(code).boxed_unsync(),
                         None => body.map_err(code).boxed_unsync(),
@@ -263,6 +273,9 @@ impl WasiHttpHooks for Http {
                 }
                 Err(error) => {
                     denials.failed(&error);
+                    if let Some(traced) = &mut traced {
+                        traced.failed(&error);
+                    }
                     record::failure(&effects, number, named(&error));
                     Err(code(error))
                 }
@@ -282,9 +295,10 @@ fn timeouts(options: Option<RequestOptions>) -> Timeouts {
     }
 }
 
-/// The body of a response, with the memory that it holds.
+/// The body of a response, with the memory that it holds. The request has ended when it is dropped.
 struct Receiving {
     body: Received,
+    traced: Option<Traced>,
     _held: Option<Held>,
 }
 
@@ -296,7 +310,14 @@ impl Body for Receiving {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        match (&frame, &mut self.traced) {
+            (Some(Err(error)), Some(traced)) => traced.failed(error),
+            // With the last of it, and not when the guest drops what is left.
+            (None, _) => self.traced = None,
+            _ => {}
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -33,6 +33,8 @@ mod connection;
 mod folder;
 mod http;
 mod log;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod process;
 mod program;
 mod server;
@@ -52,6 +54,8 @@ pub use self::folder::Folder;
 pub use self::http::{HttpServer, HttpSession, Listener, Response};
 pub use self::log::Log;
 pub use self::message::{Answer, Arrived, Refusal};
+#[cfg(feature = "otlp")]
+pub use self::otlp::{Collector, Manner, Received, SpanMessage, attribute, attributes};
 pub use self::process::{Heard, Process};
 pub use self::program::Program;
 pub use self::server::Server;

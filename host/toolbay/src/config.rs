@@ -12,6 +12,7 @@ mod error;
 mod http;
 mod http_client;
 mod metrics;
+mod otel;
 mod record;
 mod results;
 mod server;
@@ -43,6 +44,7 @@ pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub use self::metrics::MetricsConfig;
+pub use self::otel::OtelConfig;
 pub use self::record::RecordConfig;
 pub(crate) use self::results::LEAST;
 pub use self::results::ResultsConfig;
@@ -121,6 +123,8 @@ pub struct Config {
     pub console: ConsoleConfig,
     /// The file in which calls are kept, so that they can be run again.
     pub record: RecordConfig,
+    /// Traces, metrics and logs for OpenTelemetry.
+    pub otel: OtelConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -154,6 +158,7 @@ impl Default for Config {
             metrics: MetricsConfig::default(),
             console: ConsoleConfig::default(),
             record: RecordConfig::default(),
+            otel: OtelConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -260,6 +265,7 @@ impl Config {
         if flags.record.is_some() {
             config.record.file.clone_from(&flags.record);
         }
+        config.otel.resolve(folder);
         config.check()?;
         Ok(config)
     }
@@ -310,6 +316,9 @@ impl Config {
         guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
         let trusted = self.http_client.extra_ca.iter();
         guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
+        guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
+        let secrets = self.otel.secret_files().cloned();
+        guarded.extend(secrets.map(|path| Guarded { what: "the value of a header of otel", path, is_secret: true }));
         // Whoever knows its key can make entries.
         let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
@@ -338,6 +347,7 @@ impl Config {
         toolbay_mcp::Options {
             page_size: self.page_size,
             usage: self.usage,
+            traced: self.otel.traces && self.otel.is_on(),
             request: self.server.request,
             requests: self.server.requests(),
             grace: self.server.grace,
@@ -415,6 +425,7 @@ impl Config {
         }
         self.server.check().map_err(ConfigError)?;
         self.http_client.check().map_err(ConfigError)?;
+        self.otel.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
@@ -584,7 +595,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

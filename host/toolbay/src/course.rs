@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use toolbay_sandbox::Finished;
 
+use crate::call_span::{CallSpan, Stages};
 use crate::metrics::{Metrics, Stage, ToolMeter};
 use crate::pace::Pace;
 
@@ -14,6 +15,8 @@ pub(crate) struct Course<'a> {
     pace: &'a Pace,
     /// Where it is counted, if anywhere.
     metered: Option<(&'a Metrics, &'a ToolMeter)>,
+    /// The span of the call, if there is one.
+    span: Option<&'a CallSpan>,
     began: Instant,
     admitted: Option<Instant>,
     /// When the guest's store was ready, and how long the guest had it.
@@ -23,8 +26,12 @@ pub(crate) struct Course<'a> {
 
 impl<'a> Course<'a> {
     /// The course of a call of a plugin with this pace.
-    pub(crate) fn begin(pace: &'a Pace, metered: Option<(&'a Metrics, &'a ToolMeter)>) -> Self {
-        Self { pace, metered, began: Instant::now(), admitted: None, guest: None, waited: Duration::ZERO }
+    pub(crate) fn begin(
+        pace: &'a Pace,
+        metered: Option<(&'a Metrics, &'a ToolMeter)>,
+        span: Option<&'a CallSpan>,
+    ) -> Self {
+        Self { pace, metered, span, began: Instant::now(), admitted: None, guest: None, waited: Duration::ZERO }
     }
 
     /// Its turn came.
@@ -46,7 +53,7 @@ impl<'a> Course<'a> {
     }
 
     /// What the stages took that are over, of a call that goes on at `now`. The last one is the one that it is in.
-    fn stages(&self, now: Instant) -> [Option<(Stage, Duration)>; 4] {
+    fn stages(&self, now: Instant) -> Stages {
         let queue = self.admitted.unwrap_or(now).saturating_duration_since(self.began);
         let Some(admitted) = self.admitted else { return [Some((Stage::Queue, queue)), None, None, None] };
         let prepared = self.guest.map_or(now, |(entered, _)| entered);
@@ -70,6 +77,9 @@ impl Drop for Course<'_> {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.began);
         self.pace.note(took.saturating_sub(self.waited));
+        if let Some(span) = self.span {
+            span.staged(self.began, self.stages(now));
+        }
         let Some((metrics, meter)) = self.metered else { return };
         meter.times.record_time(took);
         for (stage, took) in self.stages(now).into_iter().flatten() {
@@ -85,7 +95,7 @@ mod tests {
     #[test]
     fn the_stages_of_a_call_are_those_that_it_reached_and_add_up() {
         let (pace, second) = (Pace::default(), Duration::from_secs(1));
-        let mut course = Course::begin(&pace, None);
+        let mut course = Course::begin(&pace, None, None);
         let of = |course: &Course<'_>, seconds| {
             let stages = course.stages(course.began + seconds * second);
             stages.into_iter().flatten().map(|(stage, took)| (stage.as_str(), took.as_secs())).collect::<Vec<_>>()

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolbay_mcp::{
-    Client, Host, Listings, MetricsForm, Options, Page, RequestStates, Rights, Tasks, Traffic, Updates, View,
+    Client, Host, Listings, MetricsForm, Options, Page, RequestStates, Rights, Tasks, Traffic, TrafficSource, Updates,
+    View,
 };
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
@@ -124,6 +125,10 @@ impl Host for Service {
         Box::pin(
             async move { tokio::task::spawn_blocking(move || measured(&service, form, traffic)).await.ok().flatten() },
         )
+    }
+
+    fn serves(&self, traffic: TrafficSource) {
+        Service::serves(self, traffic);
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

@@ -27,6 +27,7 @@ mod audit_line;
 mod audited;
 mod breaker;
 mod by_plugin;
+mod call_span;
 mod cli;
 mod config;
 mod console;
@@ -34,6 +35,7 @@ mod course;
 mod host;
 mod instructions;
 mod learn;
+mod log_records;
 mod machine;
 mod measured;
 mod metrics;
@@ -57,6 +59,7 @@ mod stderr;
 mod tally;
 mod target;
 mod telemetry;
+mod tracer;
 mod views;
 mod witness;
 
@@ -64,7 +67,7 @@ pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, ConsoleConfig, Describe, EngineConfig, Flags, Http,
-    HttpClient, Jwks, MetricsConfig, OAuth, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig, StateConfig,
-    TasksConfig, Token,
+    HttpClient, Jwks, MetricsConfig, OAuth, OtelConfig, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig,
+    StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

@@ -2,12 +2,18 @@
 
 use toolbay_catalog::{Snapshot, Status};
 use toolbay_mcp::{MetricsForm, Traffic};
+use toolbay_otel::Family;
 
-use crate::metrics::{Figures, Process, write};
+use crate::metrics::{Figures, Process, families, write};
 use crate::service::Service;
 
 /// The metrics of a server as text; `None` if there are none. Blocks: it looks at files of the system.
 pub(crate) fn measured(service: &Service, form: MetricsForm, traffic: Traffic) -> Option<String> {
+    write(gathered(service, Some(traffic))?, form)
+}
+
+/// The metrics of a server; `None` if there are none. Blocks: it looks at files of the system.
+pub(crate) fn gathered(service: &Service, traffic: Option<Traffic>) -> Option<Vec<Family>> {
     let metrics = service.metrics()?;
     let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
     let figures = Figures {
@@ -27,9 +33,10 @@ pub(crate) fn measured(service: &Service, form: MetricsForm, traffic: Traffic) -
         traffic,
         state: service.state_size(),
         lost: service.lost_lines(),
+        unsent: service.telemetry().map(toolbay_otel::Telemetry::lost),
         process: Process::read(),
     };
-    write(metrics.clone(), figures, form)
+    Some(families(metrics, &figures))
 }
 
 /// How many plugins have which status.

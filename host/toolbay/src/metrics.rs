@@ -6,6 +6,7 @@
 
 mod counts;
 mod exposition;
+mod families;
 mod figures;
 mod histogram;
 mod process;
@@ -14,6 +15,7 @@ mod tools;
 
 pub(crate) use self::counts::{Change, Metrics, Stage};
 pub(crate) use self::exposition::write;
+pub(crate) use self::families::families;
 pub(crate) use self::figures::Figures;
 pub(crate) use self::process::Process;
 pub(crate) use self::tools::{PluginMeters, ToolMeter};

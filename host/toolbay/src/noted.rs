@@ -3,6 +3,7 @@
 use toolbay_model::Answer;
 
 use crate::audited::CallLine;
+use crate::call_span::CallSpan;
 use crate::noticed::Noticed;
 use crate::outcome::{Outcome, limit};
 use crate::tally::Uncounted;
@@ -16,6 +17,8 @@ pub(crate) struct Noted {
     pub(crate) line: Option<CallLine>,
     /// The console is told of it, if there is one.
     pub(crate) noticed: Option<Noticed>,
+    /// It is a span, if spans are sent.
+    pub(crate) span: Option<CallSpan>,
 }
 
 impl Noted {
@@ -27,6 +30,9 @@ impl Noted {
         self.counted.end(Outcome::of(answer), limit(answer));
         if let Some(noticed) = &mut self.noticed {
             noticed.end(answer);
+        }
+        if let Some(span) = &mut self.span {
+            span.end(answer);
         }
     }
 }

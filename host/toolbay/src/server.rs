@@ -15,6 +15,7 @@ use toolbay_console::Watch;
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
+use toolbay_otel::{Ending as Sending, Telemetry};
 use toolbay_private::Private;
 use toolbay_recording::Recorder;
 use toolbay_sandbox::Sandbox;
@@ -26,6 +27,7 @@ use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
 use crate::console;
 use crate::learn::Learner;
+use crate::measured::gathered;
 use crate::metrics::Metrics;
 use crate::recorded::{self, Recorded};
 use crate::service::{Protocol, Seen, Service};
@@ -44,6 +46,7 @@ pub struct ServerBuilder {
     audit: bool,
     record: bool,
     compiler: Option<PathBuf>,
+    telemetry: Option<Telemetry>,
 }
 
 /// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
@@ -53,6 +56,8 @@ pub struct Server {
     /// The share of the embedder, whose calls [`Server::call`] makes.
     client: Arc<dyn Client>,
     config: Config,
+    /// Dropped early, while there is something to measure. What is left is sent.
+    sending: Option<Sending>,
     _loading: DropGuard,
     /// Dropped last, so that the log has everything.
     _audited: Option<Ending>,
@@ -80,6 +85,13 @@ impl ServerBuilder {
         Self { record, ..self }
     }
 
+    /// What takes the telemetry that `otel` asks for, if it has to be there before the server is. Without it, the server
+    /// makes one.
+    #[must_use]
+    pub fn telemetry(self, telemetry: Option<Telemetry>) -> Self {
+        Self { telemetry, ..self }
+    }
+
     /// Path of the `toolbay` program that compiles plugins in a child process. Default: the running program.
     #[must_use]
     pub fn compiler(self, program: impl Into<PathBuf>) -> Self {
@@ -92,7 +104,7 @@ impl ServerBuilder {
     ///
     /// The system does not provide the threads or memory, or the audit log or the recording cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
-        let Self { config, watch, audit, record, compiler } = self;
+        let Self { config, watch, audit, record, compiler, telemetry } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
         let mut settings = config.sandbox()?;
@@ -124,8 +136,15 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        let seen = Seen { learner, audited, metrics, watch: watched, recorded };
-        Ok(Server::new(config, sandbox, catalog, seen, protocol, stop))
+        let telemetry = match telemetry {
+            // A command makes one call, which nobody watches.
+            None if watch => config.otel.settings().map_err(anyhow::Error::msg)?.map(Telemetry::new),
+            telemetry => telemetry,
+        };
+        let seen = Seen { learner, audited, metrics, watch: watched, recorded, telemetry };
+        let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
+        server.send()?;
+        Ok(server)
     }
 }
 
@@ -173,9 +192,11 @@ fn unremembered() -> anyhow::Result<RequestStates> {
     RequestStates::in_memory(&key).context("failed to seal the states of requests")
 }
 
-/// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it.
+/// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it, but
+/// it can be sent.
 fn metrics(config: &Config) -> Option<Arc<Metrics>> {
-    (config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
+    let pushed = config.otel.metrics && config.otel.is_on();
+    (pushed || config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
 /// What the console shows, if there is one. Its first lines are those of the log from now on.
@@ -225,7 +246,7 @@ async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationT
 impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, watch: true, audit: true, record: true, compiler: None }
+        ServerBuilder { config, watch: true, audit: true, record: true, compiler: None, telemetry: None }
     }
 
     /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit
@@ -260,10 +281,20 @@ impl Server {
             service,
             client,
             config,
+            sending: None,
             _loading: loading.drop_guard(),
             _audited: audited.map(Ending),
             _recorded: recorded.map(recorded::Ending),
         }
+    }
+
+    /// Begins to send telemetry, if the configuration asks for that.
+    fn send(&mut self) -> anyhow::Result<()> {
+        let Some(telemetry) = self.service.telemetry() else { return Ok(()) };
+        let service = self.service.clone();
+        let measure = move || gathered(&service, service.traffic()).unwrap_or_default();
+        self.sending = Some(telemetry.start(measure).map_err(anyhow::Error::msg)?);
+        Ok(())
     }
 
     /// The current snapshot.
@@ -333,6 +364,7 @@ impl Server {
             journal: Arc::new(journal),
             session: None,
             trace: None,
+            wire: None,
             held: Portion::default(),
         };
         let running = self.service.sandbox().spawn(async move {
@@ -367,7 +399,7 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let mut options = self.config.http.options(self.service.metrics().is_some());
+        let mut options = self.config.http.options(self.config.metrics.enabled);
         let address = listener.local_addr().context("failed to read the listener's address")?;
         let _taking_in = self.service.watch().map(|watch| {
             options.pages = console::router(&self.service, watch, &self.config, address);

@@ -3,7 +3,7 @@
 //! It knows neither JSON-RPC nor wasmtime.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytesize::ByteSize;
@@ -13,13 +13,14 @@ use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot, VIEW_LINKS};
 use toolbay_console::{ApprovalNote, DenialNote, Watch};
-use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
+use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Traffic, TrafficSource, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, Answerable, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit,
-    Limits, LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem,
-    TargetKind, Trace, UseKind, Violation,
+    Answer, Answerable, CallError, CompletionRequest, Digest, Exchange, Failure, Identity, Interrupt, Interview,
+    Journal, Limit, Limits, LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request,
+    ResourceItem, TargetKind, Trace, UseKind, Violation,
 };
+use toolbay_otel::Telemetry;
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_state::Database;
 use tracing::Instrument as _;
@@ -30,6 +31,7 @@ use crate::approval::{self, Case, Counts, REMEMBERED, Ruling, Scope, Step};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
+use crate::call_span::CallSpan;
 use crate::config::Config;
 use crate::course::Course;
 use crate::learn::Learner;
@@ -43,6 +45,7 @@ use crate::recorded::{Recorded, Taping};
 use crate::results::{Reading, Results, Room, fit, shorten};
 use crate::tally::Tally;
 use crate::target::{Plain, Target, no_values};
+use crate::tracer::Tracer;
 use crate::views::Views;
 
 /// How long a call of an unknown tool waits for plugins that are still loading at startup.
@@ -92,6 +95,10 @@ struct Inner {
     /// Whether the console is told what calls contain.
     contents: bool,
     recorded: Option<Recorded>,
+    telemetry: Option<Telemetry>,
+    tracer: Option<Tracer>,
+    /// What tells what clients have open over HTTP.
+    traffic: Mutex<Option<TrafficSource>>,
     options: Options,
     /// The operator's text for models.
     instructions: String,
@@ -112,6 +119,8 @@ pub(crate) struct Seen {
     pub(crate) watch: Option<Arc<Watch>>,
     /// Records calls.
     pub(crate) recorded: Option<Recorded>,
+    /// Sends it to a collector.
+    pub(crate) telemetry: Option<Telemetry>,
 }
 
 /// What the protocol keeps at its host.
@@ -125,7 +134,7 @@ pub(crate) struct Protocol {
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, seen: Seen, protocol: Protocol, config: &Config) -> Self {
-        let Seen { learner, audited, metrics, watch, recorded } = seen;
+        let Seen { learner, audited, metrics, watch, recorded, telemetry } = seen;
         let Protocol { updates, request_states } = protocol;
         let inner = Inner {
             catalog,
@@ -148,6 +157,9 @@ impl Service {
             watch,
             contents: config.console.contents,
             recorded,
+            tracer: telemetry.as_ref().and_then(|telemetry| Tracer::new(telemetry, &config.otel)),
+            telemetry,
+            traffic: Mutex::default(),
             options: config.protocol(),
             instructions: config.server.instructions.clone(),
             first_list: config.server.first_list,
@@ -220,6 +232,31 @@ impl Service {
         self.inner.metrics.as_ref()
     }
 
+    /// What sends telemetry, if anything does.
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.inner.telemetry.as_ref()
+    }
+
+    /// What begins spans, if they are sent.
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.inner.tracer.as_ref()
+    }
+
+    /// What clients have open over HTTP; `None` if nothing is served there.
+    pub(crate) fn traffic(&self) -> Option<Traffic> {
+        self.traffic_source().as_ref().and_then(|source| source())
+    }
+
+    /// Takes note of what tells that.
+    pub(crate) fn serves(&self, source: TrafficSource) {
+        *self.traffic_source() = Some(source);
+    }
+
+    // Held while a few counts are read, when somebody asks for metrics.
+    fn traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
+        self.inner.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lines that the audit log lost; `None` if there is no log.
     pub(crate) fn lost_lines(&self) -> Option<u64> {
         self.inner.audited.as_ref().map(Audited::lost)
@@ -264,7 +301,7 @@ impl Service {
         noted: &mut Noted,
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
-        let Noted { counted, line, noticed } = noted;
+        let Noted { counted, line, noticed, span } = noted;
         let mut line = line.as_mut();
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
@@ -275,8 +312,13 @@ impl Service {
         drop(snapshot);
         let Some(target) = target else { return unknown(&call.request) };
         let target = Arc::new(target);
+        if let Some(span) = span {
+            span.found(&target);
+        }
+        let span = span.as_ref();
+        let own = span.and_then(CallSpan::own);
         if let Some(line) = &mut line {
-            line.found(target.plugin(), call.trace.as_ref());
+            line.found(target.plugin(), own.or(call.trace.as_ref()));
         }
         if let Some(noticed) = noticed {
             noticed.found(&target.plugin().id);
@@ -296,7 +338,7 @@ impl Service {
         if !activity.pace.is_quick() {
             self.inner.sandbox.moved().await;
         }
-        let mut course = Course::begin(&activity.pace, metered);
+        let mut course = Course::begin(&activity.pace, metered, span);
         let record = client.records.of(plugin, || Record::of(plugin));
         let (concurrency, memory) = (plugin.terms.environment.limits.concurrency, environment.limits.memory);
         let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency, memory).await {
@@ -350,7 +392,9 @@ impl Service {
             Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
-        let (trace, span) = traced(call.trace.as_ref());
+        // A call with a span of its own has that in the log from its beginning.
+        let (trace, span) =
+            own.map_or_else(|| traced(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
         let taping = self.taping(&target, &request, &journal, call.answerable, work.room.kept);
         let entry = Entry {
             environment,
@@ -461,9 +505,9 @@ impl Service {
 
     /// What passes on what a call reports, and logs what it was denied.
     fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
-        let (learner, metrics, watch) =
-            (self.inner.learner.clone(), self.inner.metrics.clone(), self.inner.watch.clone());
-        Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, watch, denials })
+        let (learner, metrics) = (self.inner.learner.clone(), self.inner.metrics.clone());
+        let (watch, tracer) = (self.inner.watch.clone(), self.inner.tracer.clone());
+        Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, watch, tracer, denials })
     }
 
     /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
@@ -1028,6 +1072,7 @@ struct Logged {
     learner: Option<Arc<Learner>>,
     metrics: Option<Arc<Metrics>>,
     watch: Option<Arc<Watch>>,
+    tracer: Option<Tracer>,
     denials: Option<Denials>,
 }
 
@@ -1080,6 +1125,16 @@ impl Observer for Logged {
         // Of the resources of others it may say nothing.
         if self.target.plugin().reads(uri) {
             self.inner.resource_updated(uri);
+        }
+    }
+
+    fn span(&self, call: &Trace) -> Option<Trace> {
+        self.tracer.as_ref()?.within(call)
+    }
+
+    fn exchanged(&self, exchange: Exchange) {
+        if let Some(tracer) = &self.tracer {
+            tracer.exchanged(exchange);
         }
     }
 

@@ -6,8 +6,10 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
+use tracing::Instrument as _;
 
 use crate::admission::{ClientPermits, Permit};
+use crate::call_span::CallSpan;
 use crate::noted::Noted;
 use crate::offload::OffloadShare;
 use crate::outcome::Outcome;
@@ -60,7 +62,8 @@ impl Client for Share {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                let noted = Noted { counted, line, noticed };
+                let span = service.tracer().map(|tracer| tracer.call(&permits.name));
+                let noted = Noted { counted, line, noticed, span };
                 Ok(Box::new(Queued { service, permits, threads, noted, permit: None, _place: place }))
             }
             Err(rejection) => {
@@ -96,19 +99,29 @@ impl Place for Queued {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             let Self { service, permits, threads, noted, permit, .. } = self;
-            let answer = match service.kept(permits, &call.request) {
-                Some(reading) => {
-                    noted.counted.found(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
-                    service.read_kept(permits, threads, reading, permit).await
+            let logged = noted.span.as_mut().map_or_else(tracing::Span::none, |span| {
+                span.begin(&call);
+                span.logged()
+            });
+            let answering = async {
+                match service.kept(permits, &call.request) {
+                    Some(reading) => {
+                        noted.counted.found(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
+                        service.read_kept(permits, threads, reading, permit).await
+                    }
+                    None => service.answer(permits, threads, call, observer, noted, permit).await,
                 }
-                None => service.answer(permits, threads, call, observer, noted, permit).await,
             };
+            let answer = answering.instrument(logged).await;
             noted.end(&answer).await;
             answer
         })
     }
 
-    fn encoded(&mut self) {
+    fn encoded(&mut self, error: Option<i32>) {
         self.permit = None;
+        if let Some(span) = self.noted.span.take() {
+            CallSpan::encoded(span, error);
+        }
     }
 }

@@ -16,7 +16,10 @@ use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::log_records::LogRecords;
 use crate::stderr::{Stderr, say};
 
 /// The log levels, from nothing to everything.
@@ -75,24 +78,27 @@ fn in_full(filter: &str) -> Result<String, String> {
     Ok(filter.to_owned())
 }
 
-/// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`.
+/// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. What is logged also goes to `records`,
+/// if there are any.
 ///
 /// # Errors
 ///
 /// Says what is wrong with the filter.
-pub(crate) fn init(filter: &str) -> Result<(), String> {
+pub(crate) fn init(filter: &str, records: Option<LogRecords>) -> Result<(), String> {
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(directives(filter)?)
+        .fmt_fields(debug_fn(field).delimited(" "))
+        .with_writer(|| Stderr)
+        .with_ansi(stderr().is_terminal())
+        .with_target(false)
+        // It would print its errors on standard error, and end the process if that fails.
+        .log_internal_errors(false)
+        .finish();
     // Fails only when a test has set one before.
-    drop(
-        tracing_subscriber::fmt()
-            .with_env_filter(directives(filter)?)
-            .fmt_fields(debug_fn(field).delimited(" "))
-            .with_writer(|| Stderr)
-            .with_ansi(stderr().is_terminal())
-            .with_target(false)
-            // It would print its errors on standard error, and end the process if that fails.
-            .log_internal_errors(false)
-            .try_init(),
-    );
+    drop(match records {
+        Some(records) => subscriber.with(records).try_init(),
+        None => subscriber.try_init(),
+    });
     set_hook(Box::new(panicked));
     Ok(())
 }

@@ -21,7 +21,9 @@ fn everything() -> Exposition {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("keeper.wasm", keeper());
     folder.put("keeper.toml", "[permissions.state]\nsize = \"1MiB\"\n");
-    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n");
+    let config = format!(
+        "{RATES}[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n[otel]\nendpoint = \"http://127.0.0.1:9\"\n"
+    );
     let server = HttpServer::configured(&folder, &config).ready();
     call(&server, "echo", json!({"text": "a"}));
     call(&server, "hoard", json!({}));

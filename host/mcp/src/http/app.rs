@@ -19,7 +19,7 @@ use super::sessions::Sessions;
 use super::streams::Streams;
 use crate::caller::Caller;
 use crate::entry::busy;
-use crate::host::Host;
+use crate::host::{Host, Traffic};
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::quota::{Portion, Quota};
 use crate::session::Life;
@@ -44,6 +44,14 @@ pub(super) struct App {
     pub(super) scrapes: Scrapes,
     /// The life of the server; no session outlives it.
     pub(super) life: Life,
+}
+
+impl App {
+    /// What clients have open.
+    pub(super) fn traffic(&self) -> Traffic {
+        let (connections, requests) = (self.connections.by_all(), self.requests.by_all());
+        Traffic { connections, requests, sessions: self.sessions.count() }
+    }
 }
 
 /// The body of a request, and the bytes that it holds of those that all requests may take.

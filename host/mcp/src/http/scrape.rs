@@ -11,7 +11,7 @@ use mime::Mime;
 
 use super::app::App;
 use super::peer::Peer;
-use crate::host::{MetricsForm, Traffic};
+use crate::host::MetricsForm;
 
 impl MetricsForm {
     const fn media_type(self) -> &'static str {
@@ -37,9 +37,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, Extension(peer): Extension<
 }
 
 async fn write(app: Arc<App>, form: MetricsForm) -> Option<Bytes> {
-    let (connections, requests) = (app.connections.by_all(), app.requests.by_all());
-    let traffic = Traffic { connections, requests, sessions: app.sessions.count() };
-    app.host.metrics(form, traffic).await.map(Bytes::from)
+    app.host.metrics(form, app.traffic()).await.map(Bytes::from)
 }
 
 /// The form that a client prefers: OpenMetrics if it says so.

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use toolbay_otel::Telemetry;
 
 use super::signals::survive_large_files;
 use crate::config::{Config, ConfigError, Flags};
+use crate::log_records::LogRecords;
 use crate::{machine, telemetry};
 
 /// Logs only the denied uses of imports.
@@ -72,6 +74,11 @@ impl Common {
         self.read(if quiet { Some("off") } else { None }, listen)
     }
 
+    /// The same, for the server, with what takes the telemetry that the configuration asks for.
+    pub(super) fn configure_serving(&self, listen: &Listen) -> Result<(Config, Option<Telemetry>), ConfigError> {
+        self.load(None, listen, true)
+    }
+
     /// The same, for a command that logs which imports a call was denied.
     pub(super) fn configure_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
         self.read(Some(DENIALS), listen)
@@ -79,6 +86,15 @@ impl Common {
 
     /// `log` is the filter that replaces the configured one; `--log` overrides it.
     fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
+        self.load(log, listen, false).map(|(config, _)| config)
+    }
+
+    fn load(
+        &self,
+        log: Option<&str>,
+        listen: &Listen,
+        serves: bool,
+    ) -> Result<(Config, Option<Telemetry>), ConfigError> {
         let flags = Flags {
             config: self.settings.config.clone(),
             plugins: self.plugins.clone(),
@@ -92,12 +108,16 @@ impl Common {
         let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
         let config = Config::load(&flags, variables)?;
         let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
-        telemetry::init(filter).map_err(ConfigError::new)?;
+        let sent = if serves { config.otel.settings().map_err(ConfigError::new)? } else { None };
+        let sent = sent.map(Telemetry::new);
+        let logged = sent.clone().filter(|sent| sent.settings().logs);
+        let records = logged.map(|sent| LogRecords::new(sent, config.otel.caller));
+        telemetry::init(filter, records).map_err(ConfigError::new)?;
         machine::raise_descriptors();
         for clamp in config.clamps() {
             tracing::warn!("{clamp}");
         }
-        Ok(config)
+        Ok((config, sent))
     }
 }
 

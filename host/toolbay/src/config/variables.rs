@@ -12,7 +12,7 @@ pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 /// `http_client` comes before `http`, with which it begins.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "server",
     "limits",
     "ceilings",
@@ -29,6 +29,7 @@ const TABLES: [&str; 16] = [
     "metrics",
     "console",
     "record",
+    "otel",
 ];
 
 /// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses the key as a file of its own.

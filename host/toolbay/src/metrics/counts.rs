@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use toolbay_model::{Usage, UseKind};
+use toolbay_otel::Distribution;
 
-use super::histogram::{Distribution, Histogram};
+use super::histogram::Histogram;
 use super::times::{TimeHistogram, times};
 use super::tools::{ToolMeter, Tools};
 use crate::outcome::Outcome;

@@ -1,6 +1,7 @@
 //! What other parts know of themselves, at the moment somebody asks.
 
 use toolbay_mcp::Traffic;
+use toolbay_otel::Signal;
 use toolbay_sandbox::CompileCounts;
 
 use super::process::Process;
@@ -22,12 +23,14 @@ pub(crate) struct Figures {
     pub(crate) offered: [(&'static str, u64); 5],
     /// What was compiled.
     pub(crate) compilations: CompileCounts,
-    /// What clients have open.
-    pub(crate) traffic: Traffic,
+    /// What clients have open; `None` if nothing is served over HTTP.
+    pub(crate) traffic: Option<Traffic>,
     /// Bytes of the state of plugins; `None` if there is none.
     pub(crate) state: Option<u64>,
     /// Lines that the audit log lost; `None` if there is no log.
     pub(crate) lost: Option<u64>,
+    /// How much of each signal was lost; `None` if none is sent.
+    pub(crate) unsent: Option<[(Signal, u64); 3]>,
     /// The process; `None` if the system does not say.
     pub(crate) process: Option<Process>,
 }

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use toolbay_otel::Distribution;
+
 /// Counts of values, each up to a bound, and of those above the last one.
 ///
 /// The histogram of `prometheus-client` takes a lock for each value. Here, one line of a cache has all that a small value
@@ -14,17 +16,6 @@ pub(crate) struct Histogram<const N: usize> {
     sum: AtomicU64,
     counts: [AtomicU64; N],
     above: AtomicU64,
-}
-
-/// What a histogram has at one moment.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Distribution {
-    /// The sum of all values.
-    pub(crate) sum: f64,
-    /// How many there are.
-    pub(crate) count: u64,
-    /// How many are within each bound and not within the one before; the last bound is infinite.
-    pub(crate) buckets: Vec<(f64, u64)>,
 }
 
 impl<const N: usize> Histogram<N> {

@@ -1,0 +1,236 @@
+//! Sends requests to the receiver, and bounds what comes back.
+
+use std::error::Error as _;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use url::{Host, Url};
+
+use crate::settings::Settings;
+use crate::signal::Signal;
+
+/// Longest body of a response that is read.
+const LONGEST: usize = 64 << 10;
+
+/// What the requests are.
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
+
+/// The client of one signal. It keeps its connection.
+pub(crate) struct Client {
+    host: Host<String>,
+    port: u16,
+    path: Uri,
+    headers: HeaderMap,
+    tls: Option<TlsConnector>,
+    timeout: Duration,
+    connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+/// Why something was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// In words, which parts of may come from the receiver.
+    pub(crate) why: String,
+    /// Whether to send it again, and after how long at the earliest if the receiver says that. `None`: it would never be
+    /// taken.
+    pub(crate) retry: Option<Option<Duration>>,
+}
+
+impl Failure {
+    fn again(why: impl Into<String>) -> Self {
+        Self { why: why.into(), retry: Some(None) }
+    }
+}
+
+impl Client {
+    /// A client that sends this signal. `tls` is there if the endpoint wants it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the endpoint.
+    pub(crate) fn new(settings: &Settings, signal: Signal, tls: Option<TlsConnector>) -> Result<Self, String> {
+        let endpoint = &settings.endpoint;
+        Settings::check_endpoint(endpoint)?;
+        let wrong = |error: http::Error| format!("the URL cannot be used: {error}");
+        let path = format!("{}/v1/{}", endpoint.path().trim_end_matches('/'), signal.as_str());
+        let path = Uri::builder().path_and_query(path).build().map_err(wrong)?;
+        let host = endpoint.host().ok_or("the URL has no host")?.to_owned();
+        let port = endpoint.port_or_known_default().ok_or("the URL has no port")?;
+        let mut headers = settings.headers.fields().clone();
+        let authority = HeaderValue::try_from(authority(endpoint)).map_err(|error| wrong(error.into()))?;
+        headers.insert(HOST, authority);
+        headers.insert(CONTENT_TYPE, PROTOBUF);
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolbay/", env!("CARGO_PKG_VERSION"))));
+        Ok(Self { host, port, path, headers, tls, timeout: settings.timeout, connection: None })
+    }
+
+    /// Sends a request. Returns the body of the response to one that was taken.
+    pub(crate) async fn send(&mut self, body: Bytes) -> Result<Bytes, Failure> {
+        let patience = self.timeout;
+        let sent = timeout(patience, self.exchange(body)).await;
+        if sent.as_ref().is_ok_and(Result::is_ok) {
+            return sent.unwrap_or_else(|_| Err(Failure::again("")));
+        }
+        // Whatever comes over it belongs to this request.
+        self.connection = None;
+        sent.unwrap_or_else(|_| Err(Failure::again(format!("no complete response within {patience:?}"))))
+    }
+
+    async fn exchange(&mut self, body: Bytes) -> Result<Bytes, Failure> {
+        let kept = self.connection.take().filter(|connection| !connection.is_closed());
+        let response = match kept {
+            // The receiver may have closed it just now.
+            Some(mut kept) => match self.request(&mut kept, body.clone()).await {
+                Ok(response) => (kept, response),
+                Err(_) => self.anew(body).await?,
+            },
+            None => self.anew(body).await?,
+        };
+        let (connection, response) = response;
+        let (head, body) = response.into_parts();
+        if !head.status.is_success() {
+            return Err(refused(head.status, &head.headers));
+        }
+        let body = Limited::new(body, LONGEST).collect().await;
+        // It was taken, whatever is said about it; but this connection is of no more use.
+        let Ok(body) = body else { return Ok(Bytes::new()) };
+        self.connection = Some(connection);
+        Ok(body.to_bytes())
+    }
+
+    /// Sends a request over a new connection.
+    async fn anew(&self, body: Bytes) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), Failure> {
+        let mut connection = self.connect().await.map_err(Failure::again)?;
+        let response = self.request(&mut connection, body).await;
+        let response = response.map_err(|error| Failure::again(format!("no response: {}", root(&error))))?;
+        Ok((connection, response))
+    }
+
+    async fn request(
+        &self,
+        connection: &mut SendRequest<Full<Bytes>>,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, hyper::Error> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        request.uri_mut().clone_from(&self.path);
+        request.headers_mut().clone_from(&self.headers);
+        connection.ready().await?;
+        connection.send_request(request).await
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+        let failed = |error: io::Error| format!("no connection: {}", words(&error));
+        let stream = match &self.host {
+            Host::Domain(name) => TcpStream::connect((name.as_str(), self.port)).await,
+            Host::Ipv4(address) => TcpStream::connect((*address, self.port)).await,
+            Host::Ipv6(address) => TcpStream::connect((*address, self.port)).await,
+        };
+        let stream = stream.map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        let Some(tls) = &self.tls else { return handshake(TokioIo::new(stream)).await };
+        let name = match &self.host {
+            Host::Domain(name) => {
+                ServerName::try_from(name.clone()).map_err(|_| format!("no certificate can be for the name {name}"))?
+            }
+            Host::Ipv4(address) => ServerName::from(std::net::IpAddr::from(*address)),
+            Host::Ipv6(address) => ServerName::from(std::net::IpAddr::from(*address)),
+        };
+        let stream = tls.connect(name, stream).await.map_err(|error| format!("no TLS: {error}"))?;
+        handshake(TokioIo::new(stream)).await
+    }
+}
+
+/// The authority of a URL, as the field `Host` has it.
+fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+async fn handshake<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, String>
+where
+    S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
+{
+    let (sender, connection) =
+        http1::handshake(stream).await.map_err(|error| format!("no connection: {}", root(&error)))?;
+    // It ends with the sender, or when the receiver closes it.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(sender)
+}
+
+/// What a response means that is no success, by the specification of OTLP.
+fn refused(status: StatusCode, headers: &HeaderMap) -> Failure {
+    let again = matches!(status.as_u16(), 429 | 502 | 503 | 504);
+    let advice = match status.as_u16() {
+        300..=399 => "; redirects are not followed",
+        401 | 403 => "; check otel.headers",
+        404 => "; check otel.endpoint",
+        _ => "",
+    };
+    Failure { why: format!("answered with status {status}{advice}"), retry: again.then(|| retry_after(headers)) }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(text).ok()?;
+    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// An error of the system without its number.
+fn words(error: &io::Error) -> String {
+    if error.raw_os_error().is_some() { error.kind().to_string() } else { error.to_string() }
+}
+
+/// The innermost error, which says most.
+fn root(error: &hyper::Error) -> String {
+    let mut cause = error.source();
+    while let Some(next) = cause.and_then(std::error::Error::source) {
+        cause = Some(next);
+    }
+    let Some(cause) = cause else { return error.to_string() };
+    cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), words)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::RETRY_AFTER;
+
+    use super::*;
+
+    #[test]
+    fn a_status_says_whether_to_send_again_and_when() {
+        let failure = |status: u16, after: Option<&str>| {
+            let after = after.map(|after| (RETRY_AFTER, after.parse().unwrap()));
+            refused(StatusCode::from_u16(status).unwrap(), &after.into_iter().collect())
+        };
+        for status in [429, 502, 503, 504] {
+            assert_eq!(failure(status, None).retry, Some(None), "{status}");
+        }
+        for status in [301, 302, 400, 401, 403, 404, 405, 413, 415, 500, 501] {
+            assert_eq!(failure(status, Some("5")).retry, None, "{status}");
+        }
+        assert_eq!(failure(503, Some(" 7 ")).retry, Some(Some(Duration::from_secs(7))));
+        assert_eq!(failure(429, Some("soon")).retry, Some(None));
+        assert_eq!(failure(429, Some("-1")).retry, Some(None));
+        assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, Some(Some(Duration::ZERO)));
+        let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        let wait = failure(503, Some(&later)).retry.flatten().unwrap();
+        assert!((Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait), "{wait:?}");
+        assert_eq!(failure(302, None).why, "answered with status 302 Found; redirects are not followed");
+        assert_eq!(failure(401, None).why, "answered with status 401 Unauthorized; check otel.headers");
+    }
+}

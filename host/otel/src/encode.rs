@@ -1,0 +1,119 @@
+//! Requests and responses of OTLP as protobuf. The messages are those of `opentelemetry-proto`.
+
+mod logs;
+mod metrics;
+mod spans;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceResponse;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1;
+use prost::Message as _;
+
+pub(crate) use self::logs::logs;
+pub(crate) use self::metrics::metrics;
+pub(crate) use self::spans::spans;
+use crate::signal::Signal;
+use crate::value::{Attributes, Value};
+
+/// The semantic conventions that the names of attributes follow.
+const SCHEMA: &str = "https://opentelemetry.io/schemas/1.42.0";
+
+/// What the server says of itself, in every request.
+#[derive(Clone, Debug)]
+pub(crate) struct Resource(v1::Resource);
+
+impl Resource {
+    pub(crate) fn new(attributes: &[(String, String)]) -> Self {
+        let attributes = attributes.iter().map(|(name, value)| text(name, value.clone())).collect();
+        Self(v1::Resource { attributes, ..v1::Resource::default() })
+    }
+
+    fn message(&self) -> v1::Resource {
+        self.0.clone()
+    }
+}
+
+/// How many items a receiver rejected although it took the request, and its reason. `None` if it took all, or if nothing
+/// can be made of what it answered.
+pub(crate) fn rejected(signal: Signal, response: &[u8]) -> Option<(u64, String)> {
+    let (count, why) = match signal {
+        Signal::Traces => {
+            let partial = ExportTraceServiceResponse::decode(response).ok()?.partial_success?;
+            (partial.rejected_spans, partial.error_message)
+        }
+        Signal::Metrics => {
+            let partial = ExportMetricsServiceResponse::decode(response).ok()?.partial_success?;
+            (partial.rejected_data_points, partial.error_message)
+        }
+        Signal::Logs => {
+            let partial = ExportLogsServiceResponse::decode(response).ok()?.partial_success?;
+            (partial.rejected_log_records, partial.error_message)
+        }
+    };
+    u64::try_from(count).ok().filter(|count| *count > 0).map(|count| (count, why))
+}
+
+/// Who made it.
+fn scope() -> InstrumentationScope {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    InstrumentationScope { name: "toolbay".to_owned(), version, ..InstrumentationScope::default() }
+}
+
+/// Nanoseconds since 1970.
+fn nanoseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The bytes of an id that is written in hexadecimal digits.
+fn id(digits: &str) -> Vec<u8> {
+    hex::decode(digits).unwrap_or_default()
+}
+
+fn attributes(attributes: Attributes) -> Vec<KeyValue> {
+    attributes.into_iter().map(|(name, value)| pair(&name, any(value))).collect()
+}
+
+fn text(name: &str, value: String) -> KeyValue {
+    pair(name, Any::StringValue(value))
+}
+
+fn pair(name: &str, value: Any) -> KeyValue {
+    KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+}
+
+fn any(value: Value) -> Any {
+    match value {
+        Value::Text(text) => Any::StringValue(text),
+        Value::Whole(whole) => Any::IntValue(whole),
+        Value::Real(real) => Any::DoubleValue(real),
+        Value::Flag(flag) => Any::BoolValue(flag),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
+
+    use super::*;
+
+    #[test]
+    fn a_receiver_says_what_it_rejected_and_whatever_else_it_answers_says_nothing() {
+        let partial = |rejected_spans, error_message: &str| {
+            let partial = ExportTracePartialSuccess { rejected_spans, error_message: error_message.to_owned() };
+            ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec()
+        };
+        for signal in Signal::ALL {
+            // All three have the same form.
+            assert_eq!(rejected(signal, &partial(3, "too old")), Some((3, "too old".to_owned())));
+            for nothing in [partial(0, "a hint"), partial(-1, ""), Vec::new(), b"<html>".to_vec(), vec![0xff; 100]] {
+                assert_eq!(rejected(signal, &nothing), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Lines of the log as a request of OTLP.
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::AnyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use prost::Message as _;
+
+use super::{Resource, SCHEMA, attributes, id, nanoseconds, scope};
+use crate::record::Record;
+
+/// A request with these lines.
+pub(crate) fn logs(resource: &Resource, records: Vec<Record>) -> Vec<u8> {
+    let log_records = records.into_iter().map(message).collect();
+    let scoped = ScopeLogs { scope: Some(scope()), log_records, schema_url: SCHEMA.to_owned() };
+    let of_resource =
+        ResourceLogs { resource: Some(resource.message()), scope_logs: vec![scoped], schema_url: SCHEMA.to_owned() };
+    ExportLogsServiceRequest { resource_logs: vec![of_resource] }.encode_to_vec()
+}
+
+fn message(record: Record) -> LogRecord {
+    let Record { at, severity, message, attributes: known, span } = record;
+    let at = nanoseconds(at);
+    let (trace_id, span_id) = span.map(|(trace, span)| (id(&trace), id(&span))).unwrap_or_default();
+    LogRecord {
+        time_unix_nano: at,
+        observed_time_unix_nano: at,
+        severity_number: severity.number(),
+        severity_text: severity.as_str().to_owned(),
+        body: Some(AnyValue { value: Some(Any::StringValue(message)) }),
+        attributes: attributes(known),
+        trace_id,
+        span_id,
+        ..LogRecord::default()
+    }
+}

@@ -1,0 +1,102 @@
+//! What is measured as a request of OTLP.
+
+use std::time::SystemTime;
+
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as NumberMessage;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
+    ScopeMetrics, Sum,
+};
+use prost::Message as _;
+
+use super::{Resource, SCHEMA, nanoseconds, scope, text};
+use crate::family::{Distribution, Family, Number, Point, Points};
+
+/// What was counted from the first of these moments to the second.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    from: u64,
+    to: u64,
+}
+
+/// A request with what is measured: sums since `started`.
+pub(crate) fn metrics(resource: &Resource, families: Vec<Family>, started: SystemTime, now: SystemTime) -> Vec<u8> {
+    let period = Period { from: nanoseconds(started), to: nanoseconds(now.max(started)) };
+    let metrics = families.into_iter().filter_map(|family| message(family, period)).collect();
+    let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA.to_owned() };
+    let of_resource = ResourceMetrics {
+        resource: Some(resource.message()),
+        scope_metrics: vec![scoped],
+        schema_url: SCHEMA.to_owned(),
+    };
+    ExportMetricsServiceRequest { resource_metrics: vec![of_resource] }.encode_to_vec()
+}
+
+/// A family; `None` if it has no samples.
+fn message(family: Family, period: Period) -> Option<Metric> {
+    let temporality = AggregationTemporality::Cumulative.into();
+    let data = match family.points {
+        Points::Counter(points) if !points.is_empty() => Data::Sum(Sum {
+            data_points: points.into_iter().map(|point| number(point, period)).collect(),
+            aggregation_temporality: temporality,
+            is_monotonic: true,
+        }),
+        Points::Gauge(points) if !points.is_empty() => {
+            // It is of one moment.
+            let now = Period { from: 0, ..period };
+            Data::Gauge(Gauge { data_points: points.into_iter().map(|point| number(point, now)).collect() })
+        }
+        Points::Histogram(points) if !points.is_empty() => Data::Histogram(Histogram {
+            data_points: points.into_iter().map(|point| distribution(point, period)).collect(),
+            aggregation_temporality: temporality,
+        }),
+        Points::Counter(_) | Points::Gauge(_) | Points::Histogram(_) => return None,
+    };
+    let (name, description, unit) = (family.name.to_owned(), family.help.to_owned(), unit(family.name).to_owned());
+    Some(Metric { name, description, unit, metadata: Vec::new(), data: Some(data) })
+}
+
+/// The unit of a family, as UCUM writes it. Counts have none: with `1`, programs take them for ratios.
+fn unit(name: &str) -> &'static str {
+    match name.rsplit('_').next() {
+        Some("seconds") => "s",
+        Some("bytes") => "By",
+        _ => "",
+    }
+}
+
+fn labels(labels: Vec<(&'static str, String)>) -> Vec<KeyValue> {
+    labels.into_iter().map(|(name, value)| text(name, value)).collect()
+}
+
+fn number(point: Point<Number>, period: Period) -> NumberDataPoint {
+    let value = match point.value {
+        Number::Whole(count) => NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
+        Number::Real(number) => NumberMessage::AsDouble(number),
+    };
+    NumberDataPoint {
+        attributes: labels(point.labels),
+        start_time_unix_nano: period.from,
+        time_unix_nano: period.to,
+        value: Some(value),
+        ..NumberDataPoint::default()
+    }
+}
+
+fn distribution(point: Point<Distribution>, period: Period) -> HistogramDataPoint {
+    let Distribution { sum, count, buckets } = point.value;
+    HistogramDataPoint {
+        attributes: labels(point.labels),
+        start_time_unix_nano: period.from,
+        time_unix_nano: period.to,
+        count,
+        sum: Some(sum),
+        bucket_counts: buckets.iter().map(|(_, count)| *count).collect(),
+        // The last one is infinite, which OTLP does not write.
+        explicit_bounds: buckets.iter().map(|(bound, _)| *bound).filter(|bound| bound.is_finite()).collect(),
+        ..HistogramDataPoint::default()
+    }
+}

@@ -1,0 +1,59 @@
+//! Spans as a request of OTLP.
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::span::{Event as EventMessage, SpanKind};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{
+    ResourceSpans, ScopeSpans, Span as SpanMessage, SpanFlags, Status as StatusMessage,
+};
+use prost::Message as _;
+
+use super::{Resource, SCHEMA, attributes, id, nanoseconds, scope};
+use crate::span::{Event, Kind, Span, Status};
+
+/// Longest `tracestate` that is sent: what W3C Trace Context wants to be passed on at least.
+const STATE: usize = 512;
+
+/// A request with these spans.
+pub(crate) fn spans(resource: &Resource, spans: Vec<Span>) -> Vec<u8> {
+    let spans = spans.into_iter().map(message).collect();
+    let scoped = ScopeSpans { scope: Some(scope()), spans, schema_url: SCHEMA.to_owned() };
+    let of_resource =
+        ResourceSpans { resource: Some(resource.message()), scope_spans: vec![scoped], schema_url: SCHEMA.to_owned() };
+    ExportTraceServiceRequest { resource_spans: vec![of_resource] }.encode_to_vec()
+}
+
+fn message(span: Span) -> SpanMessage {
+    let Span { own, parent, parent_is_remote, name, kind, began, ended, attributes: known, events, status } = span;
+    let kind = match kind {
+        Kind::Server => SpanKind::Server,
+        Kind::Client => SpanKind::Client,
+        Kind::Internal => SpanKind::Internal,
+    };
+    let status = match status {
+        Status::Unset => None,
+        Status::Error(message) => Some(StatusMessage { message, code: StatusCode::Error.into() }),
+    };
+    let event = |Event { at, name }: Event| EventMessage {
+        time_unix_nano: nanoseconds(at),
+        name: name.to_owned(),
+        ..EventMessage::default()
+    };
+    let remote = if parent_is_remote { SpanFlags::ContextIsRemoteMask as u32 } else { 0 };
+    SpanMessage {
+        trace_id: id(&own.trace),
+        span_id: id(&own.span),
+        trace_state: own.state.clone().filter(|state| state.len() <= STATE).unwrap_or_default(),
+        parent_span_id: parent.as_deref().map(id).unwrap_or_default(),
+        flags: u32::from(own.flags()) | SpanFlags::ContextHasIsRemoteMask as u32 | remote,
+        name,
+        kind: kind.into(),
+        start_time_unix_nano: nanoseconds(began),
+        // A clock can be set back.
+        end_time_unix_nano: nanoseconds(ended.max(began)),
+        attributes: attributes(known),
+        events: events.into_iter().map(event).collect(),
+        status,
+        ..SpanMessage::default()
+    }
+}

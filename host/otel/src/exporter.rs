@@ -1,0 +1,281 @@
+//! The thread that sends, one task for each signal.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Alive, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use tokio::runtime::Builder;
+use tokio::select;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::Backoff;
+use crate::client::Client;
+use crate::encode::{self, Resource};
+use crate::family::Family;
+use crate::health::{Health, left};
+use crate::queue::{BATCH, Queue};
+use crate::signal::Signal;
+use crate::telemetry::{Inner, exporting};
+
+/// Tells what is measured. It may block for a moment.
+pub(crate) type Measure = Arc<dyn Fn() -> Vec<Family> + Send + Sync>;
+
+/// Threads for what blocks: looking up a name, and measuring. Others wait.
+const BLOCKING: usize = 4;
+
+/// How long things wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// How long an item waits for others.
+    pub(crate) delay: Duration,
+    /// The first wait after a failure.
+    pub(crate) first: Duration,
+    /// The longest one.
+    pub(crate) longest: Duration,
+    /// For how long the same request is sent again.
+    pub(crate) patience: Duration,
+    /// How long the end of the server waits for what is left to be sent.
+    pub(crate) end: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            delay: Duration::from_secs(1),
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(30),
+            patience: Duration::from_mins(5),
+            end: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Ends the thread when it is dropped. Waits for a moment, until what is left was sent.
+#[derive(Debug)]
+pub struct Ending {
+    token: CancellationToken,
+    /// In a lock because an embedder's server can be shared among threads.
+    ended: Mutex<Receiver<()>>,
+    patience: Duration,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.token.cancel();
+        // The thread sends nothing, and its end disconnects.
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.recv_timeout(self.patience);
+        if waited == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("the server ends before the thread of telemetry does (otel)");
+        }
+    }
+}
+
+/// Starts the thread.
+///
+/// # Errors
+///
+/// The system has no thread for it, or a file of certificates cannot be used.
+pub(crate) fn start(inner: Arc<Inner>, measure: Measure) -> Result<Ending, String> {
+    let settings = &inner.settings;
+    let tls = (settings.endpoint.scheme() == "https").then(|| crate::tls::connector(&settings.ca)).transpose();
+    let tls = tls.map_err(|why| format!("otel.ca: {why}"))?;
+    let clients = Signal::ALL.map(|signal| Client::new(settings, signal, tls.clone()));
+    let [traces, metrics, logs] = clients;
+    let clients = [traces?, metrics?, logs?];
+    let token = CancellationToken::new();
+    let (alive, ended) = channel();
+    let patience = inner.timing.end + Duration::from_millis(500);
+    let ending = Ending { token: token.clone(), ended: Mutex::new(ended), patience };
+    let builder = thread::Builder::new().name("toolbay-otel".to_owned());
+    let failed = |error| format!("cannot start the thread of telemetry: {error}");
+    builder.spawn(move || run(&inner, clients, measure, &token, alive)).map_err(failed)?;
+    Ok(ending)
+}
+
+fn run(inner: &Arc<Inner>, clients: [Client; 3], measure: Measure, token: &CancellationToken, alive: Alive<()>) {
+    exporting();
+    let runtime = match Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING).build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!("no telemetry is sent (otel): the system has no resources for it: {error}");
+            return;
+        }
+    };
+    let end = inner.timing.end;
+    runtime.block_on(async {
+        let late = async {
+            token.cancelled().await;
+            sleep(end).await;
+        };
+        select! {
+            () = all(inner, clients, measure, token) => {}
+            () = late => {}
+        }
+    });
+    // What still blocks has nothing more to say.
+    runtime.shutdown_background();
+    left(Signal::Traces, inner.spans.close());
+    left(Signal::Logs, inner.records.close());
+    drop(alive);
+}
+
+async fn all(inner: &Arc<Inner>, clients: [Client; 3], measure: Measure, token: &CancellationToken) {
+    let resource = Resource::new(&inner.settings.resource);
+    let [traces, metrics, logs] = clients;
+    let sender = |signal, client| Sender::new(inner, signal, client, token.clone());
+    let spans = async {
+        if inner.settings.traces {
+            let encode = |spans| encode::spans(&resource, spans);
+            items(&inner.spans, sender(Signal::Traces, traces), encode).await;
+        }
+    };
+    let records = async {
+        if inner.settings.logs {
+            let encode = |records| encode::logs(&resource, records);
+            items(&inner.records, sender(Signal::Logs, logs), encode).await;
+        }
+    };
+    let measured = async {
+        if inner.settings.metrics {
+            reports(inner, sender(Signal::Metrics, metrics), &resource, measure).await;
+        }
+    };
+    tokio::join!(spans, records, measured);
+}
+
+/// Sends what comes into a queue, until the end.
+async fn items<T>(queue: &Queue<T>, mut sender: Sender, encode: impl Fn(Vec<T>) -> Vec<u8>) {
+    let token = sender.token.clone();
+    while !token.is_cancelled() {
+        select! {
+            () = token.cancelled() => break,
+            () = queue.has(1) => {}
+        }
+        select! {
+            () = token.cancelled() => {}
+            () = queue.has(BATCH) => {}
+            () = sleep(sender.timing.delay) => {}
+        }
+        deliver(queue, &mut sender, &encode).await;
+    }
+    while deliver(queue, &mut sender, &encode).await {}
+}
+
+/// Sends the items of one request. Returns whether there were any, and they were taken.
+async fn deliver<T>(queue: &Queue<T>, sender: &mut Sender, encode: &impl Fn(Vec<T>) -> Vec<u8>) -> bool {
+    let batch = queue.take();
+    if batch.is_empty() {
+        return false;
+    }
+    let count = batch.len() as u64;
+    let body = Bytes::from(encode(batch));
+    let lost = |more| {
+        queue.lost(more);
+        queue.dropped()
+    };
+    sender.deliver(body, count, lost).await
+}
+
+/// Reports what is measured, again and again, and once more at the end.
+async fn reports(inner: &Arc<Inner>, mut sender: Sender, resource: &Resource, measure: Measure) {
+    let token = sender.token.clone();
+    let settings = &inner.settings;
+    loop {
+        select! {
+            () = token.cancelled() => {}
+            () = sleep(settings.interval) => {}
+        }
+        let last = token.is_cancelled();
+        let measure = Arc::clone(&measure);
+        let measured = timeout(settings.timeout, tokio::task::spawn_blocking(move || measure())).await;
+        if let Ok(Ok(families)) = measured {
+            let body = encode::metrics(resource, families, inner.started, SystemTime::now());
+            sender.report(Bytes::from(body), |more| inner.reports_lost(more)).await;
+        } else {
+            sender.health.failed("what is measured could not be read in time", inner.reports_lost(1), Instant::now());
+        }
+        if last {
+            return;
+        }
+    }
+}
+
+/// Sends the requests of one signal.
+struct Sender {
+    signal: Signal,
+    client: Client,
+    health: Health,
+    backoff: Backoff,
+    timing: Timing,
+    /// The server ends.
+    token: CancellationToken,
+}
+
+impl Sender {
+    fn new(inner: &Inner, signal: Signal, client: Client, token: CancellationToken) -> Self {
+        let timing = inner.timing;
+        let health = Health::new(signal, inner.settings.endpoint.as_str());
+        Self { signal, client, health, backoff: Backoff::new(timing.first, timing.longest), timing, token }
+    }
+
+    /// Sends a request with so many items, and again while the receiver cannot take it. `lost` counts items that are lost,
+    /// and returns how many that are since the beginning. Returns whether the request was taken.
+    async fn deliver(&mut self, body: Bytes, count: u64, lost: impl Fn(u64) -> u64) -> bool {
+        let began = Instant::now();
+        loop {
+            let failure = match self.client.send(body.clone()).await {
+                Ok(response) => {
+                    self.taken(&response, &lost);
+                    return true;
+                }
+                Err(failure) => failure,
+            };
+            let over = self.token.is_cancelled() || began.elapsed() >= self.timing.patience;
+            let given_up = failure.retry.is_none() || over;
+            let lost = lost(if given_up { count } else { 0 });
+            self.health.failed(&failure.why, lost, Instant::now());
+            if !over {
+                // Also if this request is lost: the next one would not fare better at once.
+                self.pause(failure.retry.flatten()).await;
+            }
+            if given_up {
+                return false;
+            }
+        }
+    }
+
+    /// Sends a report, which a later one replaces if it is not taken.
+    async fn report(&mut self, body: Bytes, lost: impl Fn(u64) -> u64) {
+        match self.client.send(body).await {
+            Ok(response) => self.taken(&response, &lost),
+            Err(failure) => {
+                self.health.failed(&failure.why, lost(1), Instant::now());
+                if let Some(wished) = failure.retry.flatten() {
+                    self.pause(Some(wished)).await;
+                }
+            }
+        }
+    }
+
+    /// A request was taken, with this response.
+    fn taken(&mut self, response: &[u8], lost: &impl Fn(u64) -> u64) {
+        self.backoff.reset();
+        self.health.worked(lost(0), Instant::now());
+        if let Some((count, why)) = encode::rejected(self.signal, response) {
+            let lost = lost(count);
+            self.health.rejected(count, &why, lost, Instant::now());
+        }
+    }
+
+    async fn pause(&mut self, wished: Option<Duration>) {
+        let wait = self.backoff.next(wished);
+        select! {
+            () = self.token.cancelled() => {}
+            () = sleep(wait) => {}
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Fields that each request has: credentials, mostly.
+
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
+
+/// What a request says of itself and of its connection.
+const OWN: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT];
+
+/// Fields that each request has. Their values are shown nowhere.
+#[derive(Clone, Debug, Default)]
+pub struct Headers(HeaderMap);
+
+impl Headers {
+    /// Whether a field can have this name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn check_name(name: &str) -> Result<(), String> {
+        Self::name(name).map(drop)
+    }
+
+    /// Adds a field, in place of the one with the same name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with its name or its value. The value is not repeated.
+    pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let name = Self::name(name)?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| format!("the value of {name:?} has a character that a header cannot have"))?;
+        value.set_sensitive(true);
+        self.0.insert(name, value);
+        Ok(())
+    }
+
+    pub(crate) fn fields(&self) -> &HeaderMap {
+        &self.0
+    }
+
+    fn name(name: &str) -> Result<HeaderName, String> {
+        let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not the name of a header"))?;
+        if OWN.contains(&parsed) {
+            return Err(format!("the header {name:?} is set by the server itself"));
+        }
+        Ok(parsed)
+    }
+}
+
+/// Names and values as OpenTelemetry writes them in a variable: `name=value,name=value`, with characters that would be
+/// separators percent-encoded.
+///
+/// # Errors
+///
+/// Which part has no name, by its number: it may be secret.
+pub fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
+    let parts = text.split(',').enumerate().filter(|(_, part)| !part.trim().is_empty());
+    let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8_lossy().into_owned();
+    parts
+        .map(|(place, part)| {
+            let (name, value) = part.split_once('=').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
+                format!("expected NAME=VALUE and commas in between; part {} is something else", place + 1)
+            })?;
+            Ok((decoded(name), decoded(value)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_separated_by_commas_and_decoded() {
+        let of = |text| pairs(text).unwrap().into_iter().map(|(n, v)| format!("{n}:{v}")).collect::<Vec<_>>().join("|");
+        assert_eq!(of("a=1, b = x%2Cy%3D%20z ,c="), "a:1|b:x,y= z|c:");
+        assert_eq!(of("authorization=Basic%20YTpi==,"), "authorization:Basic YTpi==");
+        assert_eq!(of(""), "");
+        for wrong in ["s3cret", "a=1,s3cret", "=s3cret"] {
+            let said = pairs(wrong).unwrap_err();
+            assert!(said.starts_with("expected NAME=VALUE") && !said.contains("s3cret"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_shown_nowhere() {
+        let mut headers = Headers::default();
+        headers.add("X-Key", "s3cret").unwrap();
+        let said = [
+            format!("{headers:?}"),
+            headers.add("x-key", "s3cret\n").unwrap_err(),
+            headers.add("x key", "s3cret").unwrap_err(),
+            headers.add("Host", "s3cret").unwrap_err(),
+        ];
+        assert!(!said.join("").contains("s3cret"), "{said:?}");
+        assert_eq!(headers.fields()["x-key"], "s3cret");
+    }
+}

@@ -1,0 +1,42 @@
+//! Traces, metrics and logs for OpenTelemetry, sent over OTLP/HTTP in protobuf.
+//!
+//! What is to be sent comes in as data: a [`Span`], a [`Record`] of the log, and [`Family`] by family what is measured.
+//! [`Telemetry`] takes them from any thread, without waiting, into queues that are bounded by number and by bytes. A thread
+//! of its own empties them: [`Telemetry::start`] begins it, and dropping the [`Ending`] ends it, after what is left was
+//! sent as far as that is possible in a moment.
+//!
+//! Whoever receives it may be slow, stuck, lying or gone. No call waits for it, nothing grows beyond its bound, what finds
+//! no room is counted, and the log says once that it fails and once that it works again.
+//!
+//! This crate knows nothing of plugins, MCP or configuration files.
+
+mod backoff;
+mod client;
+mod encode;
+mod exporter;
+mod family;
+mod headers;
+mod health;
+mod queue;
+mod record;
+mod sampler;
+mod settings;
+mod signal;
+mod span;
+mod telemetry;
+mod tls;
+mod value;
+
+pub use self::exporter::Ending;
+pub use self::family::{Distribution, Family, Number, Point, Points};
+pub use self::headers::{Headers, pairs};
+pub use self::record::{Record, Severity};
+pub use self::sampler::Sampler;
+pub use self::settings::Settings;
+pub use self::signal::Signal;
+pub use self::span::{Event, Kind, Span, Status};
+pub use self::telemetry::{Telemetry, is_exporting};
+pub use self::value::{Attributes, Value};
+
+#[cfg(test)]
+mod tests;

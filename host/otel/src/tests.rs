@@ -1,0 +1,321 @@
+//! Against a collector that decodes and checks what it gets, and against such that do not do what they should.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant, SystemTime};
+
+use toolbay_model::Trace;
+use toolbay_testkit::{Collector, DEADLINE, Manner, attributes};
+use url::Url;
+
+use crate::exporter::Timing;
+use crate::{
+    Distribution, Ending, Event, Family, Headers, Kind, Number, Point, Points, Record, Sampler, Settings, Severity,
+    Signal, Span, Status, Telemetry,
+};
+
+const SOON: Duration = Duration::from_millis(1);
+
+fn settings(endpoint: &str) -> Settings {
+    let mut headers = Headers::default();
+    headers.add("authorization", "Bearer s3cret").unwrap();
+    Settings {
+        endpoint: Url::parse(endpoint).unwrap(),
+        headers,
+        ca: Vec::new(),
+        timeout: DEADLINE,
+        interval: SOON,
+        traces: true,
+        metrics: true,
+        logs: true,
+        resource: vec![("service.name".to_owned(), "toolbay".to_owned())],
+    }
+}
+
+/// Nothing is waited for, but for the collector.
+fn timing() -> Timing {
+    Timing { delay: SOON, first: SOON, longest: SOON, patience: DEADLINE, end: DEADLINE }
+}
+
+fn started(settings: Settings, timing: Timing) -> (Telemetry, Ending) {
+    let telemetry = Telemetry::timed(settings, timing);
+    let ending = telemetry.start(Vec::new).unwrap();
+    (telemetry, ending)
+}
+
+fn span(name: &str) -> Span {
+    let began = SystemTime::now();
+    Span {
+        own: Sampler::new(1.0).begin(None).unwrap(),
+        parent: None,
+        parent_is_remote: false,
+        name: name.to_owned(),
+        kind: Kind::Internal,
+        began,
+        ended: began,
+        attributes: Vec::new(),
+        events: Vec::new(),
+        status: Status::Unset,
+    }
+}
+
+fn record(message: &str) -> Record {
+    let (at, severity) = (SystemTime::now(), Severity::Warn);
+    Record { at, severity, message: message.to_owned(), attributes: Vec::new(), span: None }
+}
+
+fn lost(telemetry: &Telemetry, signal: Signal) -> u64 {
+    telemetry.lost().into_iter().find(|(known, _)| *known == signal).unwrap().1
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < DEADLINE, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_span_arrives_as_it_was() {
+    let collector = Collector::start();
+    let (telemetry, ending) = started(settings(&format!("{}/base/", collector.url())), timing());
+    let caller = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+    let caller = Trace::parse(caller, Some("vendor=1".to_owned()), None).unwrap();
+    let own = Sampler::new(0.0).begin(Some(&caller)).unwrap();
+    let began = SystemTime::now();
+    let later = |milliseconds| began + Duration::from_millis(milliseconds);
+    telemetry.span(Span {
+        own: own.clone(),
+        parent: Some(caller.span.clone()),
+        parent_is_remote: true,
+        name: "tools/call echo".to_owned(),
+        kind: Kind::Server,
+        began,
+        ended: later(5),
+        attributes: vec![
+            ("a".into(), "text".into()),
+            ("b".into(), crate::Value::Whole(-7)),
+            ("c".into(), crate::Value::Real(0.5)),
+            ("d".into(), crate::Value::Flag(true)),
+        ],
+        events: vec![Event { at: later(2), name: "guest" }],
+        status: Status::Error("why".to_owned()),
+    });
+    let received = collector.until("the span", |received| !received.spans.is_empty());
+    let span = &received.spans[0];
+    let digits = |id: &[u8]| hex::encode(id);
+    assert_eq!((digits(&span.trace_id), digits(&span.span_id)), (caller.trace.clone(), own.span.clone()));
+    assert_eq!((digits(&span.parent_span_id), span.trace_state.as_str()), (caller.span.clone(), "vendor=1"));
+    // Sampled, and the parent is known to be remote.
+    assert_eq!((span.flags, span.kind), (0x301, 2));
+    assert_eq!(span.end_time_unix_nano - span.start_time_unix_nano, 5_000_000);
+    assert_eq!(span.events[0].time_unix_nano - span.start_time_unix_nano, 2_000_000);
+    let status = span.status.clone().unwrap();
+    assert_eq!((status.code, status.message.as_str()), (2, "why"));
+    let attributes: Vec<(String, String)> = attributes(&span.attributes).into_iter().collect();
+    let attributes: Vec<(&str, &str)> =
+        attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(attributes, [("a", "text"), ("b", "-7"), ("c", "0.5"), ("d", "true")]);
+    assert_eq!(received.resource["service.name"], "toolbay");
+    let (head, _) = received.requests.iter().find(|(head, _)| head.contains("traces")).unwrap();
+    assert!(head.starts_with("POST /base/v1/traces HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: Bearer s3cret\r\n"), "{head}");
+    assert!(head.contains(&format!("host: {}\r\n", collector.address)), "{head}");
+    drop(ending);
+    assert_eq!(telemetry.lost().map(|(_, lost)| lost), [0; 3]);
+}
+
+#[test]
+fn log_lines_and_metrics_arrive_as_they_were() {
+    let collector = Collector::start();
+    let telemetry = Telemetry::timed(settings(&collector.url()), timing());
+    let labels = || vec![("tool", "echo".to_owned())];
+    let buckets = vec![(0.1, 2), (1.0, 3), (f64::INFINITY, 1)];
+    let families = vec![
+        Family {
+            name: "calls",
+            help: "Calls.",
+            points: Points::Counter(vec![Point { labels: labels(), value: Number::Whole(6) }]),
+        },
+        Family {
+            name: "memory_bytes",
+            help: "Memory.",
+            points: Points::Gauge(vec![Point { labels: Vec::new(), value: Number::Real(1.5) }]),
+        },
+        Family {
+            name: "call_seconds",
+            help: "Times.",
+            points: Points::Histogram(vec![Point {
+                labels: labels(),
+                value: Distribution { sum: 4.5, count: 6, buckets },
+            }]),
+        },
+        Family { name: "nothing", help: "Nothing.", points: Points::Gauge(Vec::new()) },
+    ];
+    let ending = telemetry.start(move || families.clone()).unwrap();
+    let own = Sampler::new(1.0).begin(None).unwrap();
+    let ids = Some((own.trace.clone(), own.span.clone()));
+    telemetry.record(Record { attributes: vec![("n".into(), crate::Value::Whole(1))], span: ids, ..record("refused") });
+    telemetry.record(record("alone"));
+    let received = collector.until("all", |received| received.logs.len() == 2 && received.reports > 1);
+    let [refused, alone] = &received.logs[..] else { panic!() };
+    assert_eq!((hex::encode(&refused.trace_id), hex::encode(&refused.span_id)), (own.trace, own.span));
+    assert_eq!((refused.severity_number, refused.severity_text.as_str()), (13, "WARN"));
+    assert_eq!(attributes(&refused.attributes)["n"], "1");
+    assert!(alone.trace_id.is_empty() && format!("{:?}", alone.body).contains("alone"));
+    let said: Vec<String> =
+        received.metrics.iter().map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data)).collect();
+    let said = said.join("\n");
+    assert_eq!(received.metrics.len(), 3, "{said}");
+    for part in ["calls \"\"", "AsInt(6)", "memory_bytes \"By\"", "AsDouble(1.5)", "call_seconds \"s\""] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(said.contains("bucket_counts: [2, 3, 1], explicit_bounds: [0.1, 1.0]"), "{said}");
+    drop(ending);
+}
+
+#[test]
+fn what_is_left_is_sent_at_the_end() {
+    let collector = Collector::start();
+    let never = Timing { delay: Duration::from_hours(1), ..timing() };
+    let (telemetry, ending) = started(Settings { interval: never.delay, ..settings(&collector.url()) }, never);
+    // Not as many as are sent at once.
+    (0..500).for_each(|_| telemetry.span(span("a")));
+    telemetry.record(record("a"));
+    drop(ending);
+    let received = collector.received();
+    assert_eq!((received.spans.len(), received.logs.len(), received.reports), (500, 1, 1));
+    telemetry.span(span("late"));
+    assert_eq!(lost(&telemetry, Signal::Traces), 1);
+}
+
+#[test]
+fn a_signal_that_is_off_is_not_sent() {
+    let collector = Collector::start();
+    let settings = Settings { traces: false, metrics: false, ..settings(&collector.url()) };
+    let (telemetry, ending) = started(settings, timing());
+    telemetry.record(record("a"));
+    drop(ending);
+    let heads: Vec<String> = collector.received().requests.into_iter().map(|(head, _)| head).collect();
+    assert!(!heads.is_empty() && heads.iter().all(|head| head.contains("/v1/logs")), "{heads:?}");
+}
+
+#[test]
+fn whatever_passes_is_tried_again_and_nothing_is_lost() {
+    let manners = [
+        Manner::Refuse(429, "Retry-After: 0\r\n".to_owned()),
+        Manner::Refuse(503, String::new()),
+        Manner::Refuse(502, String::new()),
+        Manner::Close,
+        Manner::Write(b"\0\0\0\0\r\n\r\n".to_vec()),
+        Manner::Write(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        Manner::Write([b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 1 << 20]].concat()),
+    ];
+    for manner in manners {
+        let collector = Collector::with(manner.clone());
+        let settings = Settings { metrics: false, ..settings(&collector.url()) };
+        let (telemetry, ending) = started(settings, timing());
+        telemetry.span(span("a"));
+        collector.until("it is tried again", |received| received.requests.len() >= 3);
+        collector.behave(Manner::Take);
+        let received = collector.until("it is taken", |received| !received.spans.is_empty());
+        assert_eq!(received.spans.len(), 1, "{manner:?}");
+        drop(ending);
+        assert_eq!(lost(&telemetry, Signal::Traces), 0, "{manner:?}");
+    }
+}
+
+#[test]
+fn what_would_never_be_taken_is_lost_and_counted() {
+    for status in [302, 400, 401, 404, 500] {
+        let elsewhere = Collector::start();
+        let location = format!("Location: {}/v1/traces\r\n", elsewhere.url());
+        let collector = Collector::with(Manner::Refuse(status, location));
+        let (telemetry, ending) = started(Settings { metrics: false, ..settings(&collector.url()) }, timing());
+        telemetry.span(span("a"));
+        until("it is lost", || lost(&telemetry, Signal::Traces) == 1);
+        collector.behave(Manner::Take);
+        telemetry.span(span("b"));
+        let received = collector.until("the next one is taken", |received| !received.spans.is_empty());
+        assert_eq!(received.spans[0].name, "b", "{status}");
+        drop(ending);
+        assert!(elsewhere.received().requests.is_empty(), "credentials are sent nowhere else");
+    }
+}
+
+#[test]
+fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
+    use opentelemetry_proto::tonic::collector::trace::v1::{ExportTracePartialSuccess, ExportTraceServiceResponse};
+    use prost::Message as _;
+    let partial = ExportTracePartialSuccess { rejected_spans: 2, error_message: "too old".to_owned() };
+    let partial = ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec();
+    for (manner, expected) in [(Manner::Say(partial), 2), (Manner::Say(vec![0xff; 99]), 0), (Manner::Flood, 0)] {
+        let collector = Collector::with(manner.clone());
+        let (telemetry, ending) = started(Settings { metrics: false, ..settings(&collector.url()) }, timing());
+        (0..3).for_each(|_| telemetry.span(span("a")));
+        collector.until("they are taken", |received| received.spans.len() == 3);
+        telemetry.span(span("b"));
+        collector.until("the next one is taken", |received| received.spans.len() == 4);
+        drop(ending);
+        let lost = lost(&telemetry, Signal::Traces);
+        assert!(if expected > 0 { lost >= expected } else { lost == 0 }, "{manner:?}: {lost}");
+    }
+}
+
+#[test]
+fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
+    let collector = Collector::with(Manner::Ignore);
+    let settings = Settings { timeout: Duration::from_millis(50), metrics: false, ..settings(&collector.url()) };
+    let timing = Timing { end: Duration::from_millis(10), ..timing() };
+    let (telemetry, ending) = started(settings, timing);
+    let begun = Instant::now();
+    for _ in 0..10_000 {
+        telemetry.span(span("a"));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "nobody waits: {:?}", begun.elapsed());
+    collector.until("it is tried again", |received| received.requests.len() >= 3);
+    // One request is on its way.
+    let waiting = telemetry.lost()[0].1;
+    assert!((10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting), "{waiting}");
+    drop(ending);
+    assert!(lost(&telemetry, Signal::Traces) >= 10_000 - 512);
+}
+
+#[test]
+fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let settings = Settings { metrics: false, ..settings(&format!("http://{address}")) };
+    let (telemetry, ending) = started(settings, timing());
+    (0..700).for_each(|_| telemetry.span(span("a")));
+    // Another test may have the port by now.
+    let Ok(listener) = TcpListener::bind(address) else { return };
+    let collector = Collector::on(listener, Manner::Take);
+    collector.until("all", |received| received.spans.len() == 700);
+    drop(ending);
+    assert_eq!(lost(&telemetry, Signal::Traces), 0);
+}
+
+#[test]
+fn one_signal_that_is_refused_holds_up_no_other() {
+    // A collector for traces alone answers so.
+    let collector = Collector::with(Manner::Ignore);
+    let settings = Settings { timeout: DEADLINE, ..settings(&collector.url()) };
+    let (telemetry, ending) = started(settings, Timing { end: SOON, ..timing() });
+    telemetry.span(span("a"));
+    collector.until("both wait", |received| {
+        let of = |path| received.requests.iter().any(|(head, _)| head.contains(path));
+        of("/v1/traces") && of("/v1/metrics")
+    });
+    collector.behave(Manner::Take);
+    telemetry.record(record("a"));
+    collector.until("the log", |received| received.logs.len() == 1);
+    drop(ending);
+}
+
+#[test]
+fn settings_do_not_show_what_is_secret() {
+    let said = format!("{:?}", Telemetry::new(settings("http://127.0.0.1:4318")));
+    assert!(said.contains("authorization") && !said.contains("s3cret"), "{said}");
+}

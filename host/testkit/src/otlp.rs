@@ -1,0 +1,294 @@
+//! A collector of OpenTelemetry over OTLP/HTTP: it decodes what it gets, checks it against the protocol, and misbehaves on
+//! request.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "tests fail by panicking, as the types say"
+)]
+
+mod check;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::Instant;
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::metrics::v1::Metric;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
+pub use opentelemetry_proto::tonic::trace::v1::Span as SpanMessage;
+use prost::Message as _;
+
+use crate::DEADLINE;
+
+/// What the collector does with a request that it has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Takes it, and keeps it.
+    Take,
+    /// Takes it, keeps it, and answers with this body.
+    Say(Vec<u8>),
+    /// Answers with this status and these lines of the head, and forgets the request.
+    Refuse(u16, String),
+    /// Never answers.
+    Ignore,
+    /// Closes the connection without an answer.
+    Close,
+    /// Answers with this instead of HTTP, and closes.
+    Write(Vec<u8>),
+    /// Takes it, keeps it, and answers with a body that has no end.
+    Flood,
+}
+
+/// A running collector.
+#[derive(Debug)]
+pub struct Collector {
+    /// Where it listens.
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    manner: Manner,
+    received: Received,
+}
+
+/// What was received so far.
+#[derive(Clone, Debug, Default)]
+pub struct Received {
+    /// The head and the body of each request, in whatever manner it was answered.
+    pub requests: Vec<(String, Vec<u8>)>,
+    /// The spans that were taken.
+    pub spans: Vec<SpanMessage>,
+    /// The log lines that were taken.
+    pub logs: Vec<LogRecord>,
+    /// The newest report of metrics that was taken.
+    pub metrics: Vec<Metric>,
+    /// How many reports of metrics were taken.
+    pub reports: usize,
+    /// The attributes of the resource.
+    pub resource: BTreeMap<String, String>,
+    /// What was wrong with the requests.
+    pub faults: Vec<String>,
+}
+
+impl Collector {
+    /// A collector on a free port that takes everything.
+    pub fn start() -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), Manner::Take)
+    }
+
+    /// A collector that begins with this manner.
+    pub fn with(manner: Manner) -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), manner)
+    }
+
+    /// A collector that listens here.
+    pub fn on(listener: TcpListener, manner: Manner) -> Self {
+        let state = State { manner, received: Received::default() };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let (address, serving) = (listener.local_addr().unwrap(), Arc::clone(&shared));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let serving = Arc::clone(&serving);
+                thread::spawn(move || drop(serving.serve(stream)));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Its base URL.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on it behaves in this manner.
+    pub fn behave(&self, manner: Manner) {
+        self.shared.state().manner = manner;
+    }
+
+    /// What was received so far.
+    ///
+    /// # Panics
+    ///
+    /// Something was no valid request.
+    pub fn received(&self) -> Received {
+        let received = self.shared.state().received.clone();
+        assert!(received.faults.is_empty(), "{:#?}", received.faults);
+        received
+    }
+
+    /// Waits until what was received is `wanted`.
+    ///
+    /// # Panics
+    ///
+    /// That takes too long, or something was no valid request.
+    pub fn until(&self, what: &str, wanted: impl Fn(&Received) -> bool) -> Received {
+        let begun = Instant::now();
+        let mut state = self.shared.state();
+        while !wanted(&state.received) {
+            assert!(state.received.faults.is_empty(), "{:#?}", state.received.faults);
+            let left = DEADLINE.checked_sub(begun.elapsed());
+            let left = left.unwrap_or_else(|| panic!("the collector waits for {what}: {:#?}", state.received));
+            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
+        }
+        drop(state);
+        self.received()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Answers the requests of one connection.
+    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        loop {
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line)? == 0 {
+                    return Ok(());
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap_or_default();
+                }
+                if line == "\r\n" {
+                    break;
+                }
+                head += &line;
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body)?;
+            let manner = {
+                let mut state = self.state();
+                let manner = state.manner.clone();
+                if matches!(manner, Manner::Take | Manner::Say(_) | Manner::Flood) {
+                    state.received.take(&head, &body);
+                }
+                state.received.requests.push((head, body));
+                manner
+            };
+            self.changed.notify_all();
+            match manner {
+                Manner::Take => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?,
+                Manner::Say(body) => {
+                    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len())?;
+                    stream.write_all(&body)?;
+                }
+                Manner::Refuse(status, fields) => {
+                    write!(stream, "HTTP/1.1 {status} No\r\n{fields}Content-Length: 0\r\n\r\n")?;
+                }
+                // The connection ends when the other side closes it.
+                Manner::Ignore => {}
+                Manner::Close => return Ok(()),
+                Manner::Write(bytes) => return stream.write_all(&bytes),
+                Manner::Flood => {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")?;
+                    loop {
+                        stream.write_all(&[b'x'; 4096])?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Received {
+    /// The counters and gauges of the newest report, with the names that Prometheus gives them: name, labels and value.
+    pub fn numbers(&self) -> Vec<(String, Vec<(String, String)>, String)> {
+        let points = self.metrics.iter().flat_map(|metric| match &metric.data {
+            Some(Data::Sum(sum)) => {
+                sum.data_points.iter().map(|point| (format!("{}_total", metric.name), point)).collect()
+            }
+            Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| (metric.name.clone(), point)).collect(),
+            _ => Vec::new(),
+        });
+        let labels = |pairs: &[KeyValue]| pairs.iter().map(|pair| (pair.key.clone(), attribute(pair))).collect();
+        let value = |value: Option<Number>| match value {
+            Some(Number::AsInt(whole)) => whole.to_string(),
+            Some(Number::AsDouble(real)) => format!("{real:?}"),
+            None => String::new(),
+        };
+        points.map(|(name, point)| (name, labels(&point.attributes), value(point.value))).collect()
+    }
+
+    /// Decodes a request, and checks it.
+    fn take(&mut self, head: &str, body: &[u8]) {
+        let lower = head.to_ascii_lowercase();
+        let first = head.lines().next().unwrap_or_default();
+        if !lower.contains("content-type: application/x-protobuf\r\n") {
+            self.faults.push(format!("it has no type: {head}"));
+        }
+        let path = first.strip_prefix("POST ").and_then(|rest| rest.strip_suffix(" HTTP/1.1")).unwrap_or_default();
+        let resource = match path.rsplit('/').next() {
+            Some("traces") => ExportTraceServiceRequest::decode(body).map(|request| {
+                let of_resource = request.resource_spans.into_iter().next().unwrap_or_default();
+                for span in of_resource.scope_spans.into_iter().flat_map(|scoped| scoped.spans) {
+                    self.faults.extend(check::span(&span));
+                    self.spans.push(span);
+                }
+                of_resource.resource
+            }),
+            Some("logs") => ExportLogsServiceRequest::decode(body).map(|request| {
+                let of_resource = request.resource_logs.into_iter().next().unwrap_or_default();
+                for record in of_resource.scope_logs.into_iter().flat_map(|scoped| scoped.log_records) {
+                    self.faults.extend(check::record(&record));
+                    self.logs.push(record);
+                }
+                of_resource.resource
+            }),
+            Some("metrics") => ExportMetricsServiceRequest::decode(body).map(|request| {
+                let of_resource = request.resource_metrics.into_iter().next().unwrap_or_default();
+                self.metrics = of_resource.scope_metrics.into_iter().flat_map(|scoped| scoped.metrics).collect();
+                self.reports += 1;
+                self.faults.extend(self.metrics.iter().flat_map(check::metric));
+                of_resource.resource
+            }),
+            _ => {
+                self.faults.push(format!("no signal has this path: {first}"));
+                return;
+            }
+        };
+        match resource {
+            Ok(resource) => self.resource = attributes(&resource.unwrap_or_default().attributes),
+            Err(error) => self.faults.push(format!("{path}: {error}")),
+        }
+    }
+}
+
+/// Attributes by their names, as text.
+pub fn attributes(pairs: &[KeyValue]) -> BTreeMap<String, String> {
+    pairs.iter().map(|pair| (pair.key.clone(), attribute(pair))).collect()
+}
+
+/// The value of an attribute as text.
+pub fn attribute(pair: &KeyValue) -> String {
+    match pair.value.as_ref().and_then(|value| value.value.as_ref()) {
+        Some(Value::StringValue(text)) => text.clone(),
+        Some(Value::BoolValue(flag)) => flag.to_string(),
+        Some(Value::IntValue(whole)) => whole.to_string(),
+        Some(Value::DoubleValue(real)) => real.to_string(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,268 @@
+//! `[otel]`: traces, metrics and logs for OpenTelemetry.
+
+mod header;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer};
+use toolbay_model::setting::time;
+use toolbay_otel::{Settings, pairs};
+use url::Url;
+
+use self::header::{HeaderSource, headers};
+use super::http::list;
+
+/// The most that `otel.timeout` and `otel.interval` can be.
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// Variables that OpenTelemetry defines for all programs.
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
+
+/// Traces, metrics and logs for OpenTelemetry (`[otel]`). Nothing is sent as long as there is no endpoint.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key that an operator sets for itself")]
+pub struct OtelConfig {
+    /// The base URL of what takes OTLP over HTTP, such as `http://127.0.0.1:4318`. `None` (the default): nothing is sent.
+    #[serde(deserialize_with = "endpoint")]
+    pub endpoint: Option<Url>,
+    /// Fields that each request has, such as credentials, by their names. Default: none.
+    #[serde(deserialize_with = "headers")]
+    pub headers: BTreeMap<String, HeaderSource>,
+    /// PEM files with certificates of authorities that are trusted in addition to the system's. Relative paths are relative
+    /// to the configuration file.
+    #[serde(deserialize_with = "paths")]
+    pub ca: Vec<PathBuf>,
+    /// Whether a span is sent for each call, and for each HTTP request of a plugin. Default: true.
+    pub traces: bool,
+    /// Whether metrics are sent. Default: true.
+    pub metrics: bool,
+    /// Whether the lines of the log are sent. Default: false.
+    pub logs: bool,
+    /// Time between two reports of metrics, above 0, at most 1 h. Default: 1 min.
+    #[serde(deserialize_with = "within")]
+    pub interval: Duration,
+    /// How long a request may take in all, above 0, at most 1 h. Default: 10 s.
+    #[serde(deserialize_with = "within")]
+    pub timeout: Duration,
+    /// The attribute `service.name`. Default: `toolbay`.
+    pub service_name: Option<String>,
+    /// Further attributes of the resource: what the server says of itself.
+    #[serde(deserialize_with = "resource")]
+    pub resource: BTreeMap<String, String>,
+    /// The part of the traces that begin here which is recorded, 0 to 1. Callers decide for theirs. Default: 1.
+    #[serde(deserialize_with = "ratio")]
+    pub sample: f64,
+    /// Whether spans have the name of the caller (`enduser.id`). Default: false.
+    pub caller: bool,
+    /// Whether the variables of OpenTelemetry (`OTEL_…`) set what is not set here. Default: false.
+    pub variables: bool,
+}
+
+impl Default for OtelConfig {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            headers: BTreeMap::new(),
+            ca: Vec::new(),
+            traces: true,
+            metrics: true,
+            logs: false,
+            interval: Duration::from_mins(1),
+            timeout: Duration::from_secs(10),
+            service_name: None,
+            resource: BTreeMap::new(),
+            sample: 1.0,
+            caller: false,
+            variables: false,
+        }
+    }
+}
+
+impl OtelConfig {
+    /// Whether anything is sent, as far as this table says.
+    pub(crate) fn is_on(&self) -> bool {
+        (self.endpoint.is_some() || self.variables) && (self.traces || self.metrics || self.logs)
+    }
+
+    /// Makes paths relative to `folder`, which is the one with the configuration file.
+    pub(super) fn resolve(&mut self, folder: &Path) {
+        self.ca.iter_mut().for_each(|path| *path = folder.join(&path));
+        self.headers.values_mut().for_each(|source| source.resolve(folder));
+    }
+
+    /// Files that have secrets.
+    pub(super) fn secret_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.headers.values().filter_map(HeaderSource::file)
+    }
+
+    /// # Errors
+    ///
+    /// A file of certificates that cannot be used.
+    pub(super) fn check(&self) -> Result<(), String> {
+        Settings::check_ca(&self.ca).map_err(|why| format!("otel.ca: {why}"))
+    }
+
+    /// Where telemetry goes, with the values of secrets and of variables. `None` if nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Which key or variable has no value that can be used. No value is repeated.
+    pub(crate) fn settings(&self) -> Result<Option<Settings>, String> {
+        if !self.is_on() {
+            return Ok(None);
+        }
+        let endpoint = match self.endpoint.clone() {
+            Some(endpoint) => endpoint,
+            None => match self.variable(ENDPOINT) {
+                Some(text) => parsed(&text).map_err(|why| format!("{ENDPOINT}: {why}"))?,
+                None => return Ok(None),
+            },
+        };
+        let mut fields = toolbay_otel::Headers::default();
+        for (name, value) in self.pairs(HEADERS)? {
+            fields.add(&name, &value).map_err(|why| format!("{HEADERS}: {why}"))?;
+        }
+        for (name, source) in &self.headers {
+            let value = source.value().map_err(|why| format!("otel.headers.{name}: {why}"))?;
+            fields.add(name, &value).map_err(|why| format!("otel.headers: {why}"))?;
+        }
+        Ok(Some(Settings {
+            endpoint,
+            headers: fields,
+            ca: self.ca.clone(),
+            timeout: self.timeout,
+            interval: self.interval,
+            traces: self.traces,
+            metrics: self.metrics,
+            logs: self.logs,
+            resource: self.described()?.into_iter().collect(),
+        }))
+    }
+
+    /// What the server says of itself.
+    fn described(&self) -> Result<BTreeMap<String, String>, String> {
+        let mut resource: BTreeMap<String, String> = self.pairs(RESOURCE)?.into_iter().collect();
+        resource.extend(self.resource.clone());
+        let named = self.service_name.clone().or_else(|| self.variable(SERVICE_NAME));
+        if let Some(name) = named {
+            resource.insert("service.name".to_owned(), name);
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        for (name, value) in [
+            ("service.name", "toolbay"),
+            ("service.version", version),
+            ("telemetry.sdk.language", "rust"),
+            ("telemetry.sdk.name", "toolbay"),
+            ("telemetry.sdk.version", version),
+        ] {
+            resource.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
+        if !resource.contains_key("service.instance.id") {
+            resource.insert("service.instance.id".to_owned(), instance()?);
+        }
+        Ok(resource)
+    }
+
+    /// The value of a variable of OpenTelemetry. An empty one counts as not set.
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.then(|| std::env::var(name).ok()).flatten().filter(|value| !value.is_empty())
+    }
+
+    fn pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {
+        let text = self.variable(name).unwrap_or_default();
+        pairs(&text).map_err(|why| format!("{name}: {why}"))
+    }
+}
+
+/// A random id (UUID, version 4) of this run of the server.
+fn instance() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system provides no random bytes: {error}"))?;
+    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
+    *version = (*version & 0x0f) | 0x40;
+    *variant = (*variant & 0x3f) | 0x80;
+    let digits = hex::encode(bytes);
+    let part = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();
+    Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
+}
+
+fn parsed(text: &str) -> Result<Url, String> {
+    // No message repeats the text: it may contain a password.
+    let wrong = "this is not a URL; expected one such as \"http://127.0.0.1:4318\"";
+    let url = Url::parse(text).map_err(|_| wrong.to_owned())?;
+    Settings::check_endpoint(&url)?;
+    Ok(url)
+}
+
+fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    // An empty variable turns it off.
+    if text.is_empty() {
+        return Ok(None);
+    }
+    parsed(&text).map(Some).map_err(D::Error::custom)
+}
+
+/// Parses a list of paths, or one string with commas.
+fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    Ok(list(deserializer)?.into_iter().map(PathBuf::from).collect())
+}
+
+fn within<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    time(deserializer, LONGEST)
+}
+
+fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a table of strings, or one string such as \"name=value,name=value\"")]
+    enum Resource {
+        Table(BTreeMap<String, String>),
+        Text(String),
+    }
+    match Resource::deserialize(deserializer)? {
+        Resource::Table(table) => Ok(table),
+        Resource::Text(text) => Ok(pairs(&text).map_err(D::Error::custom)?.into_iter().collect()),
+    }
+}
+
+/// A number from 0 to 1. A variable has it as a text.
+fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    struct Ratio;
+
+    impl Visitor<'_> for Ratio {
+        type Value = f64;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a number from 0 to 1")
+        }
+
+        fn visit_f64<E: serde::de::Error>(self, ratio: f64) -> Result<f64, E> {
+            let wrong = || E::custom(format_args!("expected a number from 0 to 1, not {ratio}"));
+            (0.0..=1.0).contains(&ratio).then_some(ratio).ok_or_else(wrong)
+        }
+
+        #[expect(clippy::cast_precision_loss, reason = "only 0 and 1 are valid")]
+        fn visit_i64<E: serde::de::Error>(self, ratio: i64) -> Result<f64, E> {
+            self.visit_f64(ratio as f64)
+        }
+
+        #[expect(clippy::cast_precision_loss, reason = "only 0 and 1 are valid")]
+        fn visit_u64<E: serde::de::Error>(self, ratio: u64) -> Result<f64, E> {
+            self.visit_f64(ratio as f64)
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<f64, E> {
+            let wrong = || E::custom(format_args!("expected a number from 0 to 1, not {text:?}"));
+            text.parse().map_err(|_| wrong()).and_then(|ratio| self.visit_f64(ratio))
+        }
+    }
+
+    deserializer.deserialize_any(Ratio)
+}

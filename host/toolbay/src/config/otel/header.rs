@@ -1,0 +1,130 @@
+//! `[otel.headers]`: fields of requests, and where their values come from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use toolbay_otel::{Headers, pairs};
+
+/// Where the value of a field comes from. It is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderSource {
+    value: Source,
+    /// The value, with `{}` for what the source has.
+    format: String,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Source {
+    Text(String),
+    Environment(String),
+    File(PathBuf),
+}
+
+/// Without the value.
+impl fmt::Debug for HeaderSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Source::Text(_) => f.write_str("Text"),
+            Source::Environment(name) => write!(f, "Environment({name})"),
+            Source::File(path) => write!(f, "File({})", path.display()),
+        }
+    }
+}
+
+impl HeaderSource {
+    pub(super) fn resolve(&mut self, folder: &Path) {
+        if let Source::File(path) = &mut self.value {
+            *path = folder.join(&*path);
+        }
+    }
+
+    pub(super) fn file(&self) -> Option<&PathBuf> {
+        if let Source::File(path) = &self.value { Some(path) } else { None }
+    }
+
+    /// The value of the field.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub(super) fn value(&self) -> Result<String, String> {
+        let value = match &self.value {
+            Source::Text(text) => text.clone(),
+            Source::Environment(name) => {
+                std::env::var(name).map_err(|_| format!("the environment variable {name:?} is not set"))?
+            }
+            Source::File(path) => {
+                let failed = |error: std::io::Error| format!("the file {}: {}", path.display(), error.kind());
+                std::fs::read_to_string(path).map_err(failed)?.trim_end().to_owned()
+            }
+        };
+        if value.is_empty() {
+            return Err("its value is empty".to_owned());
+        }
+        Ok(self.format.replace("{}", &value))
+    }
+}
+
+/// A table of names with their values or sources, or one string, as a variable has it.
+pub(super) fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, HeaderSource>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a table of headers, or one string such as \"name=value,name=value\"")]
+    enum Written {
+        Table(BTreeMap<String, toml::Value>),
+        Text(String),
+    }
+    let sources: Vec<(String, HeaderSource)> = match Written::deserialize(deserializer)? {
+        Written::Table(table) => {
+            let read = |(name, value): (String, toml::Value)| source(&name, value).map(|source| (name, source));
+            table.into_iter().map(read).collect::<Result<_, String>>().map_err(D::Error::custom)?
+        }
+        Written::Text(text) => {
+            let pairs = pairs(&text).map_err(D::Error::custom)?;
+            pairs.into_iter().map(|(name, value)| (name, HeaderSource::text(value))).collect()
+        }
+    };
+    for (name, _) in &sources {
+        Headers::check_name(name).map_err(D::Error::custom)?;
+    }
+    Ok(sources.into_iter().collect())
+}
+
+impl HeaderSource {
+    fn text(text: String) -> Self {
+        Self { value: Source::Text(text), format: "{}".to_owned() }
+    }
+}
+
+fn source(name: &str, value: toml::Value) -> Result<HeaderSource, String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        environment: Option<String>,
+        file: Option<PathBuf>,
+        format: Option<String>,
+    }
+    // No message repeats a value, which may be secret.
+    let wrong = || {
+        format!(
+            "expected a string, or {{ environment = \"NAME\" }} or {{ file = \"PATH\" }}, with or without \
+             format = \"Bearer {{}}\", for {name:?}"
+        )
+    };
+    if let toml::Value::String(text) = value {
+        return Ok(HeaderSource::text(text));
+    }
+    let Table { environment, file, format } = value.try_into().map_err(|_| wrong())?;
+    let value = match (environment, file) {
+        (Some(name), None) if !name.is_empty() => Source::Environment(name),
+        (None, Some(path)) if !path.as_os_str().is_empty() => Source::File(path),
+        _ => return Err(wrong()),
+    };
+    let format = format.unwrap_or_else(|| "{}".to_owned());
+    if format.matches("{}").count() != 1 {
+        return Err(format!("format needs {{}} once, for the value, as in \"Bearer {{}}\", for {name:?}"));
+    }
+    Ok(HeaderSource { value, format })
+}

@@ -1,0 +1,138 @@
+//! Lines of the log as records for OpenTelemetry, with the trace of their call.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::time::SystemTime;
+
+use toolbay_model::text::shown;
+use toolbay_otel::{Attributes, Record, Severity, Telemetry, Value, is_exporting};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes as SpanAttributes, Id};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+/// Longest message or field, in bytes.
+const LONGEST: usize = 8_000;
+
+/// What begins the targets of Toolbay's own events.
+const OWN: &str = "toolbay";
+
+/// Passes on the lines of the log.
+#[derive(Debug)]
+pub(crate) struct LogRecords {
+    telemetry: Telemetry,
+    /// Whether they have the names of callers.
+    names_callers: bool,
+}
+
+/// The trace and the span of a call.
+#[derive(Clone, Default)]
+struct Ids {
+    trace: String,
+    span: String,
+}
+
+impl LogRecords {
+    pub(crate) fn new(telemetry: Telemetry, names_callers: bool) -> Self {
+        Self { telemetry, names_callers }
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogRecords {
+    fn on_new_span(&self, attributes: &SpanAttributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut ids = Ids::default();
+        attributes.record(&mut ids);
+        if let Some(span) = context.span(id).filter(|_| !ids.trace.is_empty() && !ids.span.is_empty()) {
+            span.extensions_mut().insert(ids);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let metadata = event.metadata();
+        // What libraries say of sending this would be sent, and so on.
+        if is_exporting() && !metadata.target().starts_with(OWN) {
+            return;
+        }
+        let mut line = Line { names_callers: self.names_callers, ..Line::default() };
+        event.record(&mut line);
+        let span = context.event_scope(event).and_then(|scope| {
+            let mut spans = scope.filter_map(|span| span.extensions().get::<Ids>().cloned());
+            spans.next().map(|Ids { trace, span }| (trace, span))
+        });
+        let severity = match *metadata.level() {
+            Level::TRACE => Severity::Trace,
+            Level::DEBUG => Severity::Debug,
+            Level::INFO => Severity::Info,
+            Level::WARN => Severity::Warn,
+            Level::ERROR => Severity::Error,
+        };
+        let Line { message, attributes, .. } = line;
+        self.telemetry.record(Record { at: SystemTime::now(), severity, message, attributes, span });
+    }
+}
+
+impl Visit for Ids {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "trace_id" => value.clone_into(&mut self.trace),
+            "span_id" => value.clone_into(&mut self.span),
+            _ => {}
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+}
+
+/// What an event says.
+#[derive(Default)]
+struct Line {
+    names_callers: bool,
+    message: String,
+    attributes: Attributes,
+}
+
+impl Line {
+    fn add(&mut self, field: &Field, value: Value) {
+        let name: Cow<'static, str> = match field.name() {
+            "tool" => "gen_ai.tool.name".into(),
+            "caller" | "peer" if !self.names_callers => return,
+            "caller" => "enduser.id".into(),
+            "peer" => "client.address".into(),
+            name => format!("dev.toolbay.{name}").into(),
+        };
+        self.attributes.push((name, value));
+    }
+}
+
+impl Visit for Line {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add(field, Value::Whole(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.add(field, Value::count(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.add(field, Value::Real(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add(field, Value::Flag(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add(field, shown(value, LONGEST).into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let text = shown(format_args!("{value:?}"), LONGEST);
+        if field.name() == "message" {
+            self.message = text;
+        } else {
+            self.add(field, text.into());
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What is counted and what other parts know, put into families: once for all who read it, in whatever form.
+
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use toolbay_mcp::Traffic;
+use toolbay_otel::{Distribution, Family, Number, Point, Points};
+use toolbay_sandbox::CompileCounts;
+
+use super::counts::Metrics;
+use super::figures::Figures;
+use super::process::Process;
+use super::tools::ToolMeter;
+
+/// The labels of a sample: names that are written here, and values that are words of this program or names of tools.
+type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+
+/// What is counted and what other parts know. Counters are without the suffix `_total`.
+pub(crate) fn families(metrics: &Metrics, figures: &Figures) -> Vec<Family> {
+    let mut families = Families(Vec::new());
+    tools(metrics, &mut families);
+    calls(metrics, figures, &mut families);
+    catalog(metrics, figures, &mut families);
+    server(figures, &mut families);
+    process(metrics, figures, &mut families);
+    families.0
+}
+
+/// What is known of each tool.
+fn tools(metrics: &Metrics, families: &mut Families) {
+    let meters: Vec<Arc<ToolMeter>> = metrics.tools.all();
+    // Those that nobody called have nothing to say.
+    let read = meters.iter().map(|meter| (Arc::clone(meter), Metrics::times(meter)));
+    let called: Vec<_> = read.filter(|(_, times)| times.count > 0).collect();
+    let outcomes = meters.iter().flat_map(|meter| {
+        meter.outcomes().map(|(outcome, count)| ([("tool", meter.name.as_str()), ("outcome", outcome.as_str())], count))
+    });
+    families.counter("toolbay_calls", "Calls that ended, by tool and outcome.", outcomes);
+    let times = called.iter().map(|(meter, times)| ([("tool", meter.name.as_str())], times.clone()));
+    let help = "Time from finding a call's plugin until its result is checked, by tool.";
+    families.histogram("toolbay_call_seconds", help, times);
+    let fuel = called.iter().map(|(meter, _)| ([("tool", meter.name.as_str())], meter.fuel()));
+    families.counter("toolbay_call_fuel", "Fuel that calls used, by tool.", fuel);
+    let peaks = called.iter().map(|(meter, _)| ([("tool", meter.name.as_str())], meter.peak()));
+    families.gauge("toolbay_call_memory_peak_bytes", "The most memory that a call's guest had, by tool.", peaks);
+}
+
+/// What is known of all calls together.
+fn calls(metrics: &Metrics, figures: &Figures, families: &mut Families) {
+    let stages = metrics.stages().map(|(stage, took)| ([("stage", stage.as_str())], took));
+    families.histogram("toolbay_call_stage_seconds", "Time that calls spent in each stage.", stages);
+    let help = "The most memory that the guests of calls had.";
+    families.histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
+    let Figures { running, waiting, reserved, .. } = figures;
+    families.gauge("toolbay_calls_running", "Calls that run.", [([], running.0)]);
+    families.gauge("toolbay_calls_waiting", "Calls that wait for their turn.", [([], *waiting)]);
+    families.gauge("toolbay_calls_max", "Calls that can run at once.", [([], running.1)]);
+    families.gauge("toolbay_memory_reserved_bytes", "Memory that the running calls have reserved.", [([], reserved.0)]);
+    families.gauge("toolbay_memory_reservable_bytes", "Memory that calls can reserve together.", [([], reserved.1)]);
+    let denials = metrics.denials().map(|(kind, count)| ([("use", kind.as_str())], count));
+    families.counter("toolbay_denied_uses", "Uses that were denied to guests and reported, by kind.", denials);
+    let limits = metrics.limits();
+    let limits = limits.iter().map(|(key, count)| ([("limit", *key)], *count));
+    families.counter("toolbay_limits_reached", "Limits that calls reached, by the key that raises them.", limits);
+}
+
+/// What is known of plugins.
+fn catalog(metrics: &Metrics, figures: &Figures, families: &mut Families) {
+    let Figures { reloads, plugins, offered, compilations, .. } = figures;
+    let CompileCounts { compiled, failed, time, found, missed } = *compilations;
+    families.counter("toolbay_reloads", "Snapshots of the catalog that were published.", [([], *reloads)]);
+    let changes = metrics.changes().map(|(change, count)| ([("change", change.as_str())], count));
+    families.counter("toolbay_plugin_changes", "Changes of plugins, by kind.", changes);
+    let by_status = plugins.iter().map(|(status, count)| ([("status", *status)], *count));
+    families.gauge("toolbay_plugins", "Plugins, by status.", by_status);
+    let by_kind = offered.iter().map(|(kind, count)| ([("kind", *kind)], *count));
+    families.gauge("toolbay_offered", "What clients are offered, by kind.", by_kind);
+    let results = [([("result", "ok")], compiled), ([("result", "failed")], failed)];
+    families.counter("toolbay_compiles", "Compilations of components, by result.", results);
+    families.counter("toolbay_compile_seconds", "Time that compilations took.", [([], time.as_secs_f64())]);
+    let results = [([("result", "hit")], found), ([("result", "miss")], missed)];
+    families.counter("toolbay_compile_cache_lookups", "Components sought in the compile cache, by result.", results);
+}
+
+/// What is known of the server.
+fn server(figures: &Figures, families: &mut Families) {
+    let Figures { traffic, state, lost, unsent, .. } = figures;
+    let one = |of: fn(Traffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
+    let open = one(|traffic| traffic.connections);
+    families.gauge("toolbay_http_connections", "HTTP connections that are open.", open);
+    let open = one(|traffic| traffic.requests);
+    families.gauge("toolbay_http_requests", "Requests of callers that are open, with streams.", open);
+    families.gauge("toolbay_sessions", "Sessions that are open.", one(|traffic| traffic.sessions));
+    let state = state.map(|size| ([], size));
+    families.gauge("toolbay_state_bytes", "Size of the file with the state of plugins.", state);
+    let lost = lost.map(|lines| ([], lines));
+    families.counter("toolbay_audit_lost_lines", "Lines that the audit log lost.", lost);
+    let unsent = unsent.iter().flatten().map(|(signal, count)| ([("signal", signal.as_str())], *count));
+    let help = "Spans, reports of metrics and log lines that OpenTelemetry lost, by signal.";
+    families.counter("toolbay_otel_lost", help, unsent);
+    let version = [([("version", env!("CARGO_PKG_VERSION"))], 1_u64)];
+    families.gauge("toolbay_build_info", "The version of Toolbay.", version);
+}
+
+/// What is known of the process, under the names that all programs use.
+fn process(metrics: &Metrics, figures: &Figures, families: &mut Families) {
+    let started = metrics.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let help = "When the server started, in seconds since 1970.";
+    families.gauge("process_start_time_seconds", help, [([], started)]);
+    let process = figures.process;
+    let one = |of: fn(Process) -> u64| process.map(|process| ([], of(process)));
+    let cpu = process.map(|process| ([], process.cpu.as_secs_f64()));
+    families.counter("process_cpu_seconds", "Time on processors, of the server without its compilers.", cpu);
+    families.gauge("process_resident_memory_bytes", "Resident memory.", one(|process| process.resident));
+    families.gauge("process_virtual_memory_bytes", "Address space.", one(|process| process.virtual_memory));
+    families.gauge("process_threads", "Threads.", one(|process| process.threads));
+    let open = process.and_then(|process| Some(([], process.descriptors?)));
+    families.gauge("process_open_fds", "Descriptors that are open.", open);
+    let most = process.and_then(|process| Some(([], process.most_descriptors?)));
+    families.gauge("process_max_fds", "Descriptors that can be open.", most);
+}
+
+/// Collects families of samples, one after the other.
+struct Families(Vec<Family>);
+
+impl Families {
+    /// Adds counters. `name` is without the suffix of its samples.
+    fn counter<'l, const N: usize, V: Into<Number>>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = (Labels<'l, N>, V)>,
+    ) {
+        self.0.push(Family { name, help, points: Points::Counter(points(samples)) });
+    }
+
+    /// Adds gauges.
+    fn gauge<'l, const N: usize, V: Into<Number>>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = (Labels<'l, N>, V)>,
+    ) {
+        self.0.push(Family { name, help, points: Points::Gauge(points(samples)) });
+    }
+
+    /// Adds histograms.
+    fn histogram<'l, const N: usize>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = (Labels<'l, N>, Distribution)>,
+    ) {
+        self.0.push(Family { name, help, points: Points::Histogram(points(samples)) });
+    }
+}
+
+fn points<'l, const N: usize, V: Into<W>, W>(samples: impl IntoIterator<Item = (Labels<'l, N>, V)>) -> Vec<Point<W>> {
+    let point = |(labels, value): (Labels<'l, N>, V)| Point {
+        labels: labels.into_iter().map(|(name, value)| (name, value.to_owned())).collect(),
+        value: value.into(),
+    };
+    samples.into_iter().map(point).collect()
+}

@@ -1,0 +1,110 @@
+//! Where the settings come from, and mistakes in them.
+
+use serde_json::json;
+use toolbay_testkit::Collector;
+
+use super::{call, named, otel};
+use crate::support::{Folder, HttpServer, Tiny, Toolbay};
+
+/// What `toolbay serve` says of a mistake.
+fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
+    let folder = Folder::new();
+    folder.configure(config);
+    let mut command = Toolbay::new(&folder).args(["serve"]);
+    for (name, value) in variables {
+        command = command.env(name, value);
+    }
+    let outcome = command.run();
+    assert_eq!(outcome.code, 64, "{outcome}");
+    outcome.stderr.trim_end().replace(&format!("{}/", folder.root().display()), "")
+}
+
+#[test]
+fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
+    let file = |text: &str| mistake(&format!("[otel]\n{text}"), &[]);
+    let on = "endpoint = \"http://127.0.0.1:9\"\n";
+    let said = [
+        file("endpoit = \"http://127.0.0.1:9\""),
+        file("endpoint = \"127.0.0.1:4317\""),
+        file("endpoint = \"http://ada:s3cret@collector\""),
+        file("endpoint = \"http://collector/?key=s3cret\""),
+        file("sample = 2"),
+        file("interval = \"0s\""),
+        file("timeout = \"2h\""),
+        file("resource = 7"),
+        file("headers = { x-key = { value = \"s3cret\" } }"),
+        file("headers = { \"x key\" = \"s3cret\" }"),
+        file("headers = { host = \"s3cret\" }"),
+        file("headers = { x-key = { environment = \"A\", format = \"Bearer\" } }"),
+        file("ca = [\"none.pem\"]"),
+        file(&format!("{on}headers = {{ x-key = {{ environment = \"NOT_SET_AT_ALL\" }} }}")),
+        file(&format!("{on}headers = {{ x-key = {{ file = \"none\" }} }}")),
+        mistake("", &[("TOOLBAY_OTEL_SAMPLE", "much")]),
+        mistake("", &[("TOOLBAY_OTEL_HEADERS", "s3cret")]),
+        mistake("[otel]\nvariables = true", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:s3cret@a")]),
+        mistake(&format!("[otel]\n{on}variables = true"), &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")]),
+    ];
+    let said = said.join("\n");
+    assert!(!said.contains("s3cret"), "{said}");
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn headers_come_from_files_and_variables() {
+    let (folder, collector) = (Folder::with("a.wasm", Tiny::new(&["a"]).build()), Collector::start());
+    folder.configure(&otel(
+        &collector,
+        "[otel.headers]\nauthorization = { environment = \"A_TOKEN\", format = \"Bearer {}\" }\nx-key = { file = \"key\" }\n",
+    ));
+    std::fs::write(folder.beside("key"), "of-a-file\n").unwrap();
+    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("A_TOKEN", "s3cret");
+    let server = HttpServer::run(command).ready();
+    let received = collector.until("a request", |received| !received.requests.is_empty());
+    let (head, _) = &received.requests[0];
+    assert!(head.contains("authorization: Bearer s3cret\r\n") && head.contains("x-key: of-a-file\r\n"), "{head}");
+    assert!(!server.log.text().contains("s3cret"));
+}
+
+#[test]
+fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
+    let (folder, collector) = (Folder::with("a.wasm", Tiny::new(&["a"]).build()), Collector::start());
+    folder.configure(&format!("[otel]\nvariables = true\nresource = {{ team = \"own\" }}\n{}", super::RATES));
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b".to_owned()),
+        ("OTEL_SERVICE_NAME", "tools".to_owned()),
+        ("OTEL_RESOURCE_ATTRIBUTES", "team=theirs,deployment.environment.name=test,service.name=x".to_owned()),
+    ];
+    let mut command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
+    for (name, value) in &variables {
+        command = command.env(name, value);
+    }
+    let server = HttpServer::run(command).ready();
+    call(&server, "a", json!({}), json!({}));
+    let received = collector.until("a span", |received| named(received, "tools/call a").len() == 1);
+    let resource = |name: &str| received.resource[name].as_str();
+    assert_eq!(
+        (resource("service.name"), resource("team"), resource("deployment.environment.name")),
+        ("tools", "own", "test")
+    );
+    assert!(received.requests[0].0.contains("x-key: a b\r\n"), "{}", received.requests[0].0);
+}
+
+#[test]
+fn what_is_off_is_not_sent_and_a_part_of_the_traces_can_be() {
+    let (folder, collector) = (Folder::with("a.wasm", Tiny::new(&["a"]).build()), Collector::start());
+    let server = HttpServer::configured(&folder, &otel(&collector, "traces = false")).ready();
+    call(&server, "a", json!({}), json!({"traceparent": super::PARENT}));
+    let before = collector.received().reports;
+    collector.until("two reports", |received| received.reports >= before + 2);
+    drop(server);
+    let received = collector.received();
+    assert!(received.spans.is_empty() && received.logs.is_empty());
+    let collector = Collector::start();
+    let server = HttpServer::configured(&folder, &otel(&collector, "metrics = false\nsample = 0")).ready();
+    call(&server, "a", json!({}), json!({}));
+    call(&server, "a", json!({}), json!({"traceparent": super::PARENT}));
+    let received = collector.until("the caller's trace", |received| received.spans.len() == 1);
+    drop(server);
+    assert_eq!((received.reports, collector.received().spans.len()), (0, 1));
+}
