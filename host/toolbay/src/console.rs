@@ -272,6 +272,7 @@ async fn call(
             journal: Arc::new(journal),
             session: None,
             trace: None,
+            wire: None,
             held: Portion::default(),
         };
         match client.queue(&tool) {
