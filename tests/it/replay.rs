@@ -253,14 +253,14 @@ fn no_secret_is_in_the_file() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     let grant = format!(
-        "{}environment = [\"TOKEN\"]\n[secrets.key]\nenvironment = \"TOKEN\"\nheader = \"Authorization\"\norigins = [\"http://{}\"]\n\
+        "{}environment = [\"TOKEN\", \"PLACE\"]\n[secrets.key]\nenvironment = \"TOKEN\"\nheader = \"Authorization\"\norigins = [\"http://{}\"]\n\
          [config]\nhint = \"{SECRET}\"\n",
         site.grant(),
         site.address
     );
     folder.put("web.toml", grant);
     folder.configure(CONFIG);
-    let command = Toolbay::new(&folder).args(["serve"]).env("TOKEN", SECRET);
+    let command = Toolbay::new(&folder).args(["serve"]).env("TOKEN", SECRET).env("PLACE", "here");
     let mut server = Server::run(command).initialized("2025-11-25");
     server.wait_for_tool("send");
     // The site sends back what it got: the header, and what the arguments say.
@@ -272,20 +272,22 @@ fn no_secret_is_in_the_file() {
     assert!(!written.contains("hunter2"), "{written}");
     assert!(written.contains("[secret:key]"));
     assert_eq!(calls(&folder)[0]["config"]["hint"], "[secret:key]");
-    // Whoever runs it does not need the secret, but the variable that the plugin could read.
+    // Whoever runs it does not need the secret, but the other variable that the plugin could read.
     let file = folder.beside("calls.jsonl");
-    let run = |value: &str| {
-        let command = Toolbay::new(&folder).args(["replay", file.to_str().unwrap()]).env("TOKEN", value);
-        command.run()
+    let run = |place: &str| {
+        let args = ["replay", file.to_str().unwrap(), "--json"];
+        let outcome = Toolbay::new(&folder).args(args).env("PLACE", place).run();
+        assert!(!outcome.raw.contains("hunter2"));
+        serde_json::from_str::<Value>(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"))
     };
-    let outcome = run(SECRET);
-    assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(!outcome.stdout.contains("hunter2"));
-    let outcome = run("another-value");
-    assert!(
-        outcome.code == 1 && outcome.stdout.contains("the environment variable TOKEN is not what it was"),
-        "{outcome}"
-    );
+    let report = run("here");
+    assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
+    let why = report["calls"][0]["why"][0].as_str().unwrap();
+    assert!(why.contains("what it got contains a secret"), "its length is another one: {why}");
+    let report = run("there");
+    assert_eq!(counts(&report), [0, 0, 2], "{report:#}");
+    let why = report["calls"][0]["why"][0].as_str().unwrap();
+    assert!(why.contains("the environment variable PLACE is not what it was"), "{why}");
 }
 
 #[test]

@@ -32,6 +32,12 @@ pub struct Answers {
     /// SHA-256 of the environment variables that it had, by their names (see [`variable`](crate::variable)).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
+    /// Those whose values contain secrets, with marks in the place of these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marked: BTreeMap<String, String>,
+    /// Whether anything that the guest got had secrets, which are redacted here: what it makes of them may differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
     /// The variables that tell it of its trace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trace: BTreeMap<String, String>,
@@ -127,6 +133,8 @@ mod tests {
             polls: vec![vec![], vec![0, 2]],
             cancelled: Some(3),
             variables: BTreeMap::from([("LANG".to_owned(), "ab".to_owned())]),
+            marked: BTreeMap::from([("KEY".to_owned(), "[secret:key]".to_owned())]),
+            redacted: true,
             trace: BTreeMap::new(),
             operations: vec![
                 operation("POST /", Answer::Http(response)),

@@ -242,7 +242,13 @@ impl Tape {
             Some(Reel::Plays(plays)) => plays.given.variables.get(name).cloned(),
             Some(Reel::Records(records)) => {
                 let value = value()?;
-                if records.take(name.len() + OPERATION) {
+                if records.secrets.are_in(value.as_bytes()) {
+                    let marked = records.secrets.scrub(&value).into_owned();
+                    if records.take(name.len() + marked.len()) {
+                        records.answers.marked.insert(name.to_owned(), marked);
+                        records.answers.redacted = true;
+                    }
+                } else if records.take(name.len() + OPERATION) {
                     let digest = variable(&records.salt, name, &value);
                     records.answers.variables.insert(name.to_owned(), digest);
                 }
@@ -566,6 +572,12 @@ mod tests {
         assert_eq!(recorded(Kind::Http, "GET /", &http(&response(&binary, ""))).1, [Missing::Secret]);
         assert_eq!(recorded(Kind::State, "get a", b"\x0fhunter2-hunter2").1, [Missing::Secret]);
         assert_eq!(recorded(Kind::State, "get a", b"\x03abc").1, []);
+        let tape = recording(1 << 16);
+        tape.redact(&secrets);
+        assert_eq!(tape.variable("KEY", || Some("hunter2-hunter2".to_owned())).as_deref(), Some("hunter2-hunter2"));
+        let (answers, _) = tape.taped().unwrap().answers();
+        assert_eq!(answers.marked, BTreeMap::from([("KEY".to_owned(), "[secret:key]".to_owned())]));
+        assert!(answers.redacted && answers.variables.is_empty());
     }
 
     #[test]
@@ -575,6 +587,7 @@ mod tests {
         assert_eq!(tape.variable("NONE", || None), None);
         let (answers, _) = tape.taped().unwrap().answers();
         assert_eq!(answers.variables, BTreeMap::from([("LANG".to_owned(), variable("salt", "LANG", "C.UTF-8"))]));
+        assert!(!answers.redacted && answers.marked.is_empty());
         let variables = BTreeMap::from([("LANG".to_owned(), "C".to_owned())]);
         let plays = Tape::play(Again { answers, variables, ..Again::default() });
         assert_eq!(plays.variable("LANG", || panic!()).as_deref(), Some("C"));

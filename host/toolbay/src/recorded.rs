@@ -146,8 +146,10 @@ impl Of {
         let environment = plugin.environment(&offer.definition.tool.name);
         let permissions = &environment.permissions;
         let secrets = Arc::clone(taped.secrets());
-        let (answers, lacks) = taped.answers();
+        let (mut answers, lacks) = taped.answers();
         missing.extend(lacks);
+        let mut given = [&arguments].into_iter().chain(environment.config.values()).chain(journal.answers.values());
+        answers.redacted |= !secrets.is_empty() && given.any(|text| secrets.are_in(text.as_bytes()));
         let arguments = RawValue::from_string(secrets.redact(&arguments).into_owned()).ok();
         if arguments.is_none() && !missing.contains(&Missing::TooLarge) {
             missing.push(Missing::Secret);

@@ -61,9 +61,11 @@ impl Taped {
             // A response that the guest never asked for is as good as none.
             let answer = match (kind, result) {
                 (Kind::Http, None) => Some(Answer::Http(HttpAnswer::Nothing(HttpError::HttpResponseIncomplete))),
-                (Kind::Http, Some(result)) => {
-                    postcard::from_bytes(&result).ok().and_then(|answer| public(answer, &secrets)).map(Answer::Http)
-                }
+                (Kind::Http, Some(result)) => postcard::from_bytes::<HttpAnswer>(&result).ok().and_then(|answer| {
+                    let public = public(answer.clone(), &secrets)?;
+                    answers.redacted |= public != answer;
+                    Some(Answer::Http(public))
+                }),
                 (Kind::State, None) => {
                     missing.insert(Missing::Unfinished);
                     continue;

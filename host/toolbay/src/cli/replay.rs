@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use toolbay_mcp::Pattern;
 use toolbay_model::text::line;
-use toolbay_recording::{Call, Header, Item, Reader, compare};
+use toolbay_recording::{Call, Header, Item, Reader, Verdict, compare};
 use toolbay_sandbox::Sandbox;
 
 use self::plugins::{Instead, Plugins};
@@ -20,6 +20,9 @@ use super::common::{Common, Listen, block_on};
 use super::output::complain;
 use super::single::{WHY, shown};
 use crate::config::Config;
+
+/// Why a call that came out differently says nothing.
+const REDACTED: &str = "its result differs, but what it got contains a secret, which is redacted in the recording";
 
 /// Which calls are run again, and with what.
 #[derive(Debug)]
@@ -140,7 +143,14 @@ async fn status(
         report.changed.insert(call.plugin.clone());
     }
     Ok(match runner.run(&plugin, call, salt).await? {
-        Ok(replayed) => Status::Run(compare(call, &replayed)),
+        Ok(replayed) => {
+            let comparison = compare(call, &replayed);
+            // A mark is longer or shorter than what it stands for.
+            if call.answers.redacted && comparison.verdict != Verdict::Equal {
+                return Ok(Status::NotReplayable(vec![REDACTED.to_owned()]));
+            }
+            Status::Run(comparison)
+        }
         Err(why) => Status::NotReplayable(why),
     })
 }

@@ -139,7 +139,8 @@ fn variables(call: &Call, salt: &str) -> Result<BTreeMap<String, String>, String
         };
         Ok((name.clone(), value.ok_or_else(differs)?))
     };
-    call.answers.variables.iter().map(own).collect()
+    let own: BTreeMap<_, _> = call.answers.variables.iter().map(own).collect::<Result<_, String>>()?;
+    Ok(own.into_iter().chain(call.answers.marked.clone()).collect())
 }
 
 /// What the call gets beside what is on its tape.
