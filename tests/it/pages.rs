@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 16] = [
+const TOML: [(&str, Toml); 17] = [
     ("README.md", Toml::Foreign),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
@@ -33,6 +33,7 @@ const TOML: [(&str, Toml); 16] = [
     ("docs/src/metrics.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
+    ("docs/src/service.md", Toml::Config),
     ("docs/src/tasks.md", Toml::Grant),
     ("docs/src/views.md", Toml::Grant),
     ("docs/src/without-code.md", Toml::Grant),

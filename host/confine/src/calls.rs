@@ -1,7 +1,7 @@
 //! seccomp: system calls that no server needs.
 //!
 //! A list of what is refused and not of what is allowed: the libraries beneath a server change what they call with every
-//! version, and differ from one machine to the next. Refused is what opens the kernel itself (modules, BPF, io_uring, page
+//! version, and differ from one machine to the next. Refused is what opens the kernel itself (modules, BPF, `io_uring`, page
 //! faults handled by programs), other processes (debugging), or another view of the machine (namespaces, mounts), and what
 //! sets the machine up.
 
@@ -91,8 +91,8 @@ const NAMESPACES: [libc::c_int; 7] = [
 /// The families of sockets that are left: Unix, IPv4, IPv6, and the one by which the C library asks for addresses.
 const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Requests of `ioctl` by which a program types on the terminal that started it.
-const TYPING: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+/// Requests of `ioctl` by which a program types on the terminal that started it: `TIOCSTI`, `TIOCLINUX`.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
 
 /// Refuses the system calls, in all threads.
 ///
@@ -126,7 +126,7 @@ fn refused(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     }
     let mut typing = Vec::new();
     for request in TYPING {
-        typing.push(rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request as u64 & 0xffff_ffff)])?);
+        typing.push(rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)])?);
     }
     rules.insert(libc::SYS_ioctl, typing);
     filter(rules, libc::EPERM, arch)

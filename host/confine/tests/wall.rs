@@ -10,6 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use toolbay_confine::{Plan, confine, program};
 
 /// The folder that the process inside works with.
@@ -30,7 +31,8 @@ fn outcome<T, E: std::fmt::Debug>(name: &str, result: Result<T, E>) {
             kinds.into_iter().find(|kind| text.contains(kind)).map_or(text.clone(), str::to_owned)
         }
     };
-    writeln!(std::io::stdout(), "| {name}: {said}").unwrap();
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "| {name}: {said}");
 }
 
 /// A system call with these arguments. Nothing that it could do is harmful.
@@ -59,7 +61,8 @@ fn inside() {
     };
     let confined = confine(&plan);
     assert_eq!(std::thread::current().id(), here);
-    writeln!(std::io::stdout(), "confined: {confined}").unwrap();
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "confined: {confined}");
     assert_ne!(confined.to_string(), "nothing", "{:?}", confined.lacks());
     let reach = confined.reach().unwrap_or_default();
     assert!(reach.reaches(&at("read/file"), false) && !reach.reaches(&at("secret/file"), false));
@@ -114,6 +117,43 @@ fn inside() {
     call("type on the terminal", libc::SYS_ioctl, [0, libc::TIOCSTI.try_into().unwrap(), 0, 0]);
     #[cfg(target_arch = "x86_64")]
     call("getpid in its x32 form", 0x4000_0000 + libc::SYS_getpid, [0, 0, 0, 0]);
+}
+
+/// Runs in a process of its own.
+#[test]
+#[ignore = "the other test starts it in a process of its own"]
+fn inside_a_container_that_refuses() {
+    if std::env::var_os(FOLDER).is_none() {
+        return;
+    }
+    // As the profiles of containers do, which know some system calls and refuse the others.
+    let refused = [libc::SYS_landlock_create_ruleset, libc::SYS_seccomp].map(|call| (call, Vec::new())).into();
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let answer = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
+    let filter: BpfProgram =
+        SeccompFilter::new(refused, SeccompAction::Allow, answer, arch).and_then(TryInto::try_into).unwrap();
+    seccompiler::apply_filter(&filter).unwrap();
+    let confined = confine(&Plan::default());
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "| {confined} | {} | {}", confined.lacks().unwrap(), confined.reach().is_none());
+    // Everything goes on as before.
+    fs::read("/proc/self/status").unwrap();
+    TcpListener::bind("127.0.0.1:0").unwrap();
+    assert!(Command::new("/bin/true").status().unwrap().success());
+}
+
+#[test]
+fn where_the_kernel_refuses_the_process_goes_on_and_says_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "inside_a_container_that_refuses", "--ignored", "--nocapture", "--test-threads=1"])
+        .env(FOLDER, dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("| nothing | landlock: the kernel does not have it; seccomp: "), "{said}");
+    assert!(said.contains(" | true"), "{said}");
 }
 
 #[test]

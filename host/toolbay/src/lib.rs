@@ -34,6 +34,7 @@ mod instructions;
 mod learn;
 mod machine;
 mod measured;
+mod memory;
 mod metrics;
 mod noted;
 mod offload;
@@ -42,6 +43,7 @@ mod pace;
 mod rate_counter;
 mod recent_usage;
 mod record;
+mod reread;
 mod results;
 mod server;
 mod service;
@@ -51,12 +53,14 @@ mod tally;
 mod target;
 mod telemetry;
 mod views;
+mod wall;
 mod witness;
 
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
-    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, EngineConfig, Flags, Http, HttpClient, Jwks,
-    MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine, Describe, EngineConfig, Flags, Http,
+    HttpClient, Jwks, MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, TlsConfig,
+    Token,
 };
 pub use self::server::{Server, ServerBuilder};

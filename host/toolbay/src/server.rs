@@ -7,15 +7,19 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_audit::Audit;
-use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
+use toolbay_catalog::{Catalog, LiveRules, Loader, Reloader, Rules, Snapshot, Watcher, Witness, channel};
+use toolbay_confine::Reach;
+use toolbay_mcp::http::Doors;
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_private::Private;
 use toolbay_sandbox::Sandbox;
 use toolbay_schema::Schema;
+use toolbay_secrets::Programs;
 use toolbay_state::Store;
 
 use crate::approval;
@@ -25,6 +29,7 @@ use crate::learn::Learner;
 use crate::metrics::Metrics;
 use crate::service::{Protocol, Seen, Service};
 use crate::share::Share;
+use crate::wall::Wall;
 use crate::witness::Counting;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
@@ -37,6 +42,8 @@ pub struct ServerBuilder {
     watch: bool,
     audit: bool,
     compiler: Option<PathBuf>,
+    programs: Programs,
+    reach: Option<Arc<Reach>>,
 }
 
 /// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
@@ -46,6 +53,10 @@ pub struct Server {
     /// The share of the embedder, whose calls [`Server::call`] makes.
     client: Arc<dyn Client>,
     config: Config,
+    /// What plugins get where their grants say nothing; `None` if the server loads none.
+    rules: Option<Arc<LiveRules>>,
+    /// Who is let in over HTTP.
+    doors: watch::Sender<Doors>,
     _loading: DropGuard,
     /// Dropped last, so that the log has everything.
     _audited: Option<Ending>,
@@ -71,13 +82,20 @@ impl ServerBuilder {
         Self { compiler: Some(program.into()), ..self }
     }
 
+    /// The wall around this process: what it cannot do any more, and who does it instead.
+    #[must_use]
+    pub(crate) fn behind(self, wall: &Wall) -> Self {
+        let reach = wall.confined().and_then(toolbay_confine::Confined::reach);
+        Self { programs: wall.programs.clone(), reach, ..self }
+    }
+
     /// Starts to load plugins. Must be called on a tokio runtime.
     ///
     /// # Errors
     ///
     /// The system does not provide the threads or memory, or the audit log cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
-        let Self { config, watch, audit, compiler } = self;
+        let Self { config, watch, audit, compiler, programs, reach } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
         let mut settings = config.sandbox()?;
@@ -85,7 +103,9 @@ impl ServerBuilder {
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
-        let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
+        let rules = Rules { reach, ..config.rules() };
+        let loader = Loader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
+        let rules = loader.rules();
         let (mut publisher, catalog) = channel();
         let audited = if audit { audited(&config)? } else { None };
         if let Some(audited) = &audited {
@@ -107,7 +127,8 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics }, protocol, stop))
+        let server = Server::new(config, sandbox, catalog, Seen { learner, audited, metrics }, protocol, stop);
+        Ok(Server { rules: Some(rules), ..server })
     }
 }
 
@@ -192,7 +213,7 @@ async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationT
 impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, watch: true, audit: true, compiler: None }
+        ServerBuilder { config, watch: true, audit: true, compiler: None, programs: Programs::default(), reach: None }
     }
 
     /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit
@@ -223,7 +244,16 @@ impl Server {
         let audited = seen.audited.clone();
         let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
-        Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
+        let doors = watch::Sender::new(config.http.doors());
+        Self {
+            service,
+            client,
+            config,
+            rules: None,
+            doors,
+            _loading: loading.drop_guard(),
+            _audited: audited.map(Ending),
+        }
     }
 
     /// The current snapshot.
@@ -327,11 +357,25 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let ended = http::serve(host, self.config.http.options(self.service.metrics().is_some()), listener, stop).await;
+        let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
+        let options = self.config.http.options(self.service.metrics().is_some(), tls);
+        let ended = http::serve(host, options, listener, self.doors.subscribe(), stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();
         ended.context("failed to serve HTTP")
+    }
+
+    /// Has what can change while a server runs take effect as `config` has it: for new requests and calls, and for all
+    /// plugins.
+    pub(crate) fn change(&self, config: &Config) {
+        self.service.set_instructions(config.server.instructions.clone());
+        self.service.admission().set_client_rate(config.client_rate_limit);
+        self.doors.send_replace(config.http.doors());
+        if let Some(live) = &self.rules {
+            let Rules { limits, rate_limit, approve, .. } = config.rules();
+            live.set(&limits, rate_limit, approve);
+        }
     }
 
     /// Warns about patterns of tokens and scopes that match no tool, once every plugin has been loaded or refused.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -85,8 +86,8 @@ struct Inner {
     learner: Option<Arc<Learner>>,
     audited: Option<Audited>,
     options: Options,
-    /// The operator's text for models.
-    instructions: String,
+    /// The operator's text for models. Replaced when the configuration changes.
+    instructions: ArcSwap<String>,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
 }
@@ -134,7 +135,7 @@ impl Service {
             learner: learner.map(Arc::new),
             audited,
             options: config.protocol(),
-            instructions: config.server.instructions.clone(),
+            instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
             first_list: config.server.first_list,
         };
         Self { inner: Arc::new(inner) }
@@ -191,8 +192,13 @@ impl Service {
     }
 
     /// The operator's text for models.
-    pub(crate) fn instructions(&self) -> &str {
-        &self.inner.instructions
+    pub(crate) fn instructions(&self) -> Arc<String> {
+        self.inner.instructions.load_full()
+    }
+
+    /// From now on, this is the operator's text for models.
+    pub(crate) fn set_instructions(&self, text: String) {
+        self.inner.instructions.store(Arc::new(text));
     }
 
     /// Counts of how calls ended.

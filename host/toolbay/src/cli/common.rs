@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::signals::survive_large_files;
 use crate::config::{Config, ConfigError, Flags};
+use crate::reread::variables;
 use crate::{machine, telemetry};
 
 /// Logs only the denied uses of imports.
@@ -66,27 +67,39 @@ impl Common {
         self.read(Some(DENIALS), listen)
     }
 
-    /// `log` is the filter that replaces the configured one; `--log` overrides it.
-    fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
-        let flags = Flags {
+    /// Reads the configuration, and nothing else: nothing is logged yet, and no thread is started.
+    pub(super) fn read_alone(&self, listen: &Listen) -> Result<Config, ConfigError> {
+        Config::load(&self.flags(listen), variables())
+    }
+
+    pub(super) fn flags(&self, listen: &Listen) -> Flags {
+        Flags {
             config: self.settings.config.clone(),
             plugins: self.plugins.clone(),
             log: self.settings.log.clone(),
             http: listen.http,
             sse: listen.sse,
             learn: listen.learn,
-        };
-        // Toolbay has no variables whose names or values are not UTF-8.
-        let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-        let config = Config::load(&flags, variables)?;
-        let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
-        telemetry::init(filter).map_err(ConfigError::new)?;
-        machine::raise_descriptors();
-        for clamp in config.clamps() {
-            tracing::warn!("{clamp}");
         }
+    }
+
+    /// `log` is the filter that replaces the configured one; `--log` overrides it.
+    fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
+        let config = self.read_alone(listen)?;
+        let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
+        begin(&config, filter)?;
         Ok(config)
     }
+}
+
+/// Starts logging with `filter`, and says what there is to say of the configuration.
+pub(super) fn begin(config: &Config, filter: &str) -> Result<(), ConfigError> {
+    telemetry::init(filter).map_err(ConfigError::new)?;
+    machine::raise_descriptors();
+    for clamp in config.clamps() {
+        tracing::warn!("{clamp}");
+    }
+    Ok(())
 }
 
 /// Runs one command on a runtime. Does not wait for a thread that is blocked in a read of standard input.
