@@ -12,4 +12,5 @@ mod sessions;
 mod slow;
 mod sse;
 mod stateless;
+mod tls;
 mod tokens;

@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 18] = [
+const TOML: [(&str, Toml); 19] = [
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),
@@ -35,6 +35,7 @@ const TOML: [(&str, Toml); 18] = [
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/replay.md", Toml::Config),
+    ("docs/src/service.md", Toml::Config),
     ("docs/src/tasks.md", Toml::Grant),
     ("docs/src/views.md", Toml::Grant),
     ("docs/src/without-code.md", Toml::Grant),

@@ -6,11 +6,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use toolbay_confine::Reach;
 use toolbay_policy::{Access, By, Mount, Permissions};
 use toolbay_secrets::{Secret, Source};
 
 use crate::folder::{component_path, grant_path, prompts_path, resources_path, skill_path, wit_path};
 use crate::place::{Identity, Place};
+
+/// What helps if something is wanted of a server that gave it up.
+const LATE: &str = "when it started, it confined itself to what the grants needed; restart it, or name a folder in which later \
+                    grants may have mounts in server.confine_folders";
 
 /// A file or folder of the server that decides what plugins may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +84,29 @@ impl Places {
         });
         let secrets = secrets.iter().filter_map(|secret| Kept::of(secret, folder)).collect();
         Self { mounts, links: links.collect(), secrets }
+    }
+
+    /// Checks that a server that has confined itself can still use what the grant names. Warnings about folders that do not
+    /// exist yet and that it could not use.
+    ///
+    /// # Errors
+    ///
+    /// It cannot use one that exists.
+    pub(crate) fn check_reach(&self, reach: &Reach) -> Result<Vec<String>, String> {
+        let mut remarks = Vec::new();
+        for (mount, _) in &self.mounts {
+            let writes = mount.access == Access::ReadWrite;
+            if reach.reaches(&mount.host, writes) {
+                continue;
+            }
+            let (place, written) = (&mount.place, mount.written.display());
+            let verb = if writes { "write to" } else { "read" };
+            if mount.host.exists() {
+                return Err(format!("{place}: permissions.mounts: the server cannot {verb} {written}: {LATE}"));
+            }
+            remarks.push(format!("{place}: the server cannot {verb} {written} once it exists: {LATE}"));
+        }
+        Ok(remarks)
     }
 
     /// Warnings about mounts that contain what is guarded and are allowed to.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytesize::ByteSize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use toolbay_model::text::line;
 use toolbay_model::{Description, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
@@ -14,7 +15,7 @@ use toolbay_sandbox::{
     About, Callable, Compiled, Environment, Listed, PrepareError, Prepared, Remade, Remake, Sandbox, Scratch, Source,
     cores,
 };
-use toolbay_secrets::{Fixed, Secret};
+use toolbay_secrets::{Fixed, Programs, Secret};
 
 use crate::bounds::Bounds;
 use crate::component::Component;
@@ -27,7 +28,7 @@ use crate::load_error::{LoadError, describe_failed};
 use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
 use crate::read::{read_optional, read_source, read_stamped};
-use crate::rules::Rules;
+use crate::rules::{LiveRules, Rules};
 use crate::shelf::Shelf;
 
 /// Largest grant file. A larger one is a mistake, such as the wrong file.
@@ -67,7 +68,8 @@ pub struct Loaded {
 /// Loads plugins, several at once.
 pub struct Loader {
     sandbox: Sandbox,
-    rules: Rules,
+    /// Replaced as a whole when the configuration changes.
+    rules: Arc<LiveRules>,
     folder: PathBuf,
     /// Permits for files in memory: a thousand files may change at once.
     reading: Semaphore,
@@ -88,6 +90,8 @@ pub struct Loader {
     shelf: Arc<Shelf>,
     /// Components that need not be read at a start.
     known_files: KnownFiles,
+    /// What starts programs that print secrets.
+    programs: Programs,
 }
 
 impl Loader {
@@ -98,7 +102,7 @@ impl Loader {
         let shelf = Shelf::new(rules.bounds.skills);
         Self {
             sandbox,
-            rules,
+            rules: Arc::new(LiveRules { rules: ArcSwap::from_pointee(rules), changed: Notify::new() }),
             folder,
             reading: Semaphore::new(READING),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
@@ -109,7 +113,24 @@ impl Loader {
             refusals: Mutex::default(),
             shelf,
             known_files: KnownFiles::default(),
+            programs: Programs::default(),
         }
+    }
+
+    /// The same, which has programs that print secrets started by `programs`.
+    #[must_use]
+    pub fn with_programs(self, programs: Programs) -> Self {
+        Self { programs, ..self }
+    }
+
+    /// The rules, which can be replaced while plugins are loaded.
+    pub fn rules(&self) -> Arc<LiveRules> {
+        Arc::clone(&self.rules)
+    }
+
+    /// Waits until the rules have been replaced.
+    pub(crate) async fn rules_changed(&self) {
+        self.rules.changed.notified().await;
     }
 
     /// The plugin folder.
@@ -141,7 +162,7 @@ impl Loader {
     ///
     /// It cannot be read.
     pub(crate) fn scan(&self) -> std::io::Result<Option<Found>> {
-        folder::scan(&self.folder, &self.rules.bounds)
+        folder::scan(&self.folder, &self.rules.now().bounds)
     }
 
     /// Loads the plugin `id` from its current files, whatever is in service.
@@ -187,7 +208,8 @@ impl Loader {
             } else {
                 None
             };
-            Fixed::fetch(&secrets, &self.folder, |name| std::env::var(name).ok()).await
+            let place = format!("{id}.toml");
+            Fixed::fetch(&secrets, (&place, &self.folder), &self.programs, |name| std::env::var(name).ok()).await
         };
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
@@ -234,7 +256,7 @@ impl Loader {
 
     fn plain_files(&self, plugin: &Plugin, files: &Files, previous: &PlainFiles) -> Result<Arc<PlainFiles>, LoadError> {
         let output = plugin.terms.environment.limits.output;
-        PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.bounds, output, &self.shelf, previous)
+        PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.now().bounds, output, &self.shelf, previous)
             .map(Arc::new)
     }
 
@@ -267,7 +289,7 @@ impl Loader {
         mut kept: Kept,
     ) -> Result<(Plugin, Vec<String>), LoadError> {
         kept.remarks.extend(kept.secrets.problems());
-        let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
+        let (mut terms, remarks) = self.rules.now().terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
         let permissions = &terms.environment.permissions;
@@ -287,7 +309,7 @@ impl Loader {
         let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
         let checked = tokio::task::spawn_blocking(move || {
             let places = Places::of(&id, &loader.folder, &permissions, &secrets);
-            places.check(&loader.rules.guarded).map(drop).map_err(LoadError::Refused)
+            places.check(&loader.rules.now().guarded).map(drop).map_err(LoadError::Refused)
         });
         checked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("checking its mounts failed: {error}"))))
     }
@@ -296,7 +318,11 @@ impl Loader {
     fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
         let secrets = environment.secrets.secrets();
         let places = Places::of(id, &self.folder, &environment.permissions, secrets);
-        let mut remarks = places.check(&self.rules.guarded).map_err(LoadError::Refused)?;
+        let rules = self.rules.now();
+        let mut remarks = places.check(&rules.guarded).map_err(LoadError::Refused)?;
+        if let Some(reach) = &rules.reach {
+            remarks.extend(places.check_reach(reach).map_err(LoadError::Refused)?);
+        }
         remarks.extend(environment.roots.open());
         Ok((places, remarks))
     }
@@ -306,7 +332,7 @@ impl Loader {
     async fn look(self: &Arc<Self>, id: &str, known: Option<Files>) -> Result<(Digest, Looked, Grant), LoadError> {
         let (id, loader) = (id.to_owned(), Arc::clone(self));
         let looked = tokio::task::spawn_blocking(move || {
-            let (folder, limit) = (&loader.folder, loader.rules.component.as_u64());
+            let (folder, limit) = (&loader.folder, loader.rules.now().component.as_u64());
             let grant = grant_of(folder, &id);
             if let Some(digest) = known.and_then(|files| loader.known_files.digest(&id, &files, limit))
                 && let Some(looked) = loader.look_for(&id, digest)?
@@ -334,7 +360,7 @@ impl Loader {
         if !stored.is_little() {
             return Ok(Some(Looked::Stored(Box::new(stored))));
         }
-        let component = self.remember(digest, stored.check(&self.rules.bounds).map_err(LoadError::Refused))?;
+        let component = self.remember(digest, stored.check(&self.rules.now().bounds).map_err(LoadError::Refused))?;
         Ok(Some(Looked::Ready(self.in_use(component))))
     }
 
@@ -348,7 +374,7 @@ impl Loader {
             let source = match looked {
                 Looked::Ready(component) => return Ok((component, grant)),
                 Looked::Stored(stored) => {
-                    let component = self.checking(move |loader| stored.check(&loader.rules.bounds)).await;
+                    let component = self.checking(move |loader| stored.check(&loader.rules.now().bounds)).await;
                     return Ok((self.in_use(self.remember(digest, component)?), grant));
                 }
                 Looked::New(source) => source,
@@ -362,7 +388,7 @@ impl Loader {
         let (mut compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
             let description = compiled.description(listed);
-            loader.rules.bounds.check(&description)?;
+            loader.rules.now().bounds.check(&description)?;
             let contents = Contents::check(description.clone())?;
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
@@ -391,7 +417,7 @@ impl Loader {
     /// Compiles the component of the plugin `id` again, whose stored code can no longer be used.
     async fn remake(&self, id: &str, digest: Digest) -> Result<(Prepared, Scratch), LoadError> {
         let _reading = self.reading.acquire().await;
-        let (path, limit) = (component_path(&self.folder, id), self.rules.component.as_u64());
+        let (path, limit) = (component_path(&self.folder, id), self.rules.now().component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
             let source = read_source(&path, limit)?;
             Ok((source.digest(), source))
@@ -435,7 +461,7 @@ impl Loader {
 
     /// Asks the plugin what it offers, on the guests' runtime.
     async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Listed), LoadError> {
-        let (sandbox, limits) = (self.sandbox.clone(), self.rules.describe.clone());
+        let (sandbox, limits) = (self.sandbox.clone(), self.rules.now().describe.clone());
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
             let listed = finished.result.map_err(|error| describe_failed(&error))?;
@@ -565,6 +591,15 @@ fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder).map_err(LoadError::Refused),
         None => Ok(Grant::default()),
     }
+}
+
+/// Whether the grant of the plugin `id`, as it is now in the folder, has the value of a secret printed by this program, the
+/// first of `words`, with the others as its arguments; and whether the plugin could not have replaced the program. Blocks.
+pub fn names_program(folder: &Path, id: &str, words: &[String]) -> bool {
+    let Ok(grant) = grant_of(folder, id) else { return false };
+    let secrets = grant.secrets().unwrap_or_default();
+    let named = secrets.iter().any(|secret| secret.source.words().as_deref() == Some(words));
+    named && Places::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
 }
 
 /// The text of a plugin's grant, if there is one.

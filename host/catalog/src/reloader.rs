@@ -153,6 +153,7 @@ impl Reloader {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         looks.reset();
+        let loader = Arc::clone(&self.loader);
         loop {
             self.publish_if_due().await;
             let (due, retry) = (self.due(), self.retry());
@@ -169,6 +170,7 @@ impl Reloader {
                 },
                 () = until(due) => {}
                 () = until(retry) => self.try_again(),
+                () = loader.rules_changed() => self.apply_rules(),
                 _ = looks.tick() => self.look(&Changes::default(), watcher.as_mut()).await,
             }
         }
@@ -291,6 +293,14 @@ impl Reloader {
         let now = Instant::now();
         let due = |slot: &Slot| slot.load.is_none() && slot.retry.is_some_and(|retry| retry.at <= now);
         let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            self.begin(&id);
+        }
+    }
+
+    /// Applies the grants of all plugins again, because the rules have changed.
+    fn apply_rules(&mut self) {
+        let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| !slot.gone).map(|(id, _)| id.clone()).collect();
         for id in ids {
             self.begin(&id);
         }

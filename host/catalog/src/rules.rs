@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use bytesize::ByteSize;
+use tokio::sync::Notify;
+use toolbay_confine::Reach;
 use toolbay_model::{Limits, ToolRateLimit};
 use toolbay_sandbox::{Connections, Environment, KeyValue, Requests, Roots};
 
@@ -34,6 +37,30 @@ pub struct Rules {
     pub guarded: Vec<Guarded>,
     /// How much a plugin may say of its tools.
     pub bounds: Bounds,
+    /// Which files the server can still use if it has confined itself.
+    pub reach: Option<Arc<Reach>>,
+}
+
+/// The rules as they are now.
+#[derive(Debug)]
+pub struct LiveRules {
+    pub(crate) rules: ArcSwap<Rules>,
+    /// Whoever loads plugins applies new rules to those that are loaded.
+    pub(crate) changed: Notify,
+}
+
+impl LiveRules {
+    /// The rules as they are now. A load asks once for each thing that it does.
+    pub(crate) fn now(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
+    /// Has these apply where a grant says nothing, from now on: the limits, the rate limit of tools and whether calls must be
+    /// allowed. Everything else of the rules stays. Plugins that are loaded get them, and calls that run do not.
+    pub fn set(&self, limits: &Limits, rate_limit: Option<ToolRateLimit>, approve: Approve) {
+        self.rules.rcu(|rules| Rules { limits: limits.clone(), rate_limit, approve, ..Rules::clone(rules) });
+        self.changed.notify_one();
+    }
 }
 
 /// Said where a grant has folders for a plugin that would not find them.

@@ -81,6 +81,7 @@ impl Folder {
                 size: ByteSize::kib(10),
                 skills: ByteSize::kib(100),
             },
+            reach: None,
         };
         let (publisher, catalog) = channel();
         let (sender, updates) = unbounded_channel();

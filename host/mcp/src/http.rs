@@ -17,6 +17,7 @@ mod guard;
 mod headers;
 mod keys;
 mod lane;
+mod link;
 mod listener;
 mod oauth;
 mod options;
@@ -37,6 +38,7 @@ use std::io;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Extension, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -45,7 +47,9 @@ use axum::routing::{get, post};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
@@ -55,7 +59,7 @@ use self::app::App;
 use self::auth::Gate;
 use self::guard::Guard;
 use self::lane::Lane;
-pub use self::options::{AuthorizationServer, OAuth, Options, Token};
+pub use self::options::{AuthorizationServer, Doors, OAuth, Options, Token};
 use self::peer::Peer;
 use self::reply::JSON;
 use self::scrapes::Scrapes;
@@ -72,7 +76,8 @@ pub const PATH: &str = "/mcp";
 /// Path of the metrics.
 pub const METRICS: &str = "/metrics";
 
-/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`.
+/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`. What `doors` gets
+/// replaces that part of the options.
 ///
 /// # Errors
 ///
@@ -81,13 +86,14 @@ pub async fn serve(
     host: Arc<dyn Host>,
     options: Options,
     listener: TcpListener,
+    mut doors: watch::Receiver<Doors>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let address = listener.local_addr().context("failed to read the listener's address")?;
     let life = Life { closing: stop.clone(), ..Life::default() };
     let app = Arc::new(App {
         gate: Gate::new(&options, address, &*host).map_err(anyhow::Error::msg)?,
-        guard: Guard::new(&options, address),
+        guard: ArcSwap::from_pointee(Guard::new(&options.hosts, &options.origins, address)),
         sessions: Sessions::new(&options),
         intake: host.options().intake(true),
         lane: Lane::new(),
@@ -109,7 +115,17 @@ pub async fn serve(
             oauth.read_keys(reading.life.ended.clone()).await;
         }
     });
-    tracing::info!("listening on http://{address}{PATH}");
+    let changing = Arc::clone(&app);
+    let _changing = AbortOnDropHandle::new(tokio::spawn(async move {
+        while doors.changed().await.is_ok() {
+            let Doors { hosts, origins, tokens } = doors.borrow_and_update().clone();
+            changing.guard.store(Arc::new(Guard::new(&hosts, &origins, address)));
+            changing.gate.set_tokens(&tokens, &*changing.host);
+        }
+    }));
+    let scheme = if app.options.tls.is_some() { "https" } else { "http" };
+    tracing::info!("listening on {scheme}://{address}{PATH}");
+    let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.follow())));
     let places = Arc::clone(&app.connections);
     let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
     life.ended.cancel();
@@ -123,7 +139,7 @@ fn router(app: &Arc<App>) -> Router {
     }
     let pages = Arc::clone(app);
     let origins =
-        AllowOrigin::predicate(move |origin, _| origin.to_str().is_ok_and(|origin| pages.guard.origin(origin)));
+        AllowOrigin::predicate(move |origin, _| origin.to_str().is_ok_and(|origin| pages.guard.load().origin(origin)));
     let cors = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
@@ -165,7 +181,7 @@ fn router(app: &Arc<App>) -> Router {
 
 /// Rejects requests that a foreign web page could have made.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match app.guard.check(request.uri(), request.headers()) {
+    match app.guard.load().check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => {
             tracing::warn!("request rejected: {why}");

@@ -5,13 +5,11 @@ use std::path::Path;
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
-use crate::program::{self, Failure};
+use crate::program::Failure;
+use crate::programs::Programs;
 use crate::secret::Secret;
-use crate::source::Source;
+use crate::source::{KEYRING, Source};
 use crate::value::Value;
-
-/// The program that reads the keyring of the desktop (Secret Service) for the server.
-const KEYRING: &str = "secret-tool";
 
 /// The values of the secrets whose sources are asked once, in the order of the secrets. `None` for all others.
 #[derive(Debug, Default)]
@@ -34,29 +32,29 @@ impl NoValue {
 }
 
 impl Fixed {
-    /// Reads the environment, and runs the programs, all at once, in the plugin folder `base`. `variable` reads an
-    /// environment variable. Dropping the future ends the programs. Must run on a runtime of tokio.
-    pub async fn fetch(secrets: &[Secret], base: &Path, variable: impl Fn(&str) -> Option<String>) -> Self {
+    /// Reads the environment, and runs the programs, all at once, in the plugin folder `base` and by way of `programs`.
+    /// `variable` reads an environment variable; `place` is the file name of the grant. Must run on a runtime of tokio.
+    pub async fn fetch(
+        secrets: &[Secret],
+        (place, base): (&str, &Path),
+        programs: &Programs,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let mut running = JoinSet::new();
         let mut values = Vec::with_capacity(secrets.len());
         for (index, secret) in secrets.iter().enumerate() {
-            let words = match &secret.source {
-                Source::Environment(name) => {
-                    values.push(Some(of_variable(variable(name))));
-                    continue;
-                }
-                Source::Command(words) => words.clone(),
-                Source::Keyring { service, user } => {
-                    [KEYRING, "lookup", "service", service, "username", user].map(str::to_owned).into()
-                }
-                Source::File(_) | Source::CallerFolder(_) => {
-                    values.push(None);
-                    continue;
-                }
+            if let Source::Environment(name) = &secret.source {
+                values.push(Some(of_variable(variable(name))));
+                continue;
+            }
+            let Some(words) = secret.source.words() else {
+                values.push(None);
+                continue;
             };
             values.push(None);
-            let (base, source) = (base.to_owned(), secret.source.clone());
-            running.spawn(async move { (index, of_program(program::run(&words, &base).await, &source)) });
+            let (base, source, place) = (base.to_owned(), secret.source.clone(), place.to_owned());
+            let programs = programs.clone();
+            running.spawn(async move { (index, of_program(programs.run(&place, &words, &base).await, &source)) });
         }
         while let Some(Ok((index, value))) = running.join_next().await {
             if let Some(place) = values.get_mut(index) {

@@ -14,6 +14,8 @@
 //! from the values; the header or URL of a request, which belongs to the HTTP library from then on; and the
 //! environment of this process.
 //!
+//! [`Programs`] says which process starts programs: a server that has confined itself has another one do it.
+//!
 //! This crate reads files and starts programs. It knows nothing of wasmtime, MCP or TOML.
 
 mod callers;
@@ -22,6 +24,7 @@ mod file;
 mod fixed;
 mod opened;
 mod program;
+mod programs;
 mod secret;
 mod secrets;
 mod source;
@@ -33,6 +36,7 @@ mod withheld;
 pub use self::credential::{Carried, Credential};
 pub use self::fixed::Fixed;
 pub use self::opened::Opened;
+pub use self::programs::{Programs, serve as serve_programs};
 pub use self::secret::Secret;
 pub use self::secrets::Secrets;
 pub use self::source::Source;

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 const TIME: Duration = Duration::from_secs(10);
 
 /// Most bytes of a program's output.
-const OUTPUT: usize = 64 << 10;
+pub(crate) const OUTPUT: usize = 64 << 10;
 
 /// The variables of the server that a program gets: what programs need to find their own files and agents. None of
 /// them is a place for secrets.
@@ -41,18 +41,26 @@ const VARIABLES: [&str; 13] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Missing,
-    Start(io::ErrorKind),
+    Start(String),
     Status(i32),
     Killed,
     Time,
     Output,
+    /// The grant does not name it, or no longer.
+    Refused,
+    /// The process that starts programs has ended.
+    Gone,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("was not found"),
-            Self::Start(kind) => write!(f, "cannot be started: {kind}"),
+            Self::Start(why) => write!(f, "cannot be started: {why}"),
+            Self::Refused => f.write_str("is not what the grant names now"),
+            Self::Gone => {
+                f.write_str("cannot be started: the process that starts programs has ended; restart the server")
+            }
             Self::Status(code) => {
                 write!(f, "exited with code {code}; run it yourself, as the user of the server, to see why")
             }
@@ -79,7 +87,7 @@ async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Z
     command.process_group(0).kill_on_drop(true);
     let child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing,
-        kind => Failure::Start(kind),
+        kind => Failure::Start(kind.to_string()),
     })?;
     let mut group = Group::of(&child);
     let output = timeout(time, output(child)).await.unwrap_or(Err(Failure::Time));
@@ -105,12 +113,12 @@ async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut output = Zeroizing::new(Vec::with_capacity(OUTPUT + 1));
     if let Some(stdout) = &mut child.stdout {
         let mut bounded = stdout.take(OUTPUT as u64 + 1);
-        while bounded.read_buf(&mut *output).await.map_err(|error| Failure::Start(error.kind()))? > 0 {}
+        while bounded.read_buf(&mut *output).await.map_err(|error| Failure::Start(error.kind().to_string()))? > 0 {}
     }
     if output.len() > OUTPUT {
         return Err(Failure::Output);
     }
-    let status = child.wait().await.map_err(|error| Failure::Start(error.kind()))?;
+    let status = child.wait().await.map_err(|error| Failure::Start(error.kind().to_string()))?;
     match status.code() {
         Some(0) => Ok(output),
         Some(code) => Err(Failure::Status(code)),

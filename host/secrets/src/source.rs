@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// The program that reads the keyring of the desktop (Secret Service) for the server.
+pub(crate) const KEYRING: &str = "secret-tool";
+
 /// Where the value of a secret comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -32,6 +35,17 @@ impl Source {
             // Without a slash it is looked up in `PATH`.
             Self::Command(words) => words.first().filter(|program| program.contains('/')).map(Path::new),
             Self::Environment(_) | Self::Keyring { .. } => None,
+        }
+    }
+
+    /// The program that prints its value, with its arguments; `None` if none does.
+    pub fn words(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Command(words) => Some(words.clone()),
+            Self::Keyring { service, user } => {
+                Some([KEYRING, "lookup", "service", service, "username", user].map(str::to_owned).into())
+            }
+            Self::Environment(_) | Self::File(_) | Self::CallerFolder(_) => None,
         }
     }
 

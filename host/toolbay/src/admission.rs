@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -31,7 +32,8 @@ pub(crate) struct Admission {
     memory: Arc<Semaphore>,
     /// The number of permits in `memory`.
     server_memory: u32,
-    client_rate: Option<RateLimit>,
+    /// Replaced when the configuration changes.
+    client_rate: ArcSwapOption<RateLimit>,
     client_calls: usize,
     queue: usize,
     patience: Duration,
@@ -66,7 +68,7 @@ pub(crate) struct ClientPermits {
     pub(crate) identity: Option<Identity>,
     /// What the caller did with each plugin that it has called. Freed with the share.
     pub(crate) records: ByPlugin<Record>,
-    rate: Option<RateCounter>,
+    rate: ArcSwapOption<RateCounter>,
     /// Running at once.
     calls: Arc<Semaphore>,
     /// Running or waiting.
@@ -87,12 +89,17 @@ impl Admission {
             server_calls: calls,
             memory: Arc::new(Semaphore::new(server_memory as usize)),
             server_memory,
-            client_rate,
+            client_rate: ArcSwapOption::from_pointee(client_rate),
             client_calls: server.client_calls,
             queue: server.queue,
             patience: server.queue_wait,
             waiting: AtomicUsize::new(0),
         }
+    }
+
+    /// From now on, this is the rate limit of each client. Those that call already begin anew.
+    pub(crate) fn set_client_rate(&self, rate: Option<RateLimit>) {
+        self.client_rate.store(rate.map(Arc::new));
     }
 
     /// Calls that run, and how many may.
@@ -119,7 +126,7 @@ impl Admission {
             is_embedder: false,
             identity: Identity::of(name),
             records: ByPlugin::default(),
-            rate: self.client_rate.and_then(RateCounter::new),
+            rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
             calls: Arc::new(Semaphore::new(self.client_calls)),
             places: Arc::new(Semaphore::new(self.client_calls.saturating_add(self.queue))),
         }
@@ -136,7 +143,12 @@ impl Admission {
     ///
     /// The client exceeded its rate limit, or its queue is full.
     pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, Rejection> {
-        if let Some(rate) = &client.rate {
+        let wanted = self.client_rate.load().as_deref().copied();
+        if client.rate.load().as_ref().map(|rate| rate.limit()) != wanted {
+            // The configuration has changed since this client's first call.
+            client.rate.store(wanted.and_then(RateCounter::new).map(Arc::new));
+        }
+        if let Some(rate) = &*client.rate.load() {
             let rejected = |retry_after| Rejection { reason: Reason::ClientRate(rate.limit()), retry_after };
             rate.take().map_err(rejected)?;
         }

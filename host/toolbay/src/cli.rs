@@ -8,6 +8,7 @@ mod compile;
 mod completions;
 mod confirm;
 mod dev;
+mod escape;
 mod init;
 mod install;
 mod list;
@@ -22,9 +23,11 @@ mod serve;
 mod signals;
 mod single;
 mod state;
+mod supervisor;
 mod task;
 mod token;
 mod waiting;
+mod worker;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -169,6 +172,20 @@ enum Command {
         #[arg(long, conflicts_with = "instrument")]
         snapshot: bool,
     },
+    /// Confine this process as a server would be, then try what standard input says (internal: for tests)
+    #[command(hide = true)]
+    Escape {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        listen: Listen,
+    },
+    /// Start programs that print secrets (internal: toolbay starts this itself)
+    #[command(hide = true)]
+    SecretWorker {
+        /// The plugin folder, with the grants that name the programs
+        folder: PathBuf,
+    },
     /// Read the audit log, or find out whether it was changed
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -279,6 +296,8 @@ impl Cli {
                 };
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
             }
+            Command::Escape { common, listen } => escape::run(&common, &listen),
+            Command::SecretWorker { folder } => worker::run(folder),
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json, usage, task, yes, record } => {
                 call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)

@@ -5,12 +5,14 @@
 mod audit;
 mod bounds;
 mod compile;
+mod confine;
 mod console;
 mod describe;
 mod engine;
 mod error;
 mod http;
 mod http_client;
+mod keys;
 mod metrics;
 mod otel;
 mod record;
@@ -36,13 +38,15 @@ use toolbay_state::{Database, Store};
 
 pub use self::audit::{Arguments, AuditConfig};
 pub use self::compile::CompileConfig;
+pub use self::confine::Confine;
 pub use self::console::ConsoleConfig;
 pub(crate) use self::console::Opener;
 pub use self::describe::Describe;
 pub use self::engine::EngineConfig;
 pub use self::error::ConfigError;
-pub use self::http::{Http, Jwks, OAuth, Token};
+pub use self::http::{Http, Jwks, OAuth, TlsConfig, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
+pub(crate) use self::keys::Keys;
 pub use self::metrics::MetricsConfig;
 pub use self::otel::OtelConfig;
 pub use self::record::RecordConfig;
@@ -192,6 +196,14 @@ impl Config {
     ///
     /// One line that says where the first mistake is and what was expected.
     pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        Self::load_with_keys(flags, variables).map(|(config, _)| config)
+    }
+
+    /// The same, with the value of each key that the file or a variable sets.
+    pub(crate) fn load_with_keys(
+        flags: &Flags,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(Self, Keys), ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
         // In a shell, an empty variable counts as unset.
         let variable = variables.iter().find(|(name, path)| name == CONFIG_VARIABLE && !path.is_empty());
@@ -202,7 +214,8 @@ impl Config {
         };
         let file = named.as_ref().map_or_else(|| PathBuf::from(FILE), |(path, _)| path.clone());
         let (table, folder) = read_file(named)?;
-        Ok(Self { file, ..Self::merge(table, &folder, &variables, flags)? })
+        let (config, keys) = Self::merge(table, &folder, &variables, flags)?;
+        Ok((Self { file, ..config }, keys))
     }
 
     /// Merges variables and flags into the file's table. Relative paths in the file are relative to `folder`.
@@ -211,13 +224,14 @@ impl Config {
         folder: &Path,
         variables: &[(String, String)],
         flags: &Flags,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<(Self, Keys), ConfigError> {
         for (name, value) in variables {
             if name != CONFIG_VARIABLE {
                 let check = |text: &str| toml_file::read::<Self>(text).map(drop);
                 apply_variable(&mut table, name, value, check)?;
             }
         }
+        let keys = Keys::of(&table);
         let mut config: Self = table
             .try_into()
             .map_err(|error: toml::de::Error| ConfigError(format!("invalid configuration: {}", error.message())))?;
@@ -267,7 +281,7 @@ impl Config {
         }
         config.otel.resolve(folder);
         config.check()?;
-        Ok(config)
+        Ok((config, keys))
     }
 
     /// Like [`Config::load`], for a file with this text.
@@ -276,7 +290,7 @@ impl Config {
     ///
     /// As [`Config::load`].
     pub fn of_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
-        Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags)
+        Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags).map(|(config, _)| config)
     }
 
     /// The limits that apply to loading plugins, clamped to the ceilings.
@@ -297,6 +311,7 @@ impl Config {
             component: self.server.component,
             bounds: self.bounds(),
             guarded: self.guarded(),
+            reach: None,
         }
     }
 
@@ -314,6 +329,10 @@ impl Config {
             guarded.push(writable("the server's configuration", self.file.clone()));
         }
         guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
+        if let Some(TlsConfig { certificate, key }) = &self.http.tls {
+            guarded.push(writable("the certificate of http.tls", certificate.clone()));
+            guarded.push(Guarded { what: "the key of http.tls", path: key.clone(), is_secret: true });
+        }
         let trusted = self.http_client.extra_ca.iter();
         guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
         guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
@@ -340,6 +359,49 @@ impl Config {
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
         guarded.push(Guarded { what, path, is_secret: true });
         guarded
+    }
+
+    /// This configuration with what can change while the server runs ([`Keys`]) as `next` has it.
+    ///
+    /// # Errors
+    ///
+    /// What can change contradicts what cannot.
+    pub(crate) fn changed_to(&self, next: &Self) -> Result<Self, ConfigError> {
+        let mut changed = self.clone();
+        changed.log.clone_from(&next.log);
+        changed.limits.clone_from(&next.limits);
+        (changed.client_rate_limit, changed.rate_limit, changed.approve) =
+            (next.client_rate_limit, next.rate_limit, next.approve);
+        changed.server.instructions.clone_from(&next.server.instructions);
+        changed.http.hosts.clone_from(&next.http.hosts);
+        changed.http.origins.clone_from(&next.http.origins);
+        changed.http.tokens.clone_from(&next.http.tokens);
+        changed.check()?;
+        Ok(changed)
+    }
+
+    /// The folders that the server keeps for itself, with what for.
+    pub(crate) fn kept(&self) -> Vec<(&'static str, PathBuf)> {
+        let kept = [
+            ("compiled components", self.compile.store().map(|(path, _)| path)),
+            ("the state of plugins", self.state.folder(&self.plugins)),
+            ("the audit log", self.audit.settings().map(|audit| audit.folder)),
+            ("temporary files of calls", Some(self.server.scratch())),
+        ];
+        kept.into_iter().filter_map(|(what, folder)| Some((what, folder?))).collect()
+    }
+
+    /// The files that the server reads again while it runs, besides those of the plugin folder.
+    pub(crate) fn watched(&self) -> Vec<PathBuf> {
+        let own = Some(self.file.clone()).filter(|file| !file.as_os_str().is_empty());
+        let tls = self.http.tls.iter().flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
+        own.into_iter()
+            .chain(tls)
+            .chain(self.http.key_files().cloned())
+            .chain(self.http_client.extra_ca.iter().cloned())
+            .chain(self.otel.ca.iter().cloned())
+            .chain(self.otel.secret_files().cloned())
+            .collect()
     }
 
     /// The options of the protocol that do not depend on the transport.

@@ -117,7 +117,7 @@ impl Host for Service {
     }
 
     fn instructions(&self, rights: &Rights) -> String {
-        instructions::of(&self.catalog().snapshot(), rights, Service::instructions(self))
+        instructions::of(&self.catalog().snapshot(), rights, &Service::instructions(self))
     }
 
     fn metrics(&self, form: MetricsForm, traffic: Traffic) -> BoxFuture<'_, Option<String>> {

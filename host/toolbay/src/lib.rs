@@ -38,6 +38,7 @@ mod learn;
 mod log_records;
 mod machine;
 mod measured;
+mod memory;
 mod metrics;
 mod noted;
 mod noticed;
@@ -50,6 +51,7 @@ mod rate_counter;
 mod recent_usage;
 mod record;
 mod recorded;
+mod reread;
 mod rest;
 mod results;
 mod server;
@@ -61,13 +63,14 @@ mod target;
 mod telemetry;
 mod tracer;
 mod views;
+mod wall;
 mod witness;
 
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
-    Arguments, AuditConfig, CompileConfig, Config, ConfigError, ConsoleConfig, Describe, EngineConfig, Flags, Http,
-    HttpClient, Jwks, MetricsConfig, OAuth, OtelConfig, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig,
-    StateConfig, TasksConfig, Token,
+    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine, ConsoleConfig, Describe, EngineConfig, Flags,
+    Http, HttpClient, Jwks, MetricsConfig, OAuth, OtelConfig, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig,
+    StateConfig, TasksConfig, TlsConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_audit::Audit;
-use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
+use toolbay_catalog::{Catalog, LiveRules, Loader, Reloader, Rules, Snapshot, Watcher, Witness, channel};
+use toolbay_confine::Reach;
 use toolbay_console::Watch;
+use toolbay_mcp::http::Doors;
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
@@ -20,6 +23,7 @@ use toolbay_private::Private;
 use toolbay_recording::Recorder;
 use toolbay_sandbox::Sandbox;
 use toolbay_schema::Schema;
+use toolbay_secrets::Programs;
 use toolbay_state::Store;
 
 use crate::approval;
@@ -33,6 +37,7 @@ use crate::recorded::{self, Recorded};
 use crate::service::{Protocol, Seen, Service};
 use crate::share::Share;
 use crate::stderr;
+use crate::wall::Wall;
 use crate::witness::Counting;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
@@ -47,6 +52,8 @@ pub struct ServerBuilder {
     record: bool,
     compiler: Option<PathBuf>,
     telemetry: Option<Telemetry>,
+    programs: Programs,
+    reach: Option<Arc<Reach>>,
 }
 
 /// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
@@ -58,6 +65,10 @@ pub struct Server {
     config: Config,
     /// Dropped early, while there is something to measure. What is left is sent.
     sending: Option<Sending>,
+    /// What plugins get where their grants say nothing; `None` if the server loads none.
+    rules: Option<Arc<LiveRules>>,
+    /// Who is let in over HTTP.
+    doors: watch::Sender<Doors>,
     _loading: DropGuard,
     /// Dropped last, so that the log has everything.
     _audited: Option<Ending>,
@@ -98,13 +109,20 @@ impl ServerBuilder {
         Self { compiler: Some(program.into()), ..self }
     }
 
+    /// The wall around this process: what it cannot do any more, and who does it instead.
+    #[must_use]
+    pub(crate) fn behind(self, wall: &Wall) -> Self {
+        let reach = wall.confined().and_then(toolbay_confine::Confined::reach);
+        Self { programs: wall.programs.clone(), reach, ..self }
+    }
+
     /// Starts to load plugins. Must be called on a tokio runtime.
     ///
     /// # Errors
     ///
     /// The system does not provide the threads or memory, or the audit log or the recording cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
-        let Self { config, watch, audit, record, compiler, telemetry } = self;
+        let Self { config, watch, audit, record, compiler, telemetry, programs, reach } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
         let mut settings = config.sandbox()?;
@@ -112,7 +130,9 @@ impl ServerBuilder {
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
-        let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
+        let rules = Rules { reach, ..config.rules() };
+        let loader = Loader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
+        let rules = loader.rules();
         let (mut publisher, catalog) = channel();
         let audited = if audit { audited(&config)? } else { None };
         if let Some(audited) = &audited {
@@ -143,6 +163,7 @@ impl ServerBuilder {
         };
         let seen = Seen { learner, audited, metrics, watch: watched, recorded, telemetry };
         let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
+        server.rules = Some(rules);
         server.send()?;
         Ok(server)
     }
@@ -246,7 +267,16 @@ async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationT
 impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, watch: true, audit: true, record: true, compiler: None, telemetry: None }
+        ServerBuilder {
+            config,
+            watch: true,
+            audit: true,
+            record: true,
+            compiler: None,
+            telemetry: None,
+            programs: Programs::default(),
+            reach: None,
+        }
     }
 
     /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit
@@ -277,11 +307,14 @@ impl Server {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
+        let doors = watch::Sender::new(config.http.doors());
         Self {
             service,
             client,
             config,
             sending: None,
+            rules: None,
+            doors,
             _loading: loading.drop_guard(),
             _audited: audited.map(Ending),
             _recorded: recorded.map(recorded::Ending),
@@ -399,17 +432,30 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let mut options = self.config.http.options(self.config.metrics.enabled);
+        let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
+        let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.local_addr().context("failed to read the listener's address")?;
         let _taking_in = self.service.watch().map(|watch| {
             options.pages = console::router(&self.service, watch, &self.config, address);
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).take_in()))
         });
-        let ended = http::serve(host, options, listener, stop).await;
+        let ended = http::serve(host, options, listener, self.doors.subscribe(), stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();
         ended.context("failed to serve HTTP")
+    }
+
+    /// Has what can change while a server runs take effect as `config` has it: for new requests and calls, and for all
+    /// plugins.
+    pub(crate) fn change(&self, config: &Config) {
+        self.service.set_instructions(config.server.instructions.clone());
+        self.service.admission().set_client_rate(config.client_rate_limit);
+        self.doors.send_replace(config.http.doors());
+        if let Some(live) = &self.rules {
+            let Rules { limits, rate_limit, approve, .. } = config.rules();
+            live.set(&limits, rate_limit, approve);
+        }
     }
 
     /// Warns about patterns of tokens and scopes that match no tool, once every plugin has been loaded or refused.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use arc_swap::ArcSwap;
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -100,8 +101,8 @@ struct Inner {
     /// What tells what clients have open over HTTP.
     traffic: Mutex<Option<TrafficSource>>,
     options: Options,
-    /// The operator's text for models.
-    instructions: String,
+    /// The operator's text for models. Replaced when the configuration changes.
+    instructions: ArcSwap<String>,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
 }
@@ -161,7 +162,7 @@ impl Service {
             telemetry,
             traffic: Mutex::default(),
             options: config.protocol(),
-            instructions: config.server.instructions.clone(),
+            instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
             first_list: config.server.first_list,
         };
         Self { inner: Arc::new(inner) }
@@ -218,8 +219,13 @@ impl Service {
     }
 
     /// The operator's text for models.
-    pub(crate) fn instructions(&self) -> &str {
-        &self.inner.instructions
+    pub(crate) fn instructions(&self) -> Arc<String> {
+        self.inner.instructions.load_full()
+    }
+
+    /// From now on, this is the operator's text for models.
+    pub(crate) fn set_instructions(&self, text: String) {
+        self.inner.instructions.store(Arc::new(text));
     }
 
     /// Counts of how calls ended.

@@ -7,6 +7,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::{self, Debug, Display};
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::panic::{PanicHookInfo, set_hook};
+use std::sync::OnceLock;
 use std::thread;
 
 use anstyle::Style;
@@ -78,6 +79,19 @@ fn in_full(filter: &str) -> Result<String, String> {
     Ok(filter.to_owned())
 }
 
+/// Replaces the filter of the log that was started.
+static REPLACE: OnceLock<Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>> = OnceLock::new();
+
+/// From now on, logs with `filter`.
+///
+/// # Errors
+///
+/// Says what is wrong with the filter.
+pub(crate) fn change(filter: &str) -> Result<(), String> {
+    let directives = directives(filter)?;
+    REPLACE.get().map_or(Ok(()), |replace| replace(directives))
+}
+
 /// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. What is logged also goes to `records`,
 /// if there are any.
 ///
@@ -85,7 +99,7 @@ fn in_full(filter: &str) -> Result<String, String> {
 ///
 /// Says what is wrong with the filter.
 pub(crate) fn init(filter: &str, records: Option<LogRecords>) -> Result<(), String> {
-    let subscriber = tracing_subscriber::fmt()
+    let builder = tracing_subscriber::fmt()
         .with_env_filter(directives(filter)?)
         .fmt_fields(debug_fn(field).delimited(" "))
         .with_writer(|| Stderr)
@@ -93,12 +107,18 @@ pub(crate) fn init(filter: &str, records: Option<LogRecords>) -> Result<(), Stri
         .with_target(false)
         // It would print its errors on standard error, and end the process if that fails.
         .log_internal_errors(false)
-        .finish();
+        .with_filter_reloading();
+    let handle = builder.reload_handle();
+    let subscriber = builder.finish();
     // Fails only when a test has set one before.
-    drop(match records {
+    let begun = match records {
         Some(records) => subscriber.with(records).try_init(),
         None => subscriber.try_init(),
-    });
+    };
+    if begun.is_ok() {
+        let replace = move |directives| handle.reload(directives).map_err(|error| error.to_string());
+        drop(REPLACE.set(Box::new(replace)));
+    }
     set_hook(Box::new(panicked));
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use bytesize::ByteSize;
@@ -29,7 +30,8 @@ pub(super) struct App {
     pub(super) host: Arc<dyn Host>,
     pub(super) options: Options,
     pub(super) gate: Gate,
-    pub(super) guard: Guard,
+    /// Replaced as a whole when the configuration changes.
+    pub(super) guard: ArcSwap<Guard>,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
     /// The bytes of requests that are being handled.

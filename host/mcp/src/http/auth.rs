@@ -1,19 +1,21 @@
 //! Authentication: bearer tokens, or anonymous callers if the configuration allows them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::denied::{Denied, hash};
 use super::oauth::{Verified, Verifier};
-use super::options::Options;
+use super::options::{Options, Token};
 use super::peer::network;
 use super::trust::Trust;
 use crate::access::Rights;
@@ -29,14 +31,63 @@ const SHARES: usize = 1024;
 
 /// Authenticates callers.
 pub(super) struct Gate {
-    tokens: HashMap<[u8; 32], Arc<Caller>>,
-    /// The tokens of operators.
-    admins: HashSet<[u8; 32]>,
+    known: ArcSwap<Known>,
     oauth: Option<Verifier>,
-    open: bool,
     /// Whether others than this machine can reach the server.
     reachable: bool,
     shares: Mutex<HashMap<String, Share>>,
+}
+
+/// The tokens of the configuration, which can change.
+struct Known {
+    tokens: HashMap<[u8; 32], Listed>,
+    /// Whether callers need no token.
+    open: bool,
+    /// Cancelled when callers without a token need one.
+    closed: CancellationToken,
+}
+
+/// A token of the configuration.
+struct Listed {
+    token: Token,
+    caller: Arc<Caller>,
+    /// Cancelled when the token is no longer there, or allows something else.
+    revoked: CancellationToken,
+}
+
+impl Known {
+    /// These tokens. Those that were there before keep what their callers used up; `needed` if there are others as well.
+    fn new(tokens: &[Token], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
+        let listed = |token: &Token| {
+            let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
+            let (caller, revoked) = match same {
+                Some(same) => (Arc::clone(&same.caller), same.revoked.clone()),
+                None => {
+                    let name = format!("token:{}", token.name);
+                    let mut others = before.iter().flat_map(|before| before.tokens.values());
+                    let owners = others.find(|old| old.caller.name == name);
+                    let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
+                    (Arc::new(Caller { name, rights: token.rights.clone(), client }), CancellationToken::new())
+                }
+            };
+            (token.sha256, Listed { token: token.clone(), caller, revoked })
+        };
+        let open = !needed && tokens.is_empty();
+        let closed = before.filter(|before| before.open == open).map(|before| before.closed.clone());
+        Self { tokens: tokens.iter().map(listed).collect(), open, closed: closed.unwrap_or_default() }
+    }
+
+    /// Ends what was opened by what is not in `next`.
+    fn revoke(&self, next: &Self) {
+        for (hash, listed) in &self.tokens {
+            if next.tokens.get(hash).is_none_or(|next| next.token != listed.token) {
+                listed.revoked.cancel();
+            }
+        }
+        if self.open && !next.open {
+            self.closed.cancel();
+        }
+    }
 }
 
 /// One caller's share of the server.
@@ -59,19 +110,20 @@ impl Gate {
     ///
     /// The keys of the authorization server cannot be read.
     pub(super) fn new(options: &Options, address: SocketAddr, host: &dyn Host) -> Result<Self, String> {
-        let tokens = options.tokens.iter().map(|token| {
-            let name = format!("token:{}", token.name);
-            let client = host.client(&name);
-            (token.sha256, Arc::new(Caller { name, rights: token.rights.clone(), client }))
-        });
         Ok(Self {
-            tokens: tokens.collect(),
-            admins: options.tokens.iter().filter(|token| token.admin).map(|token| token.sha256).collect(),
+            known: ArcSwap::from_pointee(Known::new(&options.tokens, options.oauth.is_some(), None, host)),
             oauth: options.oauth.clone().map(Verifier::new).transpose()?,
-            open: !options.needs_token(),
             reachable: !address.ip().is_loopback(),
             shares: Mutex::default(),
         })
+    }
+
+    /// From now on, these are the tokens. What others opened ends.
+    pub(super) fn set_tokens(&self, tokens: &[Token], host: &dyn Host) {
+        let before = self.known.load_full();
+        let next = Arc::new(Known::new(tokens, self.oauth.is_some(), Some(&before), host));
+        self.known.store(Arc::clone(&next));
+        before.revoke(&next);
     }
 
     /// The caller of a request, and what the trust in it rests on.
@@ -85,14 +137,15 @@ impl Gate {
         peer: IpAddr,
         host: &dyn Host,
     ) -> Result<(Arc<Caller>, Trust), Denied> {
-        if self.open {
+        let known = self.known.load();
+        if known.open {
             let name = format!("ip:{}", network(peer));
             let client = self.share(&name, host);
-            return Ok((Arc::new(Caller { name, rights: Rights::All, client }), Trust::Standing));
+            return Ok((Arc::new(Caller { name, rights: Rights::All, client }), Trust::Standing(known.closed.clone())));
         }
         let token = bearer(headers)?;
-        if let Some(caller) = self.tokens.get(&hash(token)) {
-            return Ok((Arc::clone(caller), Trust::Standing));
+        if let Some(listed) = known.tokens.get(&hash(token)) {
+            return Ok((Arc::clone(&listed.caller), Trust::Standing(listed.revoked.clone())));
         }
         let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?;
         let Verified { name, scopes, trust } = oauth.verify(token)?;
@@ -108,18 +161,19 @@ impl Gate {
     ///
     /// It has no such token.
     pub(super) fn operator(&self, headers: &HeaderMap) -> Result<(), Denied> {
-        if self.open {
+        let known = self.known.load();
+        if known.open {
             return if self.reachable { Err(Denied::Admin) } else { Ok(()) };
         }
         let token = bearer(headers)?;
-        let hash = hash(token);
-        if self.admins.contains(&hash) {
-            return Ok(());
+        match known.tokens.get(&hash(token)) {
+            Some(listed) if listed.token.admin => Ok(()),
+            Some(_) => Err(Denied::Admin),
+            None => {
+                self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?.verify(token)?;
+                Err(Denied::Admin)
+            }
         }
-        if !self.tokens.contains_key(&hash) {
-            self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?.verify(token)?;
-        }
-        Err(Denied::Admin)
     }
 
     /// The share of the caller with this name, created on first use.

@@ -43,7 +43,8 @@ impl Client {
     pub(crate) async fn new(host: Arc<Stub>, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let serving = tokio::spawn(http::serve(host, options, listener, stop.clone()));
+        let doors = tokio::sync::watch::Sender::new(http::Doors::default()).subscribe();
+        let serving = tokio::spawn(http::serve(host, options, listener, doors, stop.clone()));
         Self { address, stop, serving }
     }
 

@@ -7,8 +7,6 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
-use super::options::Options;
-
 /// The name that every machine has for itself.
 const LOCAL: &str = "localhost";
 
@@ -22,13 +20,13 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// A guard with these options, for a listener at `address`.
-    pub(super) fn new(options: &Options, address: SocketAddr) -> Self {
-        let mut hosts: HashSet<String> = options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+    /// A guard with these values of `Host` and `Origin`, for a listener at `address`.
+    pub(super) fn new(hosts: &[String], origins: &[String], address: SocketAddr) -> Self {
+        let mut hosts: HashSet<String> = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         if !address.ip().is_unspecified() {
             hosts.insert(written(address.ip()));
         }
-        let origins = options.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        let origins = origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
         Self { hosts, origins, local_origins: address.ip().is_loopback() }
     }
 
@@ -101,8 +99,9 @@ mod tests {
     use super::*;
 
     fn guard(hosts: &[&str], origins: &[&str], address: &str) -> Guard {
-        let [hosts, origins] = [hosts, origins].map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-        Guard::new(&Options { hosts, origins, ..Options::default() }, address.parse().unwrap())
+        let [hosts, origins] =
+            [hosts, origins].map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        Guard::new(&hosts, &origins, address.parse().unwrap())
     }
 
     #[test]

@@ -20,8 +20,10 @@ use rustix::net::sockopt::set_socket_recv_buffer_size;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use toolbay_tls::Tls;
 use tower_service::Service as _;
 
+use super::link::Link;
 use super::options::Options;
 use super::peer::{Peer, network};
 use super::reserve::{HEAD, Reserve, Seat, WAIT};
@@ -61,6 +63,7 @@ struct Shared {
     reserve: Arc<Reserve>,
     idle: Duration,
     write_timeout: Duration,
+    tls: Option<Arc<Tls>>,
     stop: CancellationToken,
 }
 
@@ -81,6 +84,7 @@ pub(super) async fn serve(
         reserve: Arc::default(),
         idle: options.idle,
         write_timeout: options.write_timeout,
+        tls: options.tls.clone(),
         stop: stop.clone(),
     });
     // Connections inherit it.
@@ -153,7 +157,27 @@ async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, share
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
     let pace = Arc::new(shared.turns.pace(&network));
-    let io = TokioIo::new(Wire::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout));
+    let wire = Wire::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout);
+    let link = match &shared.tls {
+        None => Link::Plain(wire),
+        Some(tls) => {
+            // The handshake has the place, and the time, of the head of a request.
+            let secured = tokio::select! {
+                secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
+                () = lost(&standing, &taken) => return,
+                () = shared.stop.cancelled() => return,
+            };
+            match secured {
+                Ok(Ok(secured)) => Link::Tls(Box::new(secured)),
+                Ok(Err(error)) => {
+                    tracing::debug!(peer = %address, %error, "a connection ended in its handshake");
+                    return;
+                }
+                Err(_elapsed) => return,
+            }
+        }
+    };
+    let io = TokioIo::new(link);
     let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
     let (from, unread) = (Arc::clone(&network), Unread::default());
     let noted = unread.clone();

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use toolbay_tls::Tls;
 
 use crate::access::{Pattern, Rights};
 
@@ -41,14 +44,27 @@ pub struct Options {
     pub idle: Duration,
     /// How long a client may accept nothing while there is something to send to it.
     pub write_timeout: Duration,
+    /// TLS on every connection; `None` if a proxy does that, or nobody.
+    pub tls: Option<Arc<Tls>>,
     /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
     /// The authorization servers whose tokens are accepted; `None` if there are none.
     pub oauth: Option<OAuth>,
 }
 
+/// What of the options can change while clients are served.
+#[derive(Clone, Debug, Default)]
+pub struct Doors {
+    /// See [`Options::hosts`].
+    pub hosts: Vec<String>,
+    /// See [`Options::origins`].
+    pub origins: Vec<String>,
+    /// See [`Options::tokens`]. What a token opened ends when it is no longer there, or allows something else.
+    pub tokens: Vec<Token>,
+}
+
 /// A bearer token, known by its hash only.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Name of the token's owner, for the log.
     pub name: String,
@@ -104,16 +120,10 @@ impl Default for Options {
             keep_alive: Duration::from_secs(15),
             idle: Duration::from_mins(1),
             write_timeout: Duration::from_secs(30),
+            tls: None,
             tokens: Vec::new(),
             oauth: None,
         }
-    }
-}
-
-impl Options {
-    /// Whether requests must carry a token: tokens or OAuth are configured.
-    pub(super) fn needs_token(&self) -> bool {
-        !self.tokens.is_empty() || self.oauth.is_some()
     }
 }
 

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use jsonwebtoken::get_current_timestamp;
 use jsonwebtoken::jwk::Jwk;
+use tokio_util::sync::CancellationToken;
 
 use super::keys::{Keys, READ};
 
 /// What the trust in a caller rests on.
 #[derive(Clone)]
 pub(super) enum Trust {
-    /// On the configuration, for as long as the server runs.
-    Standing,
+    /// On the configuration, until this is cancelled because it changed.
+    Standing(CancellationToken),
     /// On a token.
     Token(Token),
 }
@@ -36,9 +37,12 @@ impl Token {
 }
 
 impl Trust {
-    /// Waits until the token expires or its key is removed.
+    /// Waits until the token expires, its key is removed, or the configuration changed.
     pub(super) async fn lapse(&self) {
-        let Self::Token(token) = self else { return std::future::pending().await };
+        let token = match self {
+            Self::Standing(revoked) => return revoked.cancelled().await,
+            Self::Token(token) => token,
+        };
         while token.holds() {
             // In small steps, because the clock can be set.
             let left = Duration::from_secs(token.until.saturating_sub(get_current_timestamp()));

@@ -8,6 +8,7 @@ use toolbay_policy::{Host, Origin, OriginPattern, Scheme};
 
 use super::*;
 use crate::credential::Carried;
+use crate::programs::Programs;
 
 const SITE: &str = "https://api.example.com";
 
@@ -209,7 +210,7 @@ async fn values_of_programs_are_taken_once_and_their_failures_told() {
         secret("fails", command("echo hunter2-hunter2; exit 7"), true),
         secret("none", Source::Command(vec!["no-such-program-of-toolbay".to_owned()]), false),
     ];
-    let fixed = Fixed::fetch(&secrets, root.path(), |_| None).await;
+    let fixed = Fixed::fetch(&secrets, ("a.toml", root.path()), &Programs::default(), |_| None).await;
     let vault = Vault::new("acme.toml", root.path(), secrets, fixed).unwrap();
     assert!(root.path().join("count").exists(), "it runs in the plugin folder");
     assert_eq!(vault.names(), ["good"]);
@@ -223,7 +224,7 @@ async fn values_of_programs_are_taken_once_and_their_failures_told() {
         ]
     );
     let short = vec![secret("short", command("echo 1234"), false)];
-    let fixed = Fixed::fetch(&short, root.path(), |_| None).await;
+    let fixed = Fixed::fetch(&short, ("a.toml", root.path()), &Programs::default(), |_| None).await;
     let why = Vault::new("acme.toml", root.path(), short, fixed).unwrap_err();
     assert!(why.starts_with("secrets.short: the command sh wrote a value that has fewer than 8 bytes"), "{why}");
 }

@@ -9,8 +9,8 @@ use crate::DEADLINE;
 use crate::log::Log;
 use crate::process::Process;
 
-/// The server's log message before its address.
-const LISTENING: &str = "listening on http://";
+/// The server's log message before its address, up to the scheme.
+const LISTENING: &str = "listening on http";
 
 /// A running `toolbay serve --http`. Dropping it kills it.
 #[derive(Debug)]
@@ -29,7 +29,8 @@ impl Listener {
         let log = Log::default();
         let process = Process::start(command.stdin(Stdio::null()), |_| (), log.hear())?;
         let line = log.find(1, DEADLINE, |line| line.contains(LISTENING)).context("the server does not listen")?;
-        let address = line.split(LISTENING).nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let url = line.split(LISTENING).nth(1).unwrap_or_default();
+        let address = url.split('/').nth(2).unwrap_or_default();
         match address.parse() {
             Ok(address) => Ok(Self { process, address, log }),
             Err(error) => bail!("{address:?} is not an address ({error}): {line}"),

@@ -10,6 +10,7 @@ use toolbay_otel::Telemetry;
 use super::signals::survive_large_files;
 use crate::config::{Config, ConfigError, Flags};
 use crate::log_records::LogRecords;
+use crate::reread::variables;
 use crate::{machine, telemetry};
 
 /// Logs only the denied uses of imports.
@@ -74,28 +75,18 @@ impl Common {
         self.read(if quiet { Some("off") } else { None }, listen)
     }
 
-    /// The same, for the server, with what takes the telemetry that the configuration asks for.
-    pub(super) fn configure_serving(&self, listen: &Listen) -> Result<(Config, Option<Telemetry>), ConfigError> {
-        self.load(None, listen, true)
-    }
-
     /// The same, for a command that logs which imports a call was denied.
     pub(super) fn configure_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
         self.read(Some(DENIALS), listen)
     }
 
-    /// `log` is the filter that replaces the configured one; `--log` overrides it.
-    fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
-        self.load(log, listen, false).map(|(config, _)| config)
+    /// Reads the configuration, and nothing else: nothing is logged yet, and no thread is started.
+    pub(super) fn read_alone(&self, listen: &Listen) -> Result<Config, ConfigError> {
+        Config::load(&self.flags(listen), variables())
     }
 
-    fn load(
-        &self,
-        log: Option<&str>,
-        listen: &Listen,
-        serves: bool,
-    ) -> Result<(Config, Option<Telemetry>), ConfigError> {
-        let flags = Flags {
+    pub(super) fn flags(&self, listen: &Listen) -> Flags {
+        Flags {
             config: self.settings.config.clone(),
             plugins: self.plugins.clone(),
             log: self.settings.log.clone(),
@@ -103,22 +94,29 @@ impl Common {
             sse: listen.sse,
             learn: listen.learn,
             record: listen.record.record.clone(),
-        };
-        // Toolbay has no variables whose names or values are not UTF-8.
-        let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-        let config = Config::load(&flags, variables)?;
-        let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
-        let sent = if serves { config.otel.settings().map_err(ConfigError::new)? } else { None };
-        let sent = sent.map(Telemetry::new);
-        let logged = sent.clone().filter(|sent| sent.settings().logs);
-        let records = logged.map(|sent| LogRecords::new(sent, config.otel.caller));
-        telemetry::init(filter, records).map_err(ConfigError::new)?;
-        machine::raise_descriptors();
-        for clamp in config.clamps() {
-            tracing::warn!("{clamp}");
         }
-        Ok((config, sent))
     }
+
+    /// `log` is the filter that replaces the configured one; `--log` overrides it.
+    fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
+        let config = self.read_alone(listen)?;
+        let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
+        begin(&config, filter, None)?;
+        Ok(config)
+    }
+}
+
+/// Starts logging with `filter`, and says what there is to say of the configuration. The log also goes to `sent`, if its
+/// settings want that.
+pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
+    let logged = sent.filter(|sent| sent.settings().logs);
+    let records = logged.map(|sent| LogRecords::new(sent.clone(), config.otel.caller));
+    telemetry::init(filter, records).map_err(ConfigError::new)?;
+    machine::raise_descriptors();
+    for clamp in config.clamps() {
+        tracing::warn!("{clamp}");
+    }
+    Ok(())
 }
 
 /// Runs one command on a runtime. Does not wait for a thread that is blocked in a read of standard input.

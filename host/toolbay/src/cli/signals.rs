@@ -1,7 +1,10 @@
-//! The signals that a server handles: stop, stop now, report.
+//! The signals that a server handles: stop, stop now, report, read the configuration again.
+
+use std::sync::Arc;
 
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// What the signals received so far request.
@@ -11,10 +14,12 @@ pub(super) struct Signals {
     pub(super) end: CancellationToken,
     /// Cancelled by the second one: the grace time ends now.
     pub(super) hurry: CancellationToken,
+    /// Notified by each `SIGHUP`: the configuration is to be read again.
+    pub(super) again: Arc<Notify>,
 }
 
 impl Signals {
-    /// Starts to listen. `SIGHUP` is logged and ignored: the server outlives its terminal and watches files anyway.
+    /// Starts to listen. `SIGHUP` ends nothing: the server outlives its terminal.
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = Self::default();
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
@@ -30,9 +35,10 @@ impl Signals {
             });
         }
         let mut hangups = signal(SignalKind::hangup())?;
+        let again = Arc::clone(&signals.again);
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
-                tracing::info!("ignored SIGHUP: plugins and grants are reloaded when their files change");
+                again.notify_one();
             }
         });
         Ok(signals)

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use toolbay_mcp::{Pattern, Rights, http};
 use toolbay_model::setting::{Setting as _, positive, time};
+use toolbay_tls::{Files, Tls};
 use url::Url;
 
 use super::bounds::many;
@@ -74,10 +76,23 @@ pub struct Http {
     /// 30 s.
     #[serde(deserialize_with = "positive")]
     pub write_timeout: Duration,
+    /// TLS on every connection; `None` if a proxy does that, or nobody.
+    pub tls: Option<TlsConfig>,
     /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
     /// The authorization servers whose tokens are accepted; `None` if there are none.
     pub oauth: Option<OAuth>,
+}
+
+/// TLS on every connection (`[http.tls]`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    /// A PEM file with the certificate of the server, followed by those that signed it. A relative path is relative to the
+    /// configuration file. Read again every 5 seconds, as the key is.
+    pub certificate: PathBuf,
+    /// A PEM file with its private key, which nobody else can read.
+    pub key: PathBuf,
 }
 
 /// A bearer token, known by its hash only (`[[http.tokens]]`).
@@ -153,6 +168,7 @@ impl Default for Http {
             keep_alive,
             idle,
             write_timeout,
+            tls: None,
             tokens: Vec::new(),
             oauth: None,
         }
@@ -167,6 +183,10 @@ impl Http {
 
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
+        if let Some(TlsConfig { certificate, key }) = &mut self.tls {
+            *certificate = folder.join(&*certificate);
+            *key = folder.join(&*key);
+        }
         match self.oauth.as_mut().map(|oauth| &mut oauth.jwks) {
             Some(Jwks::File(path)) => *path = folder.join(&path),
             Some(Jwks::ByIssuer(paths)) => paths.values_mut().for_each(|path| *path = folder.join(&path)),
@@ -182,6 +202,17 @@ impl Http {
             None => (None, None),
         };
         file.into_iter().chain(files.into_iter().flatten())
+    }
+
+    /// TLS with the files as they are now; `None` if there is none. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be used.
+    pub(crate) fn open_tls(&self) -> Result<Option<Arc<Tls>>, String> {
+        let Some(TlsConfig { certificate, key }) = self.tls.clone() else { return Ok(None) };
+        let tls = Tls::open(Files { certificate, key }).map_err(|why| format!("http.tls: {why}"))?;
+        Ok(Some(Arc::new(tls)))
     }
 
     /// # Errors
@@ -208,9 +239,19 @@ impl Http {
         }
     }
 
-    /// The options for [`http::serve`], which serves metrics or not.
-    pub(crate) fn options(&self, metrics: bool) -> http::Options {
+    /// What can change while clients are served.
+    pub(crate) fn doors(&self) -> http::Doors {
+        http::Doors {
+            hosts: self.hosts.clone(),
+            origins: self.origins.clone(),
+            tokens: self.tokens.iter().map(Token::options).collect(),
+        }
+    }
+
+    /// The options for [`http::serve`], which serves metrics or not, with TLS or without.
+    pub(crate) fn options(&self, metrics: bool, tls: Option<Arc<Tls>>) -> http::Options {
         http::Options {
+            tls,
             metrics,
             pages: None,
             hosts: self.hosts.clone(),
@@ -429,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_limit_follows_the_limit() {
-        let options = |text: &str| toml::from_str::<Http>(text).unwrap().options(true);
+        let options = |text: &str| toml::from_str::<Http>(text).unwrap().options(true, None);
         let default = http::Options::default();
         let found = options("");
         assert_eq!(

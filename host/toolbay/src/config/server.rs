@@ -10,6 +10,8 @@ use toolbay_model::setting::{any, count, size};
 use toolbay_model::text::{clean, line};
 
 use super::bounds::{MANY, many};
+use super::confine::Confine;
+use super::http::list;
 use crate::machine;
 
 /// Highest `server.calls`. Each call reserves a slot of the instance pool.
@@ -76,6 +78,12 @@ pub struct ServerConfig {
     /// UID being the number of its user. A relative path is relative to the configuration file. `None`: the system's
     /// temporary folder.
     pub scratch: Option<PathBuf>,
+    /// Whether `toolbay serve` gives up what it does not need. Default: as far as the kernel can.
+    pub confine: Confine,
+    /// Folders that a confined server may read and write besides those of the grants that are there when it starts, so that
+    /// later grants can mount what is in them. Relative paths are relative to the configuration file. Default: none.
+    #[serde(deserialize_with = "paths")]
+    pub confine_folders: Vec<PathBuf>,
     /// Text that every client receives as `instructions`, for its model, before the lines about the plugins. Default: empty.
     pub instructions: String,
     /// Display name of the server for clients. Empty (the default) is `Toolbay`.
@@ -106,6 +114,8 @@ impl Default for ServerConfig {
             grace: Duration::from_secs(5),
             first_list: Duration::from_secs(15),
             scratch: None,
+            confine: Confine::default(),
+            confine_folders: Vec::new(),
             instructions: String::new(),
             title: String::new(),
             description: String::new(),
@@ -170,6 +180,7 @@ impl ServerConfig {
         if let Some(scratch) = self.scratch.as_mut().filter(|scratch| !scratch.as_os_str().is_empty()) {
             *scratch = folder.join(&*scratch);
         }
+        self.confine_folders.iter_mut().for_each(|path| *path = folder.join(&path));
     }
 
     /// # Errors
@@ -178,6 +189,9 @@ impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), String> {
         if self.scratch.as_ref().is_some_and(|scratch| scratch.as_os_str().is_empty()) {
             return Err("server.scratch: expected the path of a folder, not an empty string".to_owned());
+        }
+        if let Some(missing) = self.confine_folders.iter().find(|path| !path.is_dir()) {
+            return Err(format!("server.confine_folders: {} is not a folder", missing.display()));
         }
         // Clients show these as they are.
         for (key, text) in [("title", &self.title), ("description", &self.description)] {
@@ -214,6 +228,10 @@ fn is_web(url: &str) -> bool {
 /// Parses [`ServerConfig::calls`].
 fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 1, MOST_CALLS)
+}
+
+fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    Ok(list(deserializer)?.into_iter().map(PathBuf::from).collect())
 }
 
 fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {

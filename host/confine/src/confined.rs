@@ -1,0 +1,59 @@
+//! Confining the process, and what came of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::plan::Plan;
+use crate::reach::Reach;
+use crate::{calls, files, privileges};
+
+/// What a process is confined by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confined {
+    files: Result<files::Files, String>,
+    calls: Result<(), String>,
+    privileges: Result<(), String>,
+}
+
+/// Confines this process to `plan`, as far as the kernel can. There is no way back, also for the processes that it starts.
+/// Call it while the process has one thread.
+pub fn confine(plan: &Plan) -> Confined {
+    let files = files::restrict(plan);
+    Confined { files, privileges: privileges::give_up(), calls: calls::refuse() }
+}
+
+impl Confined {
+    /// Which files can still be used. `None`: whichever the user may use.
+    pub fn reach(&self) -> Option<Arc<Reach>> {
+        self.files.as_ref().ok().map(|files| Arc::new(files.reach.clone()))
+    }
+
+    /// Why the process is not confined as it should be; `None` if it is.
+    pub fn lacks(&self) -> Option<String> {
+        let mut lacks = Vec::new();
+        match &self.files {
+            Ok(files) if files.all_threads => {}
+            Ok(_) => lacks.push("landlock: threads that were there before are not confined".to_owned()),
+            Err(why) => lacks.push(format!("landlock: {why}")),
+        }
+        if let Err(why) = &self.calls {
+            lacks.push(format!("seccomp: {why}"));
+        }
+        if let Err(why) = &self.privileges {
+            lacks.push(format!("privileges: {why}"));
+        }
+        (!lacks.is_empty()).then(|| lacks.join("; "))
+    }
+}
+
+/// What is on, such as `landlock abi 7, seccomp`, or `nothing`.
+impl fmt::Display for Confined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.files, &self.calls) {
+            (Ok(files), Ok(())) => write!(f, "landlock abi {}, seccomp", files.version),
+            (Ok(files), Err(_)) => write!(f, "landlock abi {}", files.version),
+            (Err(_), Ok(())) => f.write_str("seccomp"),
+            (Err(_), Err(_)) => f.write_str("nothing"),
+        }
+    }
+}

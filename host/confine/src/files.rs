@@ -1,0 +1,87 @@
+//! Landlock: which files can be used, and no listening on ports.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
+    RestrictSelfAttr as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+};
+
+use crate::plan::Plan;
+use crate::reach::Reach;
+
+/// The newest version of Landlock whose restrictions were thought through here. A newer kernel enforces these.
+const KNOWN: ABI = ABI::V8;
+
+/// What Landlock enforces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Files {
+    /// The version of Landlock that the kernel has.
+    pub(crate) version: u32,
+    /// Whether it confines all threads of the process, those included that existed before.
+    pub(crate) all_threads: bool,
+    pub(crate) reach: Reach,
+}
+
+/// Confines the process to the files of `plan`.
+///
+/// # Errors
+///
+/// Why not, as the end of a sentence.
+pub(crate) fn restrict(plan: &Plan) -> Result<Files, String> {
+    let mut reach = Reach::default();
+    let status = enforce(plan, &mut reach).map_err(|error| error.to_string())?;
+    match (status.landlock, status.ruleset) {
+        (LandlockStatus::NotEnabled, _) => Err("the kernel has it switched off".to_owned()),
+        (LandlockStatus::NotImplemented, _) => Err("the kernel does not have it".to_owned()),
+        (_, RulesetStatus::NotEnforced) => Err("the kernel enforces nothing of it".to_owned()),
+        (LandlockStatus::Available { effective_abi, kernel_abi }, _) => {
+            let version = kernel_abi.and_then(|version| u32::try_from(version).ok()).unwrap_or(effective_abi as u32);
+            Ok(Files { version, all_threads: status.all_threads || threads() == Some(1), reach })
+        }
+    }
+}
+
+fn enforce(plan: &Plan, reach: &mut Reach) -> Result<landlock::RestrictionStatus, RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))?
+        // Whoever serves listens already. Where to connect to is not decided here: grants come and go.
+        .handle_access(AccessNet::BindTcp)?
+        .scope(Scope::Signal)?;
+    if !plan.abstract_sockets {
+        ruleset = ruleset.scope(Scope::AbstractUnixSocket)?;
+    }
+    let mut created = ruleset.create()?.all_threads(true)?;
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    // Devices, sockets and pipes are not made, and nothing that was written is executed.
+    let write = read
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::MakeSym
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::Refer;
+    let execute = AccessFs::ReadFile | AccessFs::Execute;
+    for (paths, access) in [(&plan.read, read), (&plan.write, write), (&plan.execute, execute)] {
+        for path in paths {
+            // What is not there needs no rule.
+            let Ok(opened) = PathFd::new(path) else { continue };
+            created = created.add_rule(PathBeneath::new(opened, fitting(path, access)))?;
+            reach.note(path, access == write);
+        }
+    }
+    created.restrict_self()
+}
+
+/// What of `access` a file can have, if `path` is one.
+fn fitting(path: &Path, access: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
+    if path.is_dir() { access } else { access & AccessFs::from_file(KNOWN) }
+}
+
+/// How many threads this process has.
+fn threads() -> Option<usize> {
+    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
+}

@@ -1,0 +1,315 @@
+//! Where the programs that print secrets run: as children of this process, or of another one that has more rights.
+//!
+//! A server that confines itself could not start them any more, and what it starts would be confined as well. So it starts
+//! a process of its own program before that, the worker, and asks it. The worker decides by itself: it starts what the
+//! grants say, which the server cannot write, and nothing else ([`serve`]).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+use zeroize::Zeroizing;
+
+use crate::program::{self, Failure, OUTPUT};
+
+/// Longest request in bytes: more than the longest grant has.
+const REQUEST: usize = 4 << 20;
+
+/// Requests that wait to be sent.
+const WAITING: usize = 64;
+
+/// Programs that the worker runs at once.
+const RUNNING: usize = 64;
+
+type Output = Result<Zeroizing<Vec<u8>>, Failure>;
+
+/// Where the programs that print secrets run. The default starts them from this process. Clones share the worker.
+#[derive(Clone, Default)]
+pub struct Programs(Option<Arc<Worker>>);
+
+struct Worker {
+    /// Until the first program is wanted.
+    pipes: Mutex<Option<(ChildStdin, ChildStdout)>>,
+    /// Since then.
+    asking: OnceLock<mpsc::Sender<(Request, oneshot::Sender<Output>)>>,
+    /// It ends when its standard input does.
+    _child: Child,
+}
+
+struct Request {
+    grant: String,
+    words: Vec<String>,
+}
+
+impl Programs {
+    /// Starts the worker: a program that calls [`serve`] with its standard input and output.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn started_by(mut worker: std::process::Command) -> io::Result<Self> {
+        use std::os::unix::process::CommandExt as _;
+        use std::process::Stdio;
+        // Signals of the terminal are for the server, which may take its time to end.
+        let mut child =
+            worker.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn()?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        Ok(Self(Some(Arc::new(Worker { pipes: Mutex::new(pipes), asking: OnceLock::new(), _child: child }))))
+    }
+
+    /// What the program, the first of `words`, prints, in the plugin folder `folder`. The grant with the file name `grant`
+    /// names it. Dropping the future ends a program that this process started.
+    pub(crate) async fn run(&self, grant: &str, words: &[String], folder: &Path) -> Output {
+        let Some(worker) = &self.0 else { return program::run(words, folder).await };
+        let asking = worker.asking().map_err(|error| Failure::Start(error.kind().to_string()))?;
+        let (answer, answered) = oneshot::channel();
+        let request = Request { grant: grant.to_owned(), words: words.to_owned() };
+        asking.send((request, answer)).await.map_err(|_| Failure::Gone)?;
+        answered.await.unwrap_or(Err(Failure::Gone))
+    }
+}
+
+impl fmt::Debug for Programs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Programs(elsewhere)" } else { "Programs(here)" })
+    }
+}
+
+impl Worker {
+    /// What sends requests. Must be called on a runtime of tokio.
+    fn asking(&self) -> io::Result<&mpsc::Sender<(Request, oneshot::Sender<Output>)>> {
+        let pipes = locked(&self.pipes).take();
+        if let Some((input, output)) = pipes {
+            let (input, output) =
+                (tokio::process::ChildStdin::from_std(input)?, tokio::process::ChildStdout::from_std(output)?);
+            let (sender, receiver) = mpsc::channel(WAITING);
+            let pending = Pending::default();
+            tokio::spawn(hear(output, pending.clone()));
+            tokio::spawn(ask(input, receiver, pending));
+            // Set once, because the pipes are taken once.
+            drop(self.asking.set(sender));
+        }
+        self.asking.get().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// Who waits for which answer; `None` once none can come any more.
+#[derive(Clone)]
+struct Pending(Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Output>>>>>);
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Some(HashMap::new()))))
+    }
+}
+
+/// Sends requests until nobody has one, or the worker has ended.
+async fn ask(
+    mut worker: impl AsyncWrite + Unpin,
+    mut requests: mpsc::Receiver<(Request, oneshot::Sender<Output>)>,
+    pending: Pending,
+) {
+    let mut id = 0;
+    while let Some((request, answer)) = requests.recv().await {
+        id += 1;
+        match &mut *locked(&pending.0) {
+            Some(waiting) => drop(waiting.insert(id, answer)),
+            None => return,
+        }
+        let text = serde_json::json!({"grant": request.grant, "words": request.words}).to_string();
+        let sent = async {
+            worker.write_u64_le(id).await?;
+            worker.write_u32_le(u32::try_from(text.len()).unwrap_or(u32::MAX)).await?;
+            worker.write_all(text.as_bytes()).await?;
+            worker.flush().await
+        };
+        if sent.await.is_err() {
+            drop(locked(&pending.0).take());
+            return;
+        }
+    }
+}
+
+/// Takes in answers until the worker ends. Whoever still waits then learns of that.
+async fn hear(mut worker: impl AsyncRead + Unpin, pending: Pending) {
+    while let Ok((id, output)) = read_answer(&mut worker).await {
+        let waiting = locked(&pending.0).as_mut().and_then(|waiting| waiting.remove(&id));
+        // Whoever wanted it may have gone.
+        waiting.map(|answer| answer.send(output));
+    }
+    drop(locked(&pending.0).take());
+}
+
+/// Answers requests from `input` on `output` until `input` ends, and then ends the programs that still run. They run in the
+/// plugin folder `folder`. `allowed` says whether the grant with this file name names this program, with these arguments;
+/// it may block.
+///
+/// # Errors
+///
+/// A request is invalid.
+pub async fn serve(
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin + Send + 'static,
+    folder: &Path,
+    allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
+) -> io::Result<()> {
+    let (answers, mut answered) = mpsc::channel::<(u64, Output)>(1);
+    let mut running = JoinSet::new();
+    running.spawn(async move {
+        while let Some((id, answer)) = answered.recv().await {
+            if write_answer(&mut output, id, answer).await.is_err() {
+                break;
+            }
+        }
+    });
+    let (places, allowed) = (Arc::new(Semaphore::new(RUNNING)), Arc::new(allowed));
+    loop {
+        let Ok(id) = input.read_u64_le().await else { return Ok(()) };
+        let length = usize::try_from(input.read_u32_le().await?).unwrap_or(usize::MAX);
+        if length > REQUEST {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut text = vec![0; length];
+        input.read_exact(&mut text).await?;
+        let request: serde_json::Value = serde_json::from_slice(&text)?;
+        let grant = request.get("grant").and_then(|grant| grant.as_str()).unwrap_or_default().to_owned();
+        let words = request.get("words").and_then(|words| words.as_array()).into_iter().flatten();
+        let words: Vec<String> = words.filter_map(|word| word.as_str()).map(str::to_owned).collect();
+        // The semaphore is never closed.
+        let place = Arc::clone(&places).acquire_owned().await;
+        let (answers, allowed, folder) = (answers.clone(), Arc::clone(&allowed), folder.to_owned());
+        running.spawn(async move {
+            let _place = place;
+            let asked = words.clone();
+            let fine = tokio::task::spawn_blocking(move || allowed(&grant, &asked)).await.unwrap_or(false);
+            let output = if fine { program::run(&words, &folder).await } else { Err(Failure::Refused) };
+            drop(answers.send((id, output)).await);
+        });
+        // Those that have ended.
+        while running.try_join_next().is_some() {}
+    }
+}
+
+/// An answer: the id, what came of it, the exit code, and the output or a text with its length.
+async fn write_answer(to: &mut (impl AsyncWrite + Unpin), id: u64, output: Output) -> io::Result<()> {
+    let (kind, code, bytes) = match output {
+        Ok(output) => (0, 0, output),
+        Err(Failure::Missing) => (1, 0, Zeroizing::default()),
+        Err(Failure::Start(why)) => (2, 0, Zeroizing::new(why.into_bytes())),
+        Err(Failure::Status(code)) => (3, code, Zeroizing::default()),
+        Err(Failure::Killed) => (4, 0, Zeroizing::default()),
+        Err(Failure::Time) => (5, 0, Zeroizing::default()),
+        Err(Failure::Output) => (6, 0, Zeroizing::default()),
+        Err(Failure::Refused | Failure::Gone) => (7, 0, Zeroizing::default()),
+    };
+    to.write_u64_le(id).await?;
+    to.write_u8(kind).await?;
+    to.write_i32_le(code).await?;
+    to.write_u32_le(u32::try_from(bytes.len()).unwrap_or(u32::MAX)).await?;
+    to.write_all(&bytes).await?;
+    to.flush().await
+}
+
+async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, Output)> {
+    let (id, kind, code) = (from.read_u64_le().await?, from.read_u8().await?, from.read_i32_le().await?);
+    let length = usize::try_from(from.read_u32_le().await?).unwrap_or(usize::MAX);
+    if length > OUTPUT {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // Never moved to a larger place, which would leave a copy behind.
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    from.read_exact(&mut bytes).await?;
+    let output = match kind {
+        0 => Ok(bytes),
+        1 => Err(Failure::Missing),
+        2 => Err(Failure::Start(String::from_utf8_lossy(&bytes).into_owned())),
+        3 => Err(Failure::Status(code)),
+        4 => Err(Failure::Killed),
+        5 => Err(Failure::Time),
+        6 => Err(Failure::Output),
+        7 => Err(Failure::Refused),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    Ok((id, output))
+}
+
+// Held for a few instructions and never across an await.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+
+    /// What asks a worker in this process, and the worker.
+    fn connected(
+        allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
+    ) -> (mpsc::Sender<(Request, oneshot::Sender<Output>)>, tokio::task::JoinHandle<io::Result<()>>) {
+        let ((ours, theirs), (out, heard)) = (duplex(64), duplex(64));
+        let (sender, receiver) = mpsc::channel(1);
+        let pending = Pending::default();
+        tokio::spawn(hear(heard, pending.clone()));
+        tokio::spawn(ask(ours, receiver, pending));
+        (sender, tokio::spawn(async move { serve(theirs, out, Path::new("/"), allowed).await }))
+    }
+
+    async fn run(asking: &mpsc::Sender<(Request, oneshot::Sender<Output>)>, grant: &str, script: &str) -> Output {
+        let (answer, answered) = oneshot::channel();
+        let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+        asking.send((Request { grant: grant.to_owned(), words }, answer)).await.map_err(|_| Failure::Gone)?;
+        answered.await.unwrap_or(Err(Failure::Gone))
+    }
+
+    #[tokio::test]
+    async fn a_worker_runs_what_is_allowed_and_says_what_came_of_it() {
+        let (asking, worker) = connected(|grant, words| grant == "a.toml" && words.len() == 3);
+        let said = run(&asking, "a.toml", "pwd; printf s3cret").await.unwrap();
+        assert_eq!(said.as_slice(), b"/\ns3cret");
+        let large = run(&asking, "a.toml", "head -c 65536 /dev/zero").await.unwrap();
+        assert_eq!(large.len(), OUTPUT);
+        assert_eq!(run(&asking, "b.toml", "echo no").await, Err(Failure::Refused));
+        assert_eq!(run(&asking, "a.toml", "exit 3").await, Err(Failure::Status(3)));
+        assert_eq!(run(&asking, "a.toml", "exit -1").await, Err(Failure::Status(2)));
+        assert_eq!(run(&asking, "a.toml", "kill -9 $$").await, Err(Failure::Killed));
+        assert_eq!(run(&asking, "a.toml", "yes").await, Err(Failure::Output));
+        // Several at once, which end in another order.
+        let (slow, quick) = tokio::join!(
+            run(&asking, "a.toml", "read x < /dev/null; sleep 0.1; echo slow"),
+            run(&asking, "a.toml", "echo quick")
+        );
+        assert_eq!((slow.unwrap().as_slice(), quick.unwrap().as_slice()), (&b"slow\n"[..], &b"quick\n"[..]));
+        drop(asking);
+        worker.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_learns_that_the_worker_has_ended() {
+        let (asking, worker) = connected(|_, _| true);
+        let waiting = run(&asking, "a.toml", "echo $$; sleep 1000");
+        let ending = async {
+            tokio::task::yield_now().await;
+            worker.abort();
+        };
+        let (output, ()) = tokio::join!(waiting, ending);
+        assert_eq!(output, Err(Failure::Gone));
+        assert_eq!(run(&asking, "a.toml", "echo").await, Err(Failure::Gone));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_too_long_or_no_request_ends_the_worker() {
+        for sent in [[[7; 8].to_vec(), [0xff; 4].to_vec()].concat(), [&[7; 8][..], &[2, 0, 0, 0], b"no"].concat()] {
+            let (_out, heard) = duplex(64);
+            let error = serve(sent.as_slice(), heard, Path::new("/"), |_, _| true).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The files of a certificate and its key.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
+use rustix::process::geteuid;
+use zeroize::Zeroizing;
+
+/// Most bytes of a file: a chain of certificates has a few thousand.
+const MOST: usize = 256 << 10;
+
+/// How a file is opened. Without `NONBLOCK`, a FIFO without a writer would block the thread.
+const HOW: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// Where a certificate and its key are, both as PEM. Links are followed: programs that renew certificates make them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// The certificate of the server, followed by those that signed it.
+    pub certificate: PathBuf,
+    /// The private key. Only the server's user may have access; a file of root may be readable for its group.
+    pub key: PathBuf,
+}
+
+/// What the files contain.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Contents {
+    pub(crate) certificate: Vec<u8>,
+    pub(crate) key: Zeroizing<Vec<u8>>,
+}
+
+impl Files {
+    /// Reads both. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be read, or others have access to the key.
+    pub(crate) fn read(&self) -> Result<Contents, String> {
+        let certificate = read(&self.certificate, |_| Ok(()))?;
+        let key = read(&self.key, check)?;
+        Ok(Contents { certificate: certificate.to_vec(), key })
+    }
+}
+
+fn read(path: &Path, check: fn(&Stat) -> Result<(), String>) -> Result<Zeroizing<Vec<u8>>, String> {
+    let wrong = |why: String| format!("{}: {why}", path.display());
+    let unreadable = |error: io::Error| {
+        wrong(match error.kind() {
+            io::ErrorKind::NotFound => "does not exist".to_owned(),
+            kind => format!("cannot be read: {kind}"),
+        })
+    };
+    let opened = open(path, HOW, Mode::empty()).map_err(|error| unreadable(error.into()))?;
+    let stat = fstat(&opened).map_err(|error| unreadable(error.into()))?;
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
+        return Err(wrong("is not a regular file".to_owned()));
+    }
+    check(&stat).map_err(wrong)?;
+    // Never moved to a larger place, which would leave a copy of a key behind.
+    let mut content = Zeroizing::new(Vec::with_capacity(MOST + 1));
+    File::from(opened).take(MOST as u64 + 1).read_to_end(&mut content).map_err(unreadable)?;
+    if content.len() > MOST {
+        return Err(wrong(format!("is larger than {} KiB", MOST >> 10)));
+    }
+    Ok(content)
+}
+
+/// Whether nobody else has access to the key.
+fn check(stat: &Stat) -> Result<(), String> {
+    allowed(stat.st_uid, stat.st_mode & 0o7777, geteuid().as_raw())
+}
+
+fn allowed(owner: u32, mode: u32, user: u32) -> Result<(), String> {
+    if owner != user && owner != 0 {
+        return Err("belongs to another user than the server's; change its owner".to_owned());
+    }
+    // As Debian keeps keys for the programs of a group.
+    let fine = if owner == 0 && user != 0 { 0o740 } else { 0o700 };
+    if mode & !fine & 0o777 != 0 {
+        return Err(format!("is open to other users (mode {mode:04o}); make it 0600"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_for_its_user_alone_or_a_group_of_root() {
+        for (owner, mode, user) in [(7, 0o600, 7), (7, 0o400, 7), (0, 0o600, 0), (0, 0o400, 7), (0, 0o640, 7)] {
+            assert_eq!(allowed(owner, mode, user), Ok(()), "{owner} {mode:o} {user}");
+        }
+        for (owner, mode, user) in
+            [(7, 0o640, 7), (7, 0o604, 7), (0, 0o644, 7), (0, 0o660, 7), (0, 0o640, 0), (7, 0o620, 7)]
+        {
+            let why = allowed(owner, mode, user).unwrap_err();
+            assert_eq!(why, format!("is open to other users (mode {mode:04o}); make it 0600"));
+        }
+        assert!(allowed(8, 0o600, 7).unwrap_err().starts_with("belongs to another user"));
+    }
+}

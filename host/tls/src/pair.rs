@@ -1,0 +1,47 @@
+//! A certificate and a key that belong together.
+
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::ServerConfig;
+
+use crate::files::{Contents, Files};
+
+/// What is spoken within TLS.
+const PROTOCOL: &[u8] = b"http/1.1";
+
+/// The server's side of TLS 1.2 and 1.3 with what is in the files.
+///
+/// # Errors
+///
+/// A file is incomplete, or the key is another certificate's.
+pub(crate) fn config(files: &Files, contents: &Contents) -> Result<Arc<ServerConfig>, String> {
+    let in_certificate = |why: String| format!("{}: {why}", files.certificate.display());
+    let in_key = |why: String| format!("{}: {why}", files.key.display());
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.certificate).collect();
+    let chain = chain.map_err(|error| in_certificate(format!("is not a valid PEM file: {error}")))?;
+    if chain.is_empty() {
+        let none = "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`";
+        return Err(in_certificate(none.to_owned()));
+    }
+    // The error of the library may quote the file.
+    let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|_| {
+        in_key("contains no private key; it must have one that begins with `-----BEGIN PRIVATE KEY-----`".to_owned())
+    })?;
+    let built = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS cannot be set up: {error}"))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key);
+    let mut config = built.map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            in_key(format!("is not the key of the certificate in {}", files.certificate.display()))
+        }
+        rustls::Error::InvalidCertificate(why) => in_certificate(format!("cannot be used: {why}")),
+        error => in_key(format!("cannot be used: {error}")),
+    })?;
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    Ok(Arc::new(config))
+}

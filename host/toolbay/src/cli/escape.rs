@@ -1,0 +1,45 @@
+//! `toolbay escape`: what code could do that has escaped from the sandbox into a server with this configuration.
+//!
+//! It builds the wall that `serve` builds, and nothing else of a server. Each line of standard input is something to try.
+
+use std::fs::{self, File};
+use std::io::{self, stdin};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use super::common::{Common, Listen, begin};
+use super::output::print;
+use crate::wall::Wall;
+
+pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
+    let config = common.read_alone(listen)?;
+    let wall = Wall::build(&config)?;
+    begin(&config, &config.log)?;
+    wall.log();
+    for line in stdin().lines() {
+        let line = line?;
+        let outcome = match attempt(&line) {
+            Ok(()) => "done".to_owned(),
+            Err(error) => error.kind().to_string(),
+        };
+        print(&format!("{line}: {outcome}\n"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does what a line says: a verb and what it is about.
+fn attempt(line: &str) -> io::Result<()> {
+    let (verb, what) = line.split_once(' ').unwrap_or((line, ""));
+    match verb {
+        "read" => fs::read(what).map(drop),
+        "list" => fs::read_dir(what).map(drop),
+        "write" => File::options().append(true).create(true).open(what).map(drop),
+        "remove" => fs::remove_file(what),
+        "run" => Command::new(what).output().map(drop),
+        "listen" => TcpListener::bind(what).map(drop),
+        "connect" => TcpStream::connect(what).map(drop),
+        "link" => std::os::unix::fs::symlink("/etc/passwd", Path::new(what)),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}

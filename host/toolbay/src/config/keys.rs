@@ -1,0 +1,95 @@
+//! The keys of a configuration with their values, to say what changed when the file is read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::{Table, Value};
+
+/// What takes effect while the server runs: keys, and tables with all their keys.
+const LIVE: [&str; 9] = [
+    "approve",
+    "client_rate_limit",
+    "http.hosts",
+    "http.origins",
+    "http.tokens",
+    "limits",
+    "log",
+    "rate_limit",
+    "server.instructions",
+];
+
+/// The value of each key that the file or a variable sets, by the name of the key with that of its table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Keys(BTreeMap<String, Value>);
+
+/// The keys whose values differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Those that take effect while the server runs.
+    pub(crate) live: Vec<String>,
+    /// Those that need a restart.
+    pub(crate) later: Vec<String>,
+}
+
+impl Keys {
+    pub(super) fn of(table: &Table) -> Self {
+        let mut keys = BTreeMap::new();
+        add(&mut keys, "", table);
+        Self(keys)
+    }
+
+    /// What `next` has otherwise.
+    pub(crate) fn difference(&self, next: &Self) -> Difference {
+        let names: BTreeSet<&String> = self.0.keys().chain(next.0.keys()).collect();
+        let changed = names.into_iter().filter(|name| self.0.get(*name) != next.0.get(*name)).cloned();
+        let (live, later) = changed.partition(|name| is_live(name));
+        Difference { live, later }
+    }
+
+    /// These keys with the values that `next` has for those that take effect while the server runs.
+    pub(crate) fn changed_to(&self, next: &Self) -> Self {
+        let kept = self.0.iter().filter(|(name, _)| !is_live(name));
+        let taken = next.0.iter().filter(|(name, _)| is_live(name));
+        Self(kept.chain(taken).map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+}
+
+fn is_live(name: &str) -> bool {
+    let within = |table: &str| name.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    LIVE.into_iter().any(within)
+}
+
+fn add(keys: &mut BTreeMap<String, Value>, before: &str, table: &Table) {
+    for (name, value) in table {
+        let name = if before.is_empty() { name.clone() } else { format!("{before}.{name}") };
+        match value {
+            Value::Table(table) => add(keys, &name, table),
+            value => drop(keys.insert(name, value.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> Keys {
+        Keys::of(&text.parse().unwrap())
+    }
+
+    #[test]
+    fn what_takes_effect_is_told_from_what_needs_a_restart() {
+        let old = keys("log = \"info\"\npage_size = 7\n[limits]\nfuel = 1\n[server]\ncalls = 2\ninstructions = \"a\"");
+        let new = keys(
+            "page_size = 8\n[limits]\nfuel = 2\nmemory = \"1GiB\"\n[server]\ncalls = 2\ninstructions = \"b\"\n\
+             [[http.tokens]]\nname = \"ci\"\n[http.oauth.tools]\nread = [\"a\"]\n[ceilings]\nfuel = 3",
+        );
+        let Difference { live, later } = old.difference(&new);
+        assert_eq!(live, ["http.tokens", "limits.fuel", "limits.memory", "log", "server.instructions"]);
+        assert_eq!(later, ["ceilings.fuel", "http.oauth.tools.read", "page_size"]);
+        // What was not taken is still different the next time, and what was taken is not.
+        let running = old.changed_to(&new);
+        assert_eq!(running.difference(&new), Difference { live: vec![], later });
+        assert_eq!(new.difference(&new), Difference::default());
+        assert!(!is_live("logs") && !is_live("server") && is_live("client_rate_limit.calls"));
+    }
+}

@@ -1,0 +1,210 @@
+//! The second wall: what a server gives up when it starts, what it keeps, and what it says of that. That everything else
+//! works behind it is what all other tests show, whose servers are confined as well.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{DEADLINE, Folder, HttpServer, Server, Tiny, Toolbay, hostile, text};
+
+fn mount(host: &str, guest: &str, access: &str) -> String {
+    format!("[[permissions.mounts]]\nhost = {host:?}\nguest = {guest:?}\naccess = {access:?}\n")
+}
+
+/// What code that had escaped could do, as `toolbay escape` says: for each line, what came of it.
+fn escaped(command: Toolbay, lines: &[String]) -> Vec<String> {
+    let outcome = command.run_with(&(lines.join("\n") + "\n"));
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stderr.contains("confined: landlock abi "), "{outcome}");
+    let said: Vec<String> = outcome.raw.lines().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    assert_eq!(said.len(), lines.len(), "{outcome}");
+    said
+}
+
+#[test]
+fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let at = |name: &str| folder.beside(name);
+    // Somewhere else: what is beside the plugin folder may be read, because the folder may be replaced.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let far = |name: &str| elsewhere.path().join(name);
+    for name in ["mine", "theirs", "private"] {
+        fs::create_dir(far(name)).unwrap();
+        fs::write(far(name).join("file"), name).unwrap();
+    }
+    symlink(far("private/file"), far("theirs/link")).unwrap();
+    let grant = mount(far("mine").to_str().unwrap(), "/mine", "read-write")
+        + &mount(far("theirs").to_str().unwrap(), "/theirs", "read");
+    folder.put("hostile.toml", grant);
+    folder.configure("[audit]\nfolder = \"log\"\n[state]\nfolder = \"state\"\n[server]\nscratch = \"scratch\"");
+    let path = |path: std::path::PathBuf| path.display().to_string();
+    let allowed = [
+        format!("read {}", path(folder.path("hostile.wasm"))),
+        format!("read {}", path(folder.path("hostile.toml"))),
+        format!("list {}", path(folder.plugins())),
+        format!("read {}", path(at("toolbay.toml"))),
+        format!("read {}", path(far("theirs/file"))),
+        format!("read {}", path(far("mine/file"))),
+        format!("write {}", path(far("mine/new"))),
+        format!("remove {}", path(far("mine/new"))),
+        format!("write {}", path(at("log/new"))),
+        format!("write {}", path(at("state/toolbay-state/new"))),
+        format!("write {}", path(at(&format!("scratch/toolbay-{}/new", rustix_uid())))),
+        "read /etc/hosts".to_owned(),
+        "read /proc/self/status".to_owned(),
+        "run /proc/self/exe".to_owned(),
+    ];
+    let denied = [
+        format!("read {}", path(far("private/file"))),
+        format!("read {}", path(far("theirs/link"))),
+        format!("list {}", path(far("private"))),
+        format!("list {}", path(elsewhere.path().to_owned())),
+        "list /".to_owned(),
+        "list /tmp".to_owned(),
+        format!("write {}", path(far("theirs/new"))),
+        format!("remove {}", path(far("theirs/file"))),
+        format!("write {}", path(far("private/new"))),
+        // What decides about permissions.
+        format!("write {}", path(folder.path("hostile.toml"))),
+        format!("write {}", path(folder.path("new.wasm"))),
+        format!("remove {}", path(folder.path("hostile.toml"))),
+        format!("link {}", path(folder.path("link.wasm"))),
+        format!("write {}", path(at("toolbay.toml"))),
+        "write /etc/hosts".to_owned(),
+        "write /tmp/toolbay-escaped".to_owned(),
+        "run /bin/sh".to_owned(),
+        "run /usr/bin/env".to_owned(),
+        format!("run {}", path(folder.path("hostile.wasm"))),
+        "listen 127.0.0.1:0".to_owned(),
+    ];
+    let escape = || Toolbay::new(&folder).args(["escape", "--http", "127.0.0.1:0"]);
+    for (line, said) in allowed.iter().zip(escaped(escape(), &allowed)) {
+        assert_eq!(said, "done", "{line}");
+    }
+    for (line, said) in denied.iter().zip(escaped(escape(), &denied)) {
+        assert_eq!(said, "permission denied", "{line}");
+    }
+    // The operator can open more, and `--learn` writes beside the grants.
+    folder.configure(&format!("[server]\nconfine_folders = [{:?}]", path(far("private"))));
+    let more =
+        [format!("write {}", path(far("private/new"))), format!("write {}", path(folder.path("new.toml.proposed")))];
+    assert_eq!(escaped(escape(), &more), ["done", "permission denied"]);
+    assert_eq!(escaped(escape().args(["--learn"]), &more), ["done", "done"]);
+}
+
+/// The number of the user that runs the tests.
+fn rustix_uid() -> u32 {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata("/proc/self").unwrap().uid()
+}
+
+/// A line of the status of each thread of a process.
+fn of_threads(pid: u32, key: &str) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let status = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
+    let line = |status: String| status.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()));
+    status.filter_map(line).collect()
+}
+
+#[test]
+fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    for (config, seccomp, said) in [
+        ("", "2", "confined: landlock abi "),
+        ("[server]\nconfine = \"required\"", "2", "confined: landlock abi "),
+        ("[server]\nconfine = false", "0", "not confined (server.confine = false)"),
+    ] {
+        let server = HttpServer::configured(&folder, config).ready();
+        let line = server.log.wait_for(said);
+        assert!(!line.contains("WARN") && line.ends_with(", seccomp") == (seccomp == "2"), "{line}");
+        server.result("tools/call", json!({"name": "a"}));
+        let threads = of_threads(server.pid(), "Seccomp:");
+        assert!(threads.len() > 1 && threads.iter().all(|mode| mode == seccomp), "{config}: {threads:?}");
+        let threads = of_threads(server.pid(), "NoNewPrivs:");
+        assert!(threads.iter().all(|set| (set == "1") == (seccomp == "2")), "{config}: {threads:?}");
+    }
+    folder.configure("[server]\nconfine = \"always\"");
+    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    assert_eq!(outcome.code, 64);
+    assert!(
+        outcome
+            .stderr
+            .contains("toolbay.toml:2:11: server.confine: expected true, false or \"required\", not \"always\""),
+        "{outcome}"
+    );
+}
+
+/// Waits until the plugin's report in the list of plugins has these words, and returns the line of the log with them.
+fn until_logged(server: &HttpServer, words: &str) -> String {
+    let begun = Instant::now();
+    let line = server.log.wait_for(words);
+    assert!(begun.elapsed() < DEADLINE);
+    line
+}
+
+#[test]
+fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let elsewhere = tempfile::tempdir().unwrap();
+    for name in ["kept", "other"] {
+        fs::create_dir(elsewhere.path().join(name)).unwrap();
+        fs::write(elsewhere.path().join(name).join("file"), name).unwrap();
+    }
+    let kept = elsewhere.path().join("kept");
+    let server = HttpServer::configured(&folder, &format!("[server]\nconfine_folders = [{kept:?}]")).ready();
+    folder.put("hostile.toml", mount(elsewhere.path().join("other").to_str().unwrap(), "/data", "read"));
+    let line = until_logged(&server, "refused; the previous version stays in service");
+    let path = elsewhere.path().join("other").display().to_string();
+    let expected = format!(
+        "hostile.toml:2: permissions.mounts: the server cannot read {path}: when it started, it confined itself to what the \
+         grants needed; restart it, or name a folder in which later grants may have mounts in server.confine_folders"
+    );
+    assert!(line.contains(&expected), "{line}");
+    // What is in a folder that was kept.
+    fs::create_dir(kept.join("deep")).unwrap();
+    folder.put("hostile.toml", mount(kept.to_str().unwrap(), "/data", "read-write"));
+    let begun = Instant::now();
+    let read = || {
+        let call = json!({"name": "read_file", "arguments": {"path": "/data/file"}});
+        server.result("tools/call", call)
+    };
+    while read()["isError"] == Value::Bool(true) {
+        assert!(begun.elapsed() < DEADLINE, "{}\n{}", read(), server.log.text());
+    }
+    assert_eq!(text(&read()), "kept");
+}
+
+#[test]
+fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
+    let folder = Folder::new();
+    let build = tempfile::tempdir().unwrap();
+    let built = build.path().join("linked.wasm");
+    fs::create_dir(build.path().join("x")).unwrap();
+    fs::write(&built, Tiny::new(&["linked"]).echo().build()).unwrap();
+    folder.link("linked.wasm", &built);
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("linked");
+    // As compilers do: another file with the same name.
+    fs::write(build.path().join("next"), Tiny::new(&["relinked"]).echo().build()).unwrap();
+    fs::rename(build.path().join("next"), &built).unwrap();
+    server.wait_for_tool("relinked");
+    fs::rename(folder.plugins(), folder.beside("old")).unwrap();
+    fs::create_dir(folder.plugins()).unwrap();
+    folder.put("new.wasm", Tiny::new(&["new"]).echo().build());
+    server.wait_for_tool("new");
+}
+
+#[test]
+fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).answer("the word is s3cret-of-a-program").build());
+    let mut server = Server::start(&folder);
+    assert_eq!(server.text("a", json!({})), "the word is s3cret-of-a-program");
+    // The server could not start it: it is no program of the system either.
+    let program = folder.beside("print-it");
+    fs::write(&program, "#!/bin/sh\necho s3cret-of-a-program\n").unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    folder.put("tiny.toml", "[secrets.word]\ncommand = [\"../print-it\"]\n");
+    server.answers_in_the_end("a", "the word is [secret:word]", &["the word is s3cret-of-a-program"]);
+}

@@ -1,0 +1,208 @@
+//! TLS of the server itself: what it speaks, a certificate that changes, and clients that do not finish their handshake.
+
+use std::fs::{self, Permissions};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rcgen::{CertifiedKey, KeyPair};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, version};
+use serde_json::json;
+
+use super::neighbour;
+use crate::support::{DEADLINE, Folder, HttpServer, Tiny, Toolbay};
+
+const CONFIG: &str = "[http.tls]\ncertificate = \"tls/cert.pem\"\nkey = \"tls/key.pem\"\n";
+
+fn made() -> CertifiedKey<KeyPair> {
+    rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap()
+}
+
+fn certificate(pair: &CertifiedKey<KeyPair>) -> String {
+    pem("CERTIFICATE", pair.cert.der())
+}
+
+fn key(pair: &CertifiedKey<KeyPair>) -> String {
+    pem("PRIVATE KEY", &pair.signing_key.serialize_der())
+}
+
+fn pem(what: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", BASE64.encode(der))
+}
+
+/// Writes a file as programs do that renew certificates: another one takes its place.
+fn write(path: &Path, text: &str) {
+    let staged = path.with_extension("new");
+    fs::write(&staged, text).unwrap();
+    fs::set_permissions(&staged, Permissions::from_mode(0o600)).unwrap();
+    fs::rename(staged, path).unwrap();
+}
+
+fn folder() -> (Folder, CertifiedKey<KeyPair>) {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    fs::create_dir(folder.beside("tls")).unwrap();
+    let pair = made();
+    write(&folder.beside("tls/cert.pem"), &certificate(&pair));
+    write(&folder.beside("tls/key.pem"), &key(&pair));
+    (folder, pair)
+}
+
+fn serve(folder: &Folder, config: &str) -> HttpServer {
+    let server = HttpServer::configured(folder, config);
+    assert!(server.log.text().contains("listening on https://127.0.0.1:"), "{}", server.log.text());
+    server
+}
+
+type Secure = StreamOwned<ClientConnection, TcpStream>;
+
+/// A connection of a client that trusts this certificate alone, and speaks these versions.
+fn connect(
+    server: &HttpServer,
+    pair: &CertifiedKey<KeyPair>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> std::io::Result<Secure> {
+    let mut roots = RootCertStore::empty();
+    roots.add(pair.cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let name = ServerName::try_from("localhost").unwrap();
+    let client = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = StreamOwned::new(client, neighbour::connect(server, true));
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    Ok(stream)
+}
+
+/// The status and body of a response to the only request of a connection.
+fn ask(stream: &mut Secure, request: &[u8]) -> String {
+    stream.write_all(request).unwrap();
+    let mut reply = String::new();
+    let mut piece = [0; 4096];
+    while !reply.contains("\r\n\r\n") || !reply.ends_with(['}', '\n']) {
+        let read = stream.read(&mut piece).unwrap();
+        assert!(read > 0, "{reply}");
+        reply.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    reply
+}
+
+fn call() -> Vec<u8> {
+    neighbour::stateless("tools/call", json!({"name": "a", "arguments": {"word": "hello"}}))
+}
+
+const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
+
+#[test]
+fn both_versions_of_tls_are_spoken_and_nothing_else() {
+    let (folder, pair) = folder();
+    let server = serve(&folder, CONFIG);
+    for version in BOTH {
+        let mut stream = connect(&server, &pair, &[version]).unwrap();
+        assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+        // Two requests on one connection.
+        for _ in 0..2 {
+            let reply = ask(&mut stream, &call());
+            assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("hello"), "{reply}");
+        }
+    }
+    connect(&server, &made(), &BOTH).unwrap_err();
+    // Who does not speak TLS gets no HTTP.
+    let mut plain = neighbour::connect(&server, true);
+    plain.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut reply = Vec::new();
+    drop(plain.read_to_end(&mut reply));
+    assert!(!reply.starts_with(b"HTTP"), "{reply:?}");
+}
+
+#[test]
+fn a_new_certificate_is_taken_and_half_of_one_is_not() {
+    let (folder, old) = folder();
+    let server = serve(&folder, CONFIG);
+    let mut open = connect(&server, &old, &BOTH).unwrap();
+    let new = made();
+    write(&folder.beside("tls/cert.pem"), &certificate(&new));
+    let line = server.log.wait_for("the previous certificate stays in use");
+    assert!(line.contains("tls/key.pem: is not the key of the certificate in "), "{line}");
+    connect(&server, &old, &BOTH).unwrap();
+    write(&folder.beside("tls/key.pem"), &key(&new));
+    server.log.wait_for("new connections get the new certificate");
+    connect(&server, &new, &BOTH).unwrap();
+    connect(&server, &old, &BOTH).unwrap_err();
+    assert!(ask(&mut open, &call()).contains("hello"), "what was open goes on");
+}
+
+#[test]
+fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
+    let (folder, _) = folder();
+    folder.configure(CONFIG);
+    let said = || {
+        let outcome = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+        assert_eq!(outcome.code, 64, "{outcome}");
+        outcome.stderr.replace(&format!("{}/", folder.root().display()), "")
+    };
+    fs::set_permissions(folder.beside("tls/key.pem"), Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(said(), "toolbay: http.tls: tls/key.pem: is open to other users (mode 0644); make it 0600\n");
+    write(&folder.beside("tls/key.pem"), &key(&made()));
+    assert_eq!(said(), "toolbay: http.tls: tls/key.pem: is not the key of the certificate in tls/cert.pem\n");
+    fs::remove_file(folder.beside("tls/key.pem")).unwrap();
+    assert_eq!(said(), "toolbay: http.tls: tls/key.pem: does not exist\n");
+    folder.configure("[http.tls]\ncertificate = \"tls/cert.pem\"");
+    assert_eq!(said(), "toolbay: toolbay.toml:1:1: http.tls: the key `key` is missing\n");
+}
+
+#[test]
+fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
+    let (folder, pair) = folder();
+    let config = "[http]\nconnections = 4\nidle = \"500ms\"\n".to_owned() + CONFIG;
+    let server = serve(&folder, &config);
+    // Nothing, the first byte of a handshake, and what looks like a long one.
+    let beginnings: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x3f\xff"];
+    let mut strangers: Vec<TcpStream> = (0..60).map(|_| neighbour::connect(&server, true)).collect();
+    for (stranger, beginning) in strangers.iter_mut().zip(beginnings.iter().cycle()) {
+        // It may have lost its place already.
+        drop(stranger.write_all(beginning));
+    }
+    // Their time is over after `http.idle`, and then there is a place again.
+    let begun = Instant::now();
+    let reply = loop {
+        if let Ok(mut stream) = connect(&server, &pair, &BOTH) {
+            break ask(&mut stream, &call());
+        }
+        assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
+    };
+    assert!(reply.contains("hello"), "{reply}");
+    for mut stranger in strangers {
+        // Each of them was closed.
+        drop(stranger.read_to_end(&mut Vec::new()));
+    }
+}
+
+#[test]
+fn a_handshake_without_an_end_is_refused_before_it_takes_memory() {
+    let (folder, pair) = folder();
+    let server = serve(&folder, CONFIG);
+    let mut stranger = neighbour::connect(&server, true);
+    // Records of a message that says that it has 16 MB.
+    let mut record = vec![0x16, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff];
+    record.resize(5 + 0x4000, 0);
+    let error = loop {
+        if let Err(error) = stranger.write_all(&record) {
+            break error;
+        }
+    };
+    assert!(!error.to_string().is_empty());
+    let mut stream = connect(&server, &pair, &BOTH).unwrap();
+    assert!(ask(&mut stream, &call()).contains("hello"));
+}

@@ -1,0 +1,164 @@
+//! The configuration is read again on SIGHUP: what changes while the server runs, what needs a restart, and what a mistake
+//! does. No session is lost by it.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::http::auth::{bearer, token};
+use crate::support::{DEADLINE, Folder, HttpServer, Server, Tiny, hostile, text};
+
+/// What each reading ends with.
+const READ: &str = "the configuration was read again";
+
+fn hang_up(pid: u32) {
+    assert!(Command::new("kill").args(["-HUP", &pid.to_string()]).status().unwrap().success());
+}
+
+/// Writes the file as editors do, and has it read: another file takes its place.
+fn change(folder: &Folder, pid: u32, config: &str) {
+    let staged = folder.beside("toolbay.toml.new");
+    fs::write(&staged, config).unwrap();
+    fs::rename(staged, folder.beside("toolbay.toml")).unwrap();
+    hang_up(pid);
+}
+
+fn status(server: &HttpServer, token: &str) -> u16 {
+    server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
+}
+
+#[test]
+fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a", "b"]).echo().build());
+    let ([(ada, adas), (bob, bobs)], all) = ([token("ada", ""), token("bob", "")], "");
+    let server = HttpServer::configured(&folder, &(adas.clone() + all)).ready();
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
+    // A session and a stream of the one that stays.
+    let authorization = bearer(&ada);
+    let headers = [("Authorization", authorization.as_str())];
+    let mut stream = server.modern("subscriptions/listen", json!({"notifications": {}}), &headers);
+    assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    change(&folder, server.pid(), &(adas.clone() + &bobs));
+    let line = server.log.wait_for(READ);
+    assert!(line.ends_with("changed: http.tokens"), "{line}");
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
+    let theirs = bearer(&bob);
+    let mut other = server.modern("subscriptions/listen", json!({"notifications": {}}), &[("Authorization", &theirs)]);
+    assert_eq!(other.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    // What ada's token may do changes, and bob's is no longer there.
+    change(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
+    server.log.wait_for_count(READ, 2);
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
+    let listed = server.modern("tools/list", json!({}), &headers).answer();
+    let names: Vec<&str> =
+        listed["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
+    assert_eq!(names, ["a"]);
+    // Both streams end: one had no token any more, the other one that allowed more.
+    while other.next().is_some() {}
+    while stream.next().is_some() {}
+}
+
+#[test]
+fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.configure("[limits]\nfuel = 1_000_000_000\n");
+    let mut server = Server::start(&folder);
+    assert_eq!(server.text("count", json!({})), "1");
+    change(
+        &folder,
+        server.pid(),
+        "page_size = 7\n[limits]\nfuel = 1_000\n[server]\ninstructions = \"Be brief.\"\ncalls = 3\n[ceilings]\nhandles = 5\n",
+    );
+    let line = server.log.wait_for(READ);
+    assert!(line.ends_with("changed: limits.fuel, server.instructions"), "{line}");
+    let line = server.log.wait_for("restart the server");
+    assert!(line.ends_with("to change ceilings.handles, page_size, server.calls, restart the server"), "{line}");
+    // The plugin gets them while the session goes on.
+    let begun = Instant::now();
+    loop {
+        let result = server.call("count", json!({}));
+        if result["isError"] == Value::Bool(true) {
+            assert_eq!(result["_meta"]["dev.toolbay/error"], "fuel", "{result}");
+            break;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
+    }
+    change(&folder, server.pid(), "");
+    server.log.wait_for_count(READ, 2);
+    let begun = Instant::now();
+    while server.call("count", json!({}))["isError"] == Value::Bool(true) {
+        assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
+    }
+}
+
+#[test]
+fn a_mistake_is_named_with_its_place_and_changes_nothing() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let server = HttpServer::configured(&folder, "[client_rate_limit]\ncalls = 1\nper = \"1h\"").ready();
+    let call = || server.result("tools/call", json!({"name": "a"}));
+    assert_ne!(call()["isError"], true);
+    for (wrong, words) in [
+        ("log = \"inof\"", "toolbay.toml:1:7: log: \"inof\" is not a level; did you mean \"info\"?"),
+        ("[client_rate_limit\ncalls = 100", "toolbay.toml:1:"),
+        ("[http]\ntokens = 7", "toolbay.toml:2:10: http.tokens: "),
+        (
+            "[limits]\nfuel = 1\n[server]\nscratch = \"\"",
+            "server.scratch: expected the path of a folder, not an empty string",
+        ),
+    ] {
+        change(&folder, server.pid(), wrong);
+        let line = server.log.wait_for(words);
+        assert!(line.contains("the configuration stays as it was: "), "{line}");
+        assert_eq!(call()["_meta"]["dev.toolbay/error"], "rate", "{wrong}");
+    }
+    fs::remove_file(folder.beside("toolbay.toml")).unwrap();
+    hang_up(server.pid());
+    // Without a file, its defaults apply.
+    let line = server.log.wait_for(READ);
+    assert!(line.ends_with("changed: client_rate_limit.calls, client_rate_limit.per"), "{line}");
+    for _ in 0..5 {
+        assert_ne!(call()["isError"], true);
+    }
+}
+
+#[test]
+fn what_is_logged_and_who_is_let_in_by_name_change() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let server = HttpServer::configured(&folder, "").ready();
+    let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
+    assert_eq!(from("tools.example"), 403);
+    change(&folder, server.pid(), "log = \"debug\"\n[http]\nhosts = [\"tools.example\"]");
+    server.log.wait_for(READ);
+    assert_ne!(from("tools.example"), 403);
+    folder.put("other.wasm", Tiny::new(&["b"]).echo().build());
+    server.log.wait_for("DEBUG");
+    change(&folder, server.pid(), "log = \"error\"");
+    // It is quiet now, also about that.
+    let begun = Instant::now();
+    while from("tools.example") != 403 {
+        assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
+    }
+    hang_up(server.pid());
+    assert_eq!(text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))), "{}");
+    assert_eq!(server.log.text().matches(READ).count(), 1, "{}", server.log.text());
+}
+
+#[test]
+fn who_needed_no_token_needs_one_when_there_is_one() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let server = HttpServer::configured(&folder, "").ready();
+    let mut stream = server.modern("subscriptions/listen", json!({"notifications": {}}), &[]);
+    assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let (ada, adas) = token("ada", "");
+    change(&folder, server.pid(), &adas);
+    server.log.wait_for(READ);
+    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(status(&server, &ada), 200);
+    while stream.next().is_some() {}
+    // Back, on a loopback address.
+    change(&folder, server.pid(), "");
+    server.log.wait_for_count(READ, 2);
+    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 200);
+}

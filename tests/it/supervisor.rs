@@ -1,0 +1,103 @@
+//! What systemd gives a server and is told by it: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `LISTEN_FDS`.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use crate::support::{DEADLINE, Folder, Tiny, Toolbay};
+
+/// The next message for the supervisor that has this line.
+fn told(socket: &UnixDatagram, line: &str) -> String {
+    let begun = Instant::now();
+    loop {
+        assert!(begun.elapsed() < DEADLINE, "nothing says {line}");
+        let mut message = [0; 4096];
+        let length = socket.recv(&mut message).unwrap();
+        let message = String::from_utf8(message[..length].to_vec()).unwrap();
+        if message.lines().any(|own| own.starts_with(line)) {
+            return message;
+        }
+    }
+}
+
+/// A server with a supervisor's socket, which is started by a shell that becomes the server: `LISTEN_PID` and
+/// `WATCHDOG_PID` are its own.
+struct Supervised {
+    child: Child,
+    socket: UnixDatagram,
+    _folder: Folder,
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn supervised(folder: &Folder, script: &str, input: Stdio) -> Supervised {
+    let path = folder.beside("notify");
+    drop(std::fs::remove_file(&path));
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    let (toolbay, _) = Toolbay::new(folder).into_parts();
+    let mut shell = Command::new("/bin/bash");
+    shell.args(["-c", script]).env_clear().envs(toolbay.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.env("TOOLBAY", toolbay.get_program()).env("NOTIFY_SOCKET", path);
+    let child = shell.current_dir(folder.root()).stdin(input).stderr(Stdio::null()).spawn().unwrap();
+    Supervised { child, socket, _folder: folder.clone() }
+}
+
+fn signal(server: &Supervised, name: &str) {
+    assert!(Command::new("kill").args([name, &server.child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_supervisor_is_told_what_the_server_does() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a", "b"]).echo().build());
+    let script = "export WATCHDOG_PID=$$ WATCHDOG_USEC=200000; exec \"$TOOLBAY\" serve --http 127.0.0.1:0";
+    let mut server = supervised(&folder, script, Stdio::null());
+    told(&server.socket, "READY=1");
+    told(&server.socket, "STATUS=serving 1 plugin with 2 tools");
+    for _ in 0..3 {
+        told(&server.socket, "WATCHDOG=1");
+    }
+    folder.put("more.wasm", Tiny::new(&["c"]).echo().build());
+    told(&server.socket, "STATUS=serving 2 plugins with 3 tools");
+    signal(&server, "-HUP");
+    assert!(told(&server.socket, "RELOADING=1").contains("MONOTONIC_USEC="));
+    told(&server.socket, "READY=1");
+    signal(&server, "-TERM");
+    told(&server.socket, "STOPPING=1");
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Clients connect before there is a server.
+    let mut early = TcpStream::connect(address).unwrap();
+    early.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut server = inheriting(&folder, listener);
+    let mut reply = String::new();
+    early.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    told(&server.socket, "READY=1");
+    signal(&server, "-TERM");
+    assert!(server.child.wait().unwrap().success());
+    // An address that others reach needs tokens, whoever listens on it.
+    let open = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).unwrap();
+    let mut refused = inheriting(&folder, open);
+    assert_eq!(refused.child.wait().unwrap().code(), Some(64));
+}
+
+/// A server that inherits a socket as systemd passes it: as descriptor 3.
+fn inheriting(folder: &Folder, listener: TcpListener) -> Supervised {
+    let script = "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
+    supervised(folder, script, Stdio::from(OwnedFd::from(listener)))
+}
