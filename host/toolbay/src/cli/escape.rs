@@ -15,7 +15,7 @@ use crate::wall::Wall;
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_alone(listen)?;
     let wall = Wall::build(&config)?;
-    begin(&config, &config.log)?;
+    begin(&config, &config.log, None)?;
     wall.log();
     for line in stdin().lines() {
         let line = line?;
