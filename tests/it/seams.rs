@@ -106,12 +106,13 @@ fn crates_depend_only_on_those_below_them() {
         ("guest-mcp", &["model"]),
         ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state", "guest-mcp"]),
         ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox"]),
+        ("install", &["settings"]),
         ("mcp", &["model", "private"]),
         (
             "toolbay",
             &[
                 "model", "settings", "private", "schema", "policy", "state", "secrets", "sandbox", "audit", "catalog",
-                "mcp",
+                "install", "mcp",
             ],
         ),
         ("testkit", &[]),
