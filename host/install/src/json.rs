@@ -108,19 +108,18 @@ fn cut(text: &str, find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b Objec
     let mut after = tokens.iter().filter(|token| token.range.start >= end && !is_comment(token));
     let mut before = tokens.iter().rev().filter(|token| token.range.end <= start && !is_comment(token));
     let comma = after.next().filter(is_comma).or_else(|| before.next().filter(is_comma));
-    let mut cuts = vec![start..end];
-    match comma.map(|comma| comma.range.start..comma.range.end) {
+    let comma = comma.map(|comma| comma.range.start..comma.range.end);
+    let (mut own, mut others) = (start..end, None);
+    match comma {
         // With what is between them, unless that is a comment.
-        Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => {
-            cuts = vec![start..comma.end];
-        }
-        Some(comma) => cuts.push(comma),
-        None => {}
+        Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => own.end = comma.end,
+        comma => others = comma,
     }
+    let own = with_blanks(text, own);
+    let mut cuts: Vec<Range<usize>> = others.into_iter().chain([own]).collect();
     cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
     let mut out = text.to_owned();
     for range in cuts {
-        let range = if range.start == start { with_blanks(text, range) } else { range };
         out.replace_range(range, "");
     }
     Ok(out)

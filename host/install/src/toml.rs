@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use serde_json::{Map, Value};
-use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, Value as Leaf};
+use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value as Leaf};
 
 use crate::mistake::Mistake;
 
@@ -38,7 +38,7 @@ pub(crate) fn put(
     match (before, document.as_table_mut().get_mut(servers)) {
         (None, Some(Item::Value(Leaf::InlineTable(all)))) => {
             let entry = entry.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
-            all.insert(name, Leaf::InlineTable(InlineTable::from_iter(entry)));
+            all.insert(name, Leaf::InlineTable(entry.collect()));
         }
         (None, Some(Item::Table(all))) if all.is_dotted() => {
             all.insert(name, Item::Table(table(entry)));
@@ -172,7 +172,7 @@ fn leaf(value: &Value) -> Option<Leaf> {
         Value::Array(values) => Leaf::Array(values.iter().filter_map(leaf).collect()),
         Value::Object(members) => {
             let members = members.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
-            Leaf::InlineTable(InlineTable::from_iter(members))
+            Leaf::InlineTable(members.collect())
         }
     })
 }

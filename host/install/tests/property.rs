@@ -45,7 +45,7 @@ impl Tape<'_> {
                 let _ = write!(out, "\n    /* c{}; \"mcpServers\": {{ */\n", self.comment());
             }
             7 => {
-                let _ = write!(out, " // c{}; \"toolbay\"\n", self.comment());
+                let _ = writeln!(out, " // c{}; \"toolbay\"", self.comment());
             }
             _ => {
                 let _ = write!(out, "\n  // c{}; }}\n  ", self.comment());
