@@ -128,6 +128,8 @@ function focus() {
 }
 
 login();
+// Such an address in the same tab loads no page.
+window.addEventListener('hashchange', login);
 live();
 calls();
 keys();
