@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anstream::println;
 use anyhow::{Result, ensure};
+use toolbay_testkit::DEADLINE;
 
 use self::local_site::LocalSite;
 pub(crate) use self::room::Room;
@@ -33,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Installed {
     /// The command, and what stands before the program's own arguments.
     words: Vec<String>,
+    /// What a service manager starts, if the command passes on no signals.
+    service: Option<String>,
     /// Variables that it needs.
     variables: Vec<(String, String)>,
     /// Whether it has a folder with plugins already, and makes none.
@@ -63,6 +66,8 @@ pub(crate) fn run(kit: &Kit, install: Install, files: &[PathBuf]) -> Result<Seen
     println!("ok      it is installed");
     let used = usage::run(&installed, &room, &kit.release.version)?;
     let seen = Seen { installed: took, call: used.call, session: used.session, checks: used.checks + 1 };
-    ensure!(seen.call < PATIENCE, "the first call took {:.1} s", seen.call.as_secs_f64());
+    // Tests of another program share the machine with other work, and say nothing about the time.
+    let patience = if kit.program.is_static { PATIENCE } else { DEADLINE };
+    ensure!(seen.call < patience, "the first call took {:.1} s", seen.call.as_secs_f64());
     Ok(seen)
 }

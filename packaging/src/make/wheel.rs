@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::content::copy;
+use crate::content::{File, copy};
 use crate::kit::{Kit, write};
 use crate::machine::Program;
 use crate::release::{AUTHORS, HOMEPAGE, LICENSE, NAME, SUMMARY};
@@ -20,6 +20,8 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     for text in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(kit.root.join(text), work.join(text))?;
     }
+    let data = kit.content.lean().filter(|file| file.to.starts_with("share/"));
+    let data: Vec<String> = data.map(|File { to, .. }| format!("\"content/{to}\" = \"{to}\"")).collect();
     let (version, tag) = (&kit.release.version, tag(&kit.program));
     let values = [
         ("@VERSION@", version.as_str()),
@@ -27,6 +29,7 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
         ("@LICENSE@", LICENSE),
         ("@AUTHORS@", AUTHORS),
         ("@HOMEPAGE@", HOMEPAGE),
+        ("@DATA@", &data.join("\n")),
         ("@TAG@", &tag),
     ];
     let project = values.iter().fold(PROJECT.to_owned(), |text, (name, value)| text.replace(name, value));
@@ -64,6 +67,6 @@ mod tests {
     #[test]
     fn every_value_of_the_project_is_filled_in() {
         let marks: Vec<&str> = PROJECT.split('@').skip(1).step_by(2).collect();
-        assert_eq!(marks, ["…", "VERSION", "SUMMARY", "LICENSE", "AUTHORS", "HOMEPAGE", "TAG"]);
+        assert_eq!(marks, ["…", "VERSION", "SUMMARY", "LICENSE", "AUTHORS", "HOMEPAGE", "DATA", "TAG"]);
     }
 }

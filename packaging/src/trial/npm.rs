@@ -39,11 +39,15 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
         ("npm_config_fund".to_owned(), "false".to_owned()),
         ("npm_config_audit".to_owned(), "false".to_owned()),
     ];
+    let told = |command: &mut std::process::Command| {
+        command::output(command.envs(variables.iter().map(|(name, value)| (name, value))))
+    };
     // The machine that there is no package for must do no harm; npm says nothing about it.
-    let words = vec!["npx".to_owned(), "--yes".to_owned(), NAME.to_owned()];
-    let mut npx = room.command("npx");
-    npx.args(["--yes", NAME, "--version"]).envs(variables.iter().map(|(name, value)| (name, value)));
-    let said = command::output(&mut npx)?;
+    let said = told(room.command("npx").args(["--yes", NAME, "--version"]))?;
     ensure!(said.starts_with(NAME), "npx said {said:?}");
-    Ok(Installed { words, variables, _site: Some(site), ..Installed::default() })
+    // npx passes on no signals; who wants them starts what `npm install` has linked.
+    told(room.command("npm").args(["install", "--silent", "--global", "--prefix"]).arg(&folder).arg(NAME))?;
+    let service = Some(folder.join("bin").join(NAME).display().to_string());
+    let words = vec!["npx".to_owned(), "--yes".to_owned(), NAME.to_owned()];
+    Ok(Installed { words, service, variables, _site: Some(site), ..Installed::default() })
 }

@@ -88,7 +88,13 @@ fn session(installed: &Installed, room: &Room) -> Result<Duration> {
 /// Starts a server and asks it to end.
 fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
     let log = Log::default();
-    let mut connection = Connection::start(inside(installed, room, &["serve"]), Unclaimed::Judged, log.hear())?;
+    let service = installed.service.as_ref().map(|program| Installed {
+        words: vec![program.clone()],
+        variables: installed.variables.clone(),
+        ..Installed::default()
+    });
+    let serve = inside(service.as_ref().unwrap_or(installed), room, &["serve"]);
+    let mut connection = Connection::start(serve, Unclaimed::Judged, log.hear())?;
     connection.initialize(revision::SESSION)?;
     connection.process().ask_to_end()?;
     // Its input stays open: only the signal can have ended it.
