@@ -49,7 +49,12 @@ pub(super) fn run_with_async(case: &Case) {
 fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     fs::write(folder.beside("toolbay.toml"), case.config).unwrap();
     // By default, the allocator keeps freed memory for later. This limits how much.
-    let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+    let mut command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+    if case.grant.contains("read-write") {
+        // The grant comes when the server has confined itself.
+        fs::create_dir(folder.beside("data")).unwrap();
+        command = command.env("TOOLBAY_SERVER_CONFINE_FOLDERS", folder.beside("data").to_str().unwrap());
+    }
     let mut server = Server::run(command).initialized("2025-11-25");
     server.wait_for_tool("echo");
     for _ in 0..WARM_UP {
