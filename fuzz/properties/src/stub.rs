@@ -41,6 +41,7 @@ impl Stub {
         let options = Options {
             page_size: PAGE,
             usage: true,
+            traced: false,
             request,
             requests: ByteSize::mib(256),
             grace: Duration::from_mins(1),
