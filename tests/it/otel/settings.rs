@@ -44,9 +44,11 @@ fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
         mistake("[otel]\nvariables = true", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:s3cret@a")]),
         mistake(&format!("[otel]\n{on}variables = true"), &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")]),
     ];
-    let said = said.join("\n");
-    assert!(!said.contains("s3cret"), "{said}");
-    insta::assert_snapshot!(said);
+    // Each names its key or its variable.
+    for line in &said {
+        assert!(["otel", "OTEL", "endpoit"].iter().any(|name| line.contains(name)), "{line}");
+        assert!(!line.contains("s3cret"), "{line}");
+    }
 }
 
 #[test]
