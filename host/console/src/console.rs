@@ -291,7 +291,7 @@ async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
         return response;
     }
     let lines = inner.desk.operations.audit(pages::AUDIT_LINES).await;
-    written(&inner, &headers, move |_, session| shown(pages::audit(session, lines))).await
+    written(&inner, &headers, move |_, session| shown(pages::audit(session, lines.as_ref()))).await
 }
 
 async fn log(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {

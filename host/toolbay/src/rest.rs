@@ -51,13 +51,11 @@ impl Rest {
     /// The callers for which it is disabled, and for how much longer.
     pub(crate) fn disabled(&self) -> Vec<(String, Duration)> {
         let now = Instant::now();
-        let left = self
-            .callers()
-            .iter()
-            .map(|(caller, until)| (caller.clone(), until.saturating_duration_since(now)))
-            .collect();
-        let left: Vec<(String, Duration)> = left;
-        left.into_iter().filter(|(_, left)| !left.is_zero()).collect()
+        let left = |(caller, until): &(String, Instant)| {
+            let left = until.saturating_duration_since(now);
+            (!left.is_zero()).then(|| (caller.clone(), left))
+        };
+        self.callers().iter().filter_map(left).collect()
     }
 
     // Held for a few comparisons and never across an await.

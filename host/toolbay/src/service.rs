@@ -298,6 +298,7 @@ impl Service {
     /// Calls a tool for a client, and takes note of what becomes known of the call. Must run
     /// on the guests' runtime. Dropping the future cancels the call. The call's permit is left in `held`: it is returned when
     /// the caller has written the answer as JSON, too.
+    #[expect(clippy::too_many_lines, reason = "the steps of a call in their order, each of them a line or two")]
     pub(crate) async fn answer(
         &self,
         client: &ClientPermits,

@@ -178,7 +178,7 @@ impl Site {
         watch.denied(DenialNote { at, plugin: words(), tool: words(), what: words(), remedy: Some(words()) });
         for (word, at) in [("asked", SystemTime::now()), ("declined", at)] {
             let time = Duration::from_hours(1);
-            let arguments = Some(Digest::new([word.len() as u8; 32]));
+            let arguments = Some(Digest::new([if word == "asked" { 1 } else { 2 }; 32]));
             watch.approval(ApprovalNote { at, caller: words(), plugin: words(), tool: words(), word, arguments, time });
         }
         watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));

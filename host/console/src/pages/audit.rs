@@ -11,9 +11,9 @@ use crate::sessions::Session;
 pub(crate) const AUDIT_LINES: usize = 200;
 
 /// The end of the audit log, if there is one.
-pub(crate) fn audit(session: &Session, lines: Option<Result<Vec<AuditLine>, String>>) -> Markup {
+pub(crate) fn audit(session: &Session, lines: Option<&Result<Vec<AuditLine>, String>>) -> Markup {
     let body = html! {
-        @match &lines {
+        @match lines {
             None => { p.empty { "There is no audit log. To keep one, set " code { "audit.folder" } " in toolbay.toml." } }
             Some(Err(why)) => { p.error role="alert" { (why) } }
             Some(Ok(lines)) => {

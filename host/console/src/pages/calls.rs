@@ -68,7 +68,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
 
 /// What it was called with, and what came of it.
 fn excerpts(call: &CallNote) -> Markup {
-    let shown = |name: &str, excerpt: &Option<Excerpt>| {
+    let shown = |name: &str, excerpt: Option<&Excerpt>| {
         html! {
             @if let Some(excerpt) = excerpt {
                 h3 { (name) @if excerpt.cut { " (the beginning)" } }
@@ -80,8 +80,8 @@ fn excerpts(call: &CallNote) -> Markup {
         @if call.arguments.is_some() || call.result.is_some() {
             details data-key={ (moment(call.at)) (call.took.as_nanos()) (call.caller) } {
                 summary { "Contents" }
-                (shown("Arguments", &call.arguments))
-                (shown("Result", &call.result))
+                (shown("Arguments", call.arguments.as_ref()))
+                (shown("Result", call.result.as_ref()))
             }
         }
     }
