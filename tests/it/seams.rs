@@ -106,11 +106,9 @@ fn crates_depend_only_on_those_below_them() {
         ("policy", &["model"]),
         ("outgoing", &["policy"]),
         ("audit", &["model"]),
-        ("confine", &[]),
         ("console", &["model"]),
         ("otel", &["model", "outgoing"]),
         ("recording", &["model"]),
-        ("tls", &[]),
         ("secrets", &["model", "policy"]),
         ("guest-mcp", &["model"]),
         (
