@@ -1,6 +1,6 @@
 //! Who may open the console.
 
-use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::login_token::LoginToken;
 use crate::operations::Viewer;
@@ -9,16 +9,25 @@ use crate::secret::{Hash, hash};
 /// The name of whoever opened the console with the token of the log.
 const LOCAL: &str = "console";
 
-/// Who may open the console.
-#[derive(Debug)]
-pub struct Access(Kind);
+/// Who may open the console. Clones are the same, whichever is changed.
+#[derive(Clone, Debug)]
+pub struct Access(Arc<Mutex<Kind>>);
 
 #[derive(Debug)]
 enum Kind {
     /// Whoever can read the log of a server that this machine alone can reach.
-    Local(LoginToken),
+    Local(Arc<LoginToken>),
     /// Whoever has the token of an operator.
     Admins(Vec<Admin>),
+}
+
+/// What somebody opened the console with. It has to be good for as long as they use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// A token of the log, which works once.
+    Log,
+    /// The token of an operator with this SHA-256.
+    Token(Hash),
 }
 
 /// The token of an operator.
@@ -31,47 +40,110 @@ pub struct Admin {
 }
 
 impl Access {
-    /// Whoever can read the log opens a console at this address, with a token that works once.
-    pub fn local(address: SocketAddr) -> Self {
-        Self(Kind::Local(LoginToken::new(address)))
+    /// Whoever can read the log opens a console at this site, such as `http://127.0.0.1:8931`, with a token that works once.
+    pub fn local(site: String) -> Self {
+        Self::of(Kind::Local(Arc::new(LoginToken::new(site))))
     }
 
     /// Whoever has one of these tokens opens it.
     pub fn admins(admins: Vec<Admin>) -> Self {
-        Self(Kind::Admins(admins))
+        Self::of(Kind::Admins(admins))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self(Arc::new(Mutex::new(kind)))
+    }
+
+    /// From now on, whoever has one of these tokens opens it, and nobody else. Sessions that were begun with another one
+    /// have ended.
+    pub fn change(&self, admins: Vec<Admin>) {
+        *self.kind() = Kind::Admins(admins);
+    }
+
+    // Held for a few comparisons.
+    fn kind(&self) -> MutexGuard<'_, Kind> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn login_token(&self) -> Option<Arc<LoginToken>> {
+        match &*self.kind() {
+            Kind::Local(token) => Some(Arc::clone(token)),
+            Kind::Admins(_) => None,
+        }
     }
 
     /// Says in the log how to open the console, if that is where it is said.
     pub(crate) fn announce(&self) {
-        if let Kind::Local(token) = &self.0 {
+        if let Some(token) = self.login_token() {
             token.announce();
         }
     }
 
     /// Whoever has this token; `None` if nobody has. A token that works once is used up, and the next one logged.
-    pub(crate) fn viewer(&self, token: &str) -> Option<Viewer> {
-        match &self.0 {
-            Kind::Local(local) => {
-                let viewer = local.take(token).then(|| Viewer { name: LOCAL.to_owned() })?;
-                local.announce();
-                Some(viewer)
+    pub(crate) fn viewer(&self, token: &str) -> Option<(Viewer, Proof)> {
+        if let Some(local) = self.login_token() {
+            let viewer = local.take(token).then(|| Viewer { name: LOCAL.to_owned() })?;
+            local.announce();
+            return Some((viewer, Proof::Log));
+        }
+        let (hash, kind) = (hash(token), self.kind());
+        let Kind::Admins(admins) = &*kind else { return None };
+        let admin = admins.iter().find(|admin| admin.sha256 == hash)?;
+        Some((Viewer { name: admin.name.clone() }, Proof::Token(hash)))
+    }
+
+    /// Whether what this viewer opened it with still opens it.
+    pub(crate) fn holds(&self, viewer: &Viewer, proof: Proof) -> bool {
+        match (&*self.kind(), proof) {
+            (Kind::Local(_), Proof::Log) => true,
+            (Kind::Admins(admins), Proof::Token(hash)) => {
+                admins.iter().any(|admin| admin.sha256 == hash && admin.name == viewer.name)
             }
-            Kind::Admins(admins) => {
-                let hash = hash(token);
-                let admin = admins.iter().find(|admin| admin.sha256 == hash)?;
-                Some(Viewer { name: admin.name.clone() })
-            }
+            _ => false,
         }
     }
 
     /// Where somebody finds the token, as a sentence.
     pub(crate) fn advice(&self) -> &'static str {
-        match &self.0 {
+        match &*self.kind() {
             Kind::Local(_) => {
                 "The server writes an address to its log that opens the console once. Open that address, or copy what \
                  follows its # here."
             }
             Kind::Admins(_) => "A token of http.tokens with admin = true opens the console.",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admin(name: &str, token: &str) -> Admin {
+        Admin { name: name.to_owned(), sha256: hash(token) }
+    }
+
+    #[test]
+    fn what_no_longer_opens_the_console_ends_what_was_begun_with_it() {
+        let access = Access::admins(vec![admin("ada", "a"), admin("bob", "b")]);
+        let (ada, proof) = access.viewer("a").unwrap();
+        assert!(access.holds(&ada, proof) && !access.holds(&ada, Proof::Log) && access.viewer("c").is_none());
+        // A clone is the same.
+        access.clone().change(vec![admin("bob", "a"), admin("ada", "c")]);
+        assert!(!access.holds(&ada, proof), "her token is another's now");
+        access.change(vec![admin("ada", "a")]);
+        assert!(access.holds(&ada, proof));
+        access.change(Vec::new());
+        assert!(!access.holds(&ada, proof) && access.viewer("a").is_none());
+    }
+
+    #[test]
+    fn a_console_that_the_log_opened_closes_when_tokens_are_needed() {
+        let access = Access::local("http://127.0.0.1:1".to_owned());
+        let viewer = Viewer { name: LOCAL.to_owned() };
+        assert!(access.holds(&viewer, Proof::Log));
+        access.change(vec![admin("ada", "a")]);
+        assert!(!access.holds(&viewer, Proof::Log));
+        assert!(access.viewer("a").is_some());
     }
 }

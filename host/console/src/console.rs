@@ -59,6 +59,17 @@ struct Inner {
     door: Semaphore,
 }
 
+impl Inner {
+    /// The session with this cookie, if what it was opened with still opens the console.
+    fn session(&self, cookie: &str) -> Option<Session> {
+        let session = self.sessions.of(cookie).filter(|session| self.access.holds(&session.viewer, session.proof));
+        if session.is_none() {
+            self.sessions.end(cookie);
+        }
+        session
+    }
+}
+
 impl fmt::Debug for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Console").finish_non_exhaustive()
@@ -115,7 +126,7 @@ type Shared = State<Arc<Inner>>;
 
 /// Answers only so many requests at once.
 async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
-    let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.sessions.of(cookie));
+    let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.session(cookie));
     let places = if session.is_some() { &inner.places } else { &inner.door };
     let Ok(_place) = places.try_acquire() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response();
@@ -126,7 +137,7 @@ async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
 /// The session of a request that reads.
 fn reader(inner: &Inner, headers: &HeaderMap) -> Result<Session, Response> {
     let cookie = cookie(headers, &inner.cookie).filter(|_| may_read(headers));
-    cookie.and_then(|cookie| inner.sessions.of(cookie)).ok_or_else(|| {
+    cookie.and_then(|cookie| inner.session(cookie)).ok_or_else(|| {
         if headers.contains_key(LIVE) {
             return StatusCode::UNAUTHORIZED.into_response();
         }
@@ -141,7 +152,7 @@ async fn changer(inner: &Inner, request: Request, most: usize) -> Result<(Sessio
         tracing::warn!("console: a form of another page was rejected");
         return Err(refused(StatusCode::FORBIDDEN, "This form was not sent by a page of the console."));
     }
-    let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.sessions.of(cookie));
+    let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie));
     let session = session.ok_or_else(|| {
         refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
     })?;
@@ -181,7 +192,7 @@ async fn enter(State(inner): Shared, request: Request) -> Response {
         Err(refused) => return refused,
     };
     let token = form.get("token").map(|token| token.trim()).unwrap_or_default();
-    let Some(viewer) = inner.access.viewer(token) else {
+    let Some((viewer, proof)) = inner.access.viewer(token) else {
         tracing::warn!("console: a login with a wrong or used token was rejected");
         let why = "This token opens nothing: it is wrong, or was used before.";
         let mut response = page(StatusCode::UNAUTHORIZED, pages::login(inner.access.advice(), Some(why)));
@@ -193,7 +204,7 @@ async fn enter(State(inner): Shared, request: Request) -> Response {
     if let Some(before) = cookie(&head.headers, &inner.cookie) {
         inner.sessions.end(before);
     }
-    match inner.sessions.begin(viewer) {
+    match inner.sessions.begin(viewer, proof) {
         Some(value) => with_cookie(&inner, &value, inner.sessions.life(), is_secure(&head.headers)),
         None => refused(StatusCode::SERVICE_UNAVAILABLE, "The system provides no random bytes."),
     }

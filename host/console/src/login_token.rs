@@ -1,6 +1,5 @@
 //! The token that opens a console without configured tokens: it is in the log, and works once.
 
-use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::paths::PATH;
@@ -18,9 +17,9 @@ pub(crate) struct LoginToken {
 }
 
 impl LoginToken {
-    /// The tokens of a console at this address. There is none before [`LoginToken::announce`].
-    pub(crate) fn new(address: SocketAddr) -> Self {
-        Self { site: format!("http://{address}"), current: Mutex::default() }
+    /// The tokens of a console at this site. There is none before [`LoginToken::announce`].
+    pub(crate) fn new(site: String) -> Self {
+        Self { site, current: Mutex::default() }
     }
 
     /// Makes a token and logs the address that it opens. The token is after the `#`: browsers send that to nobody.
@@ -55,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_token_works_once() {
-        let token = LoginToken::new("127.0.0.1:8931".parse().unwrap());
+        let token = LoginToken::new("http://127.0.0.1:8931".to_owned());
         assert!(!token.take(""), "there is none yet");
         *token.current() = Some(hash("a"));
         assert!(!token.take("b"));

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::access::Proof;
 use crate::operations::Viewer;
 use crate::secret::{Hash, hash, secret};
 
@@ -33,6 +34,8 @@ struct Open {
 pub(crate) struct Session {
     /// Whose it is.
     pub(crate) viewer: Viewer,
+    /// What it was opened with.
+    pub(crate) proof: Proof,
     /// What each form must contain.
     pub(crate) csrf: String,
 }
@@ -49,7 +52,7 @@ impl Sessions {
     }
 
     /// Begins a session; the value of its cookie, or `None` if the system has no random bytes.
-    pub(crate) fn begin(&self, viewer: Viewer) -> Option<String> {
+    pub(crate) fn begin(&self, viewer: Viewer, proof: Proof) -> Option<String> {
         let (cookie, csrf, now) = (secret()?, secret()?, Instant::now());
         let mut open = self.living(now);
         if open.len() >= MOST
@@ -57,7 +60,7 @@ impl Sessions {
         {
             open.swap_remove(idlest);
         }
-        open.push(Open { cookie: hash(&cookie), session: Session { viewer, csrf }, began: now, used: now });
+        open.push(Open { cookie: hash(&cookie), session: Session { viewer, proof, csrf }, began: now, used: now });
         Some(cookie)
     }
 
@@ -95,22 +98,23 @@ mod tests {
     #[test]
     fn a_session_is_found_by_its_cookie_until_it_ends() {
         let sessions = Sessions::new(Duration::from_mins(1));
-        let (ada, bob) = (sessions.begin(viewer("ada")).unwrap(), sessions.begin(viewer("bob")).unwrap());
+        let (ada, bob) =
+            (sessions.begin(viewer("ada"), Proof::Log).unwrap(), sessions.begin(viewer("bob"), Proof::Log).unwrap());
         assert_eq!(sessions.of(&ada).unwrap().viewer.name, "ada");
         assert_ne!(sessions.of(&ada).unwrap().csrf, sessions.of(&bob).unwrap().csrf);
         assert!(sessions.of("").is_none() && sessions.of(&ada.to_lowercase()).is_none());
         sessions.end(&ada);
         assert!(sessions.of(&ada).is_none() && sessions.of(&bob).is_some());
         let short = Sessions::new(Duration::ZERO);
-        assert!(short.of(&short.begin(viewer("ada")).unwrap()).is_none());
+        assert!(short.of(&short.begin(viewer("ada"), Proof::Log).unwrap()).is_none());
     }
 
     #[test]
     fn there_are_so_many_and_the_one_that_was_idle_longest_makes_room() {
         let sessions = Sessions::new(Duration::from_mins(1));
-        let cookies: Vec<String> = (0..MOST).map(|_| sessions.begin(viewer("ada")).unwrap()).collect();
+        let cookies: Vec<String> = (0..MOST).map(|_| sessions.begin(viewer("ada"), Proof::Log).unwrap()).collect();
         sessions.of(&cookies[0]).unwrap();
-        sessions.begin(viewer("bob")).unwrap();
+        sessions.begin(viewer("bob"), Proof::Log).unwrap();
         assert!(sessions.of(&cookies[0]).is_some() && sessions.of(&cookies[1]).is_none());
         assert_eq!(sessions.open.lock().unwrap().len(), MOST);
     }

@@ -42,34 +42,69 @@ struct Operated {
     audit: Option<PathBuf>,
     contents: bool,
     /// What whoever opens the console with a token may call, by the names of the callers.
-    rights: BTreeMap<String, Rights>,
+    rights: Arc<Mutex<BTreeMap<String, Rights>>>,
     /// The shares of those who have called something: as many as there are tokens.
     clients: Mutex<BTreeMap<String, Arc<dyn Client>>>,
 }
 
-/// The router of the console that the configuration asks for; `None` if there is none.
-pub(crate) fn router(service: &Service, watch: &Arc<Watch>, config: &Config, address: SocketAddr) -> Option<Router> {
-    let named = |name: &str| format!("token:{name}");
-    let admins = || config.http.tokens.iter().filter(|token| token.admin);
-    let access = match config.console.opener(&config.http)? {
-        Opener::Reader => Access::local(address),
-        Opener::Admin => {
-            let admin = |token: &crate::config::Token| Admin { name: named(&token.name), sha256: token.sha256 };
-            Access::admins(admins().map(admin).collect())
+/// Who operates a server with a console, as the configuration says it now.
+pub(crate) struct Operators {
+    access: Access,
+    rights: Arc<Mutex<BTreeMap<String, Rights>>>,
+}
+
+impl Operators {
+    /// Has only those open the console, and call what they may, whom `config` names as operators. A console that is opened
+    /// with the log stays so if nobody needs a token.
+    pub(crate) fn change(&self, config: &Config) {
+        if !matches!(config.console.opener(&config.http), Some(Opener::Reader)) {
+            self.access.change(admins(config));
         }
+        *self.rights.lock().unwrap_or_else(PoisonError::into_inner) = rights(config);
+    }
+}
+
+/// The name of a caller with the token of this name.
+fn named(token: &str) -> String {
+    format!("token:{token}")
+}
+
+fn admins(config: &Config) -> Vec<Admin> {
+    let admins = config.http.tokens.iter().filter(|token| token.admin);
+    admins.map(|token| Admin { name: named(&token.name), sha256: token.sha256 }).collect()
+}
+
+/// What they may call, by the names of the callers.
+fn rights(config: &Config) -> BTreeMap<String, Rights> {
+    let admins = config.http.tokens.iter().filter(|token| token.admin);
+    admins.map(|token| (named(&token.name), token.tools.clone().map_or(Rights::All, Rights::Only))).collect()
+}
+
+/// The router of the console that the configuration asks for, and who operates it; `None` if there is none.
+pub(crate) fn router(
+    service: &Service,
+    watch: &Arc<Watch>,
+    config: &Config,
+    address: SocketAddr,
+) -> Option<(Router, Operators)> {
+    let scheme = if config.http.tls.is_some() { "https" } else { "http" };
+    let access = match config.console.opener(&config.http)? {
+        Opener::Reader => Access::local(format!("{scheme}://{address}")),
+        Opener::Admin => Access::admins(admins(config)),
     };
-    let rights = admins().map(|token| (named(&token.name), token.tools.clone().map_or(Rights::All, Rights::Only)));
+    let rights = Arc::new(Mutex::new(rights(config)));
     let operated = Operated {
         service: service.clone(),
         folder: config.plugins.display().to_string(),
         clamps: config.clamps(),
         audit: config.audit.settings().map(|settings| settings.folder),
         contents: config.console.contents,
-        rights: rights.collect(),
+        rights: Arc::clone(&rights),
         clients: Mutex::default(),
     };
+    let operators = Operators { access: access.clone(), rights };
     let console = Console::new(Arc::new(operated), Arc::clone(watch), access, address, config.console.session);
-    Some(console.router())
+    Some((console.router(), operators))
 }
 
 impl Operations for Operated {
@@ -170,7 +205,8 @@ impl Operations for Operated {
 
     fn may_use(&self, viewer: &Viewer, tool: &str) -> bool {
         // Whoever opened the console without a token could call every tool without one.
-        self.rights.get(&viewer.name).is_none_or(|rights| rights.allow(tool))
+        let rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        rights.get(&viewer.name).is_none_or(|rights| rights.allow(tool))
     }
 
     fn call(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ use toolbay_state::Store;
 use crate::approval;
 use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
-use crate::console;
+use crate::console::{self, Operators};
 use crate::learn::Learner;
 use crate::measured::gathered;
 use crate::metrics::Metrics;
@@ -69,6 +69,8 @@ pub struct Server {
     rules: Option<Arc<LiveRules>>,
     /// Who is let in over HTTP.
     doors: watch::Sender<Doors>,
+    /// Who opens the console, once there is one.
+    operators: Mutex<Option<Operators>>,
     _loading: DropGuard,
     /// Dropped last, so that the log has everything.
     _audited: Option<Ending>,
@@ -315,6 +317,7 @@ impl Server {
             sending: None,
             rules: None,
             doors,
+            operators: Mutex::default(),
             _loading: loading.drop_guard(),
             _audited: audited.map(Ending),
             _recorded: recorded.map(recorded::Ending),
@@ -436,7 +439,10 @@ impl Server {
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.local_addr().context("failed to read the listener's address")?;
         let _taking_in = self.service.watch().map(|watch| {
-            options.pages = console::router(&self.service, watch, &self.config, address);
+            if let Some((pages, operators)) = console::router(&self.service, watch, &self.config, address) {
+                options.pages = Some(pages);
+                *self.operators.lock().unwrap_or_else(PoisonError::into_inner) = Some(operators);
+            }
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).take_in()))
         });
         let ended = http::serve(host, options, listener, self.doors.subscribe(), stop).await;
@@ -452,6 +458,9 @@ impl Server {
         self.service.set_instructions(config.server.instructions.clone());
         self.service.admission().set_client_rate(config.client_rate_limit);
         self.doors.send_replace(config.http.doors());
+        if let Some(operators) = &*self.operators.lock().unwrap_or_else(PoisonError::into_inner) {
+            operators.change(config);
+        }
         if let Some(live) = &self.rules {
             let Rules { limits, rate_limit, approve, .. } = config.rules();
             live.set(&limits, rate_limit, approve);
