@@ -236,7 +236,7 @@ mod tests {
                 }),
                 "Invalid symbol",
             ),
-            ("deep nesting", deep, "recursion limit"),
+            ("deep nesting", deep, "expected value"),
             ("deep nesting in a call", nested, "recursion limit"),
             ("too many values", wide, "too many values"),
             ("a header without a version", "{\"recording\":{}}".to_owned(), "missing field"),
