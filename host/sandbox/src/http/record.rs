@@ -224,7 +224,7 @@ mod tests {
         let Ok(Begun::Now(number)) = effects.begin(Kind::Http, || "POST /".to_owned()) else { panic!() };
         let response = http::Response::builder().status(201).header("a", "b").body(()).unwrap();
         let recording = head(&effects, number, &response.into_parts().0).unwrap();
-        let body = Full::new(Bytes::from_static(b"made")).map_err(|never| match never {});
+        let body = Full::new(Bytes::from_static(b"made")).map_err(|never| -> SendError { match never {} });
         let mut body = Recorded::new(body, recording);
         assert!(effects.all().is_err(), "nothing of it was read yet");
         for _ in 0..frames {
