@@ -29,6 +29,9 @@ const RUNNING: usize = 64;
 
 type Output = Result<Zeroizing<Vec<u8>>, Failure>;
 
+/// Who waits for the answer with an id.
+type Waiting = HashMap<u64, oneshot::Sender<Output>>;
+
 /// Where the programs that print secrets run. The default starts them from this process. Clones share the worker.
 #[derive(Clone, Default)]
 pub struct Programs(Option<Arc<Worker>>);
@@ -101,7 +104,7 @@ impl Worker {
 
 /// Who waits for which answer; `None` once none can come any more.
 #[derive(Clone)]
-struct Pending(Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Output>>>>>);
+struct Pending(Arc<Mutex<Option<Waiting>>>);
 
 impl Default for Pending {
     fn default() -> Self {

@@ -297,7 +297,7 @@ impl Cli {
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
             }
             Command::Escape { common, listen } => escape::run(&common, &listen),
-            Command::SecretWorker { folder } => worker::run(folder),
+            Command::SecretWorker { folder } => worker::run(&folder),
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json, usage, task, yes, record } => {
                 call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)

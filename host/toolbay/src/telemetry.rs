@@ -80,7 +80,9 @@ fn in_full(filter: &str) -> Result<String, String> {
 }
 
 /// Replaces the filter of the log that was started.
-static REPLACE: OnceLock<Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>> = OnceLock::new();
+static REPLACE: OnceLock<Replace> = OnceLock::new();
+
+type Replace = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
 /// From now on, logs with `filter`.
 ///

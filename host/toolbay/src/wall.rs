@@ -120,7 +120,7 @@ fn create(config: &Config) -> Vec<(&'static str, PathBuf)> {
 fn plan(config: &Config) -> std::io::Result<Plan> {
     let mut plan = Plan { execute: program()?, ..Plan::default() };
     plan.read.extend(SYSTEM.map(PathBuf::from));
-    plan.read.extend(CERTIFICATES.iter().filter_map(|name| std::env::var_os(name)).map(PathBuf::from));
+    plan.read.extend(CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from));
     plan.write.push("/dev/null".into());
     plan.write.extend(config.kept().into_iter().map(|(_, folder)| folder));
     plan.write.extend(config.server.confine_folders.iter().cloned());

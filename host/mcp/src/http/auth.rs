@@ -60,15 +60,14 @@ impl Known {
     fn new(tokens: &[Token], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
         let listed = |token: &Token| {
             let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
-            let (caller, revoked) = match same {
-                Some(same) => (Arc::clone(&same.caller), same.revoked.clone()),
-                None => {
-                    let name = format!("token:{}", token.name);
-                    let mut others = before.iter().flat_map(|before| before.tokens.values());
-                    let owners = others.find(|old| old.caller.name == name);
-                    let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
-                    (Arc::new(Caller { name, rights: token.rights.clone(), client }), CancellationToken::new())
-                }
+            let (caller, revoked) = if let Some(same) = same {
+                (Arc::clone(&same.caller), same.revoked.clone())
+            } else {
+                let name = format!("token:{}", token.name);
+                let mut others = before.iter().flat_map(|before| before.tokens.values());
+                let owners = others.find(|old| old.caller.name == name);
+                let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
+                (Arc::new(Caller { name, rights: token.rights.clone(), client }), CancellationToken::new())
             };
             (token.sha256, Listed { token: token.clone(), caller, revoked })
         };

@@ -63,18 +63,18 @@ impl Supervisor {
                 () = stop.cancelled() => break,
                 snapshot = changed => {
                     generation = Some(snapshot.generation);
-                    say(vec![NotifyState::Status(&state(&snapshot))]);
+                    say(&[NotifyState::Status(&state(&snapshot))]);
                 }
-                _ = times.tick(), if self.watchdog.is_some() => say(vec![NotifyState::Watchdog]),
+                _ = times.tick(), if self.watchdog.is_some() => say(&[NotifyState::Watchdog]),
             }
         }
-        say(vec![NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
+        say(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
     }
 
     /// Says that clients are served.
     pub(super) fn ready(self) {
         if self.is_there {
-            say(vec![NotifyState::Ready]);
+            say(&[NotifyState::Ready]);
         }
     }
 
@@ -82,7 +82,7 @@ impl Supervisor {
     pub(super) fn reloading(self) {
         if self.is_there {
             let now = NotifyState::monotonic_usec_now().ok();
-            say(std::iter::once(NotifyState::Reloading).chain(now).collect());
+            say(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
         }
     }
 }
@@ -95,9 +95,9 @@ fn state(snapshot: &Snapshot) -> String {
     format!("serving {plugins} with {tools}{loading}")
 }
 
-fn say(what: Vec<NotifyState<'_>>) {
+fn say(what: &[NotifyState<'_>]) {
     // One datagram to a socket that a supervisor reads all the time.
-    if let Err(error) = sd_notify::notify(false, &what) {
+    if let Err(error) = sd_notify::notify(false, what) {
         tracing::debug!("the supervisor could not be told: {error}");
     }
 }
