@@ -93,7 +93,7 @@ pub(crate) mod tests {
     /// A call of a tool that ended like this.
     pub(crate) fn note(tool: &str, outcome: &'static str) -> CallNote {
         CallNote {
-            at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000),
+            at: SystemTime::UNIX_EPOCH + Duration::from_hours(500_000),
             caller: "token:ada".to_owned(),
             plugin: Some("p".to_owned()),
             tool: tool.to_owned(),

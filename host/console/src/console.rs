@@ -134,15 +134,17 @@ async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// The session of a request that reads.
-fn reader(inner: &Inner, headers: &HeaderMap) -> Result<Session, Response> {
-    let cookie = cookie(headers, &inner.cookie).filter(|_| may_read(headers));
-    cookie.and_then(|cookie| inner.session(cookie)).ok_or_else(|| {
-        if headers.contains_key(LIVE) {
-            return StatusCode::UNAUTHORIZED.into_response();
-        }
-        see_other(&format!("{PATH}/login"))
-    })
+/// The session of a request that reads; `None` if it has none.
+fn reader(inner: &Inner, headers: &HeaderMap) -> Option<Session> {
+    inner.session(cookie(headers, &inner.cookie).filter(|_| may_read(headers))?)
+}
+
+/// The response to a request that reads and has no session.
+fn turned_away(headers: &HeaderMap) -> Response {
+    if headers.contains_key(LIVE) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    see_other(&format!("{PATH}/login"))
 }
 
 /// The session of a request that changes something, and its form of at most `most` bytes.
@@ -174,7 +176,7 @@ fn refused(status: StatusCode, why: &str) -> Response {
 }
 
 async fn login(State(inner): Shared, headers: HeaderMap) -> Response {
-    if reader(&inner, &headers).is_ok() {
+    if reader(&inner, &headers).is_some() {
         return see_other(PATH);
     }
     page(StatusCode::OK, pages::login(inner.access.advice(), None))
@@ -240,10 +242,7 @@ async fn written(
     headers: &HeaderMap,
     write: impl FnOnce(&Desk, &Session) -> Response + Send + 'static,
 ) -> Response {
-    let session = match reader(inner, headers) {
-        Ok(session) => session,
-        Err(response) => return response,
-    };
+    let Some(session) = reader(inner, headers) else { return turned_away(headers) };
     let inner = Arc::clone(inner);
     let writing = tokio::task::spawn_blocking(move || write(&inner.desk, &session));
     writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
@@ -298,8 +297,8 @@ async fn approvals(State(inner): Shared, headers: HeaderMap) -> Response {
 }
 
 async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
-    if let Err(response) = reader(&inner, &headers) {
-        return response;
+    if reader(&inner, &headers).is_none() {
+        return turned_away(&headers);
     }
     let lines = inner.desk.operations.audit(pages::AUDIT_LINES).await;
     written(&inner, &headers, move |_, session| shown(pages::audit(session, lines.as_ref()))).await
