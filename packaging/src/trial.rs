@@ -5,6 +5,7 @@ pub(crate) mod archive;
 pub(crate) mod bundle;
 pub(crate) mod deb;
 pub(crate) mod image;
+mod installed;
 mod local_site;
 pub(crate) mod npm;
 mod room;
@@ -19,6 +20,7 @@ use anstream::println;
 use anyhow::{Result, ensure};
 use toolbay_testkit::DEADLINE;
 
+pub(crate) use self::installed::Installed;
 use self::local_site::LocalSite;
 pub(crate) use self::room::Room;
 use crate::kit::Kit;
@@ -28,21 +30,6 @@ pub(crate) type Install = fn(&Kit, &[PathBuf], &Room) -> Result<Installed>;
 
 /// How long a person may wait for the first call, from when the package is there.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The program as its user starts it.
-#[derive(Debug, Default)]
-pub(crate) struct Installed {
-    /// The command, and what stands before the program's own arguments.
-    words: Vec<String>,
-    /// What a service manager starts, if the command passes on no signals.
-    service: Option<String>,
-    /// Variables that it needs.
-    variables: Vec<(String, String)>,
-    /// Whether it has a folder with plugins already, and makes none.
-    is_furnished: bool,
-    /// Where its packages come from, while it is used.
-    _site: Option<LocalSite>,
-}
 
 /// What was seen.
 #[derive(Clone, Copy, Debug)]

@@ -16,42 +16,15 @@ use crate::client::Client;
 use crate::encode::{self, Resource};
 use crate::family::Family;
 use crate::health::{Health, left};
+use crate::intake::{Intake, exporting};
 use crate::queue::{BATCH, Queue};
 use crate::signal::Signal;
-use crate::telemetry::{Inner, exporting};
 
 /// Tells what is measured. It may block for a moment.
 pub(crate) type Measure = Arc<dyn Fn() -> Vec<Family> + Send + Sync>;
 
 /// Threads for what blocks: looking up a name, and measuring. Others wait.
 const BLOCKING: usize = 4;
-
-/// How long things wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timing {
-    /// How long an item waits for others.
-    pub(crate) delay: Duration,
-    /// The first wait after a failure.
-    pub(crate) first: Duration,
-    /// The longest one.
-    pub(crate) longest: Duration,
-    /// For how long the same request is sent again.
-    pub(crate) patience: Duration,
-    /// How long the end of the server waits for what is left to be sent.
-    pub(crate) end: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            delay: Duration::from_secs(1),
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(30),
-            patience: Duration::from_mins(5),
-            end: Duration::from_secs(2),
-        }
-    }
-}
 
 /// Ends the thread when it is dropped. Waits for a moment, until what is left was sent.
 #[derive(Debug)]
@@ -79,7 +52,7 @@ impl Drop for Ending {
 /// # Errors
 ///
 /// The system has no thread for it, or a file of certificates cannot be used.
-pub(crate) fn start(inner: Arc<Inner>, measure: Measure) -> Result<Ending, String> {
+pub(crate) fn start(inner: Arc<Intake>, measure: Measure) -> Result<Ending, String> {
     let settings = &inner.settings;
     let tls = (settings.endpoint.scheme() == "https").then(|| crate::tls::connector(&settings.ca)).transpose();
     let tls = tls.map_err(|why| format!("otel.ca: {why}"))?;
@@ -96,7 +69,7 @@ pub(crate) fn start(inner: Arc<Inner>, measure: Measure) -> Result<Ending, Strin
     Ok(ending)
 }
 
-fn run(inner: &Arc<Inner>, clients: [Client; 3], measure: Measure, token: &CancellationToken, alive: Alive<()>) {
+fn run(inner: &Arc<Intake>, clients: [Client; 3], measure: Measure, token: &CancellationToken, alive: Alive<()>) {
     exporting();
     let runtime = match Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING).build() {
         Ok(runtime) => runtime,
@@ -123,7 +96,7 @@ fn run(inner: &Arc<Inner>, clients: [Client; 3], measure: Measure, token: &Cance
     drop(alive);
 }
 
-async fn all(inner: &Arc<Inner>, clients: [Client; 3], measure: Measure, token: &CancellationToken) {
+async fn all(inner: &Arc<Intake>, clients: [Client; 3], measure: Measure, token: &CancellationToken) {
     let resource = Resource::new(&inner.settings.resource);
     let [traces, metrics, logs] = clients;
     let sender = |signal, client| Sender::new(inner, signal, client, token.clone());
@@ -181,7 +154,7 @@ async fn deliver<T>(queue: &Queue<T>, sender: &mut Sender, encode: &impl Fn(Vec<
 }
 
 /// Reports what is measured, again and again, and once more at the end.
-async fn reports(inner: &Arc<Inner>, mut sender: Sender, resource: &Resource, measure: Measure) {
+async fn reports(inner: &Arc<Intake>, mut sender: Sender, resource: &Resource, measure: Measure) {
     let token = sender.token.clone();
     let settings = &inner.settings;
     loop {
@@ -216,7 +189,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(inner: &Inner, signal: Signal, client: Client, token: CancellationToken) -> Self {
+    fn new(inner: &Intake, signal: Signal, client: Client, token: CancellationToken) -> Self {
         let timing = inner.timing;
         let health = Health::new(signal, inner.settings.endpoint.as_str());
         Self { signal, client, health, backoff: Backoff::new(timing.first, timing.longest), timing, token }

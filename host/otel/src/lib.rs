@@ -17,6 +17,7 @@ mod exporter;
 mod family;
 mod headers;
 mod health;
+mod intake;
 mod queue;
 mod record;
 mod sampler;
@@ -24,18 +25,20 @@ mod settings;
 mod signal;
 mod span;
 mod telemetry;
+mod timing;
 mod tls;
 mod value;
 
 pub use self::exporter::Ending;
 pub use self::family::{Distribution, Family, Number, Point, Points};
 pub use self::headers::{Headers, pairs};
+pub use self::intake::is_exporting;
 pub use self::record::{Record, Severity};
 pub use self::sampler::Sampler;
 pub use self::settings::Settings;
 pub use self::signal::Signal;
 pub use self::span::{Event, Kind, Span, Status};
-pub use self::telemetry::{Telemetry, is_exporting};
+pub use self::telemetry::Telemetry;
 pub use self::value::{Attributes, Value};
 
 #[cfg(test)]

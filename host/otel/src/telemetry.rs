@@ -1,17 +1,18 @@
 //! What takes telemetry in.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
-use crate::exporter::{Ending, Timing, start};
+use crate::exporter::{Ending, start};
 use crate::family::Family;
+use crate::intake::Intake;
 use crate::queue::Queue;
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::signal::Signal;
 use crate::span::Span;
+use crate::timing::Timing;
 
 /// Spans that wait to be sent, and lines of the log.
 const MOST: usize = 4096;
@@ -22,24 +23,7 @@ const ROOM: usize = 8 << 20;
 /// Takes telemetry in, from any thread and without waiting. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Telemetry {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) settings: Settings,
-    pub(crate) timing: Timing,
-    pub(crate) started: SystemTime,
-    pub(crate) spans: Queue<Span>,
-    pub(crate) records: Queue<Record>,
-    reports_lost: AtomicU64,
-}
-
-impl Inner {
-    /// Counts so many more reports of metrics that were not taken. Returns how many there are.
-    pub(crate) fn reports_lost(&self, more: u64) -> u64 {
-        self.reports_lost.fetch_add(more, Ordering::Relaxed) + more
-    }
+    inner: Arc<Intake>,
 }
 
 impl Telemetry {
@@ -51,7 +35,7 @@ impl Telemetry {
     pub(crate) fn timed(settings: Settings, timing: Timing) -> Self {
         let (spans, records) = (Queue::new(MOST, ROOM), Queue::new(MOST, ROOM));
         let (started, reports_lost) = (SystemTime::now(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { settings, timing, started, spans, records, reports_lost }) }
+        Self { inner: Arc::new(Intake { settings, timing, started, spans, records, reports_lost }) }
     }
 
     /// Starts the thread that sends. `measure` tells what is measured; it may block for a moment.
@@ -89,18 +73,4 @@ impl Telemetry {
             (Signal::Logs, inner.records.dropped()),
         ]
     }
-}
-
-thread_local! {
-    static EXPORTING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Marks this thread as the one that sends.
-pub(crate) fn exporting() {
-    EXPORTING.set(true);
-}
-
-/// Whether this is the thread that sends. What libraries say on it must not be sent: each request would cause the next one.
-pub fn is_exporting() -> bool {
-    EXPORTING.get()
 }

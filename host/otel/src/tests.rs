@@ -7,7 +7,7 @@ use toolbay_model::Trace;
 use toolbay_testkit::{Collector, DEADLINE, Manner, attributes};
 use url::Url;
 
-use crate::exporter::Timing;
+use crate::timing::Timing;
 use crate::{
     Distribution, Ending, Event, Family, Headers, Kind, Number, Point, Points, Record, Sampler, Settings, Severity,
     Signal, Span, Status, Telemetry,

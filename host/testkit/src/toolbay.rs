@@ -123,9 +123,15 @@ impl Toolbay {
     }
 }
 
+/// What a command says while plugins compile, which depends on how fast the machine is.
+const WAITING: &str = " plugins are loaded; loading ";
+
+/// Without what it says while it waits.
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "exit code {}\n--- standard output\n{}--- standard error\n{}", self.code, self.stdout, self.stderr)
+        let Self { code, stdout, stderr, .. } = self;
+        let stderr: String = stderr.split_inclusive('\n').filter(|line| !line.contains(WAITING)).collect();
+        write!(f, "exit code {code}\n--- standard output\n{stdout}--- standard error\n{stderr}")
     }
 }
 

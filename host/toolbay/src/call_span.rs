@@ -60,10 +60,11 @@ struct Ended {
 }
 
 impl CallSpan {
-    pub(crate) fn new(tracer: Tracer, caller: Option<String>) -> Self {
+    /// The span of a call of this caller, which has its place in the queue.
+    pub(crate) fn begin(tracer: &Tracer, caller: &str) -> Self {
         Self {
-            tracer,
-            caller,
+            tracer: tracer.clone(),
+            caller: tracer.name(caller),
             began: SystemTime::now(),
             clock: Instant::now(),
             own: None,

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 use toolbay_sandbox::Job;
 
@@ -271,8 +271,8 @@ impl Cli {
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Init { folder, samples, from } => init::run(&folder, samples.as_deref(), from),
-            Command::Completions { shell } => Ok(completions::run(shell)),
-            Command::Manual { folder } => completions::manual(&folder),
+            Command::Completions { shell } => Ok(completions::run(Self::command(), shell)),
+            Command::Manual { folder } => completions::manual(Self::command(), &folder),
             Command::Token { name } => token::run(&name),
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),

@@ -156,7 +156,8 @@ fn excerpt(reply: &Reply) -> Excerpt {
 
 fn block(block: &Content) -> String {
     match &block.body {
-        Body::Text(text) => text.get(..text.floor_char_boundary(TEXT + 1)).unwrap_or_default().to_owned(),
+        // A character more than is kept, so that it is seen to be cut.
+        Body::Text(text) => text.get(..text.floor_char_boundary(TEXT + 4)).unwrap_or_default().to_owned(),
         Body::Image(media) | Body::Audio(media) => format!("[{}, {} bytes]", media.mime_type, media.data.len()),
         Body::ResourceLink(link) => format!("[{}]", link.uri),
         Body::Resource(resource) => format!("[{}]", resource.uri),

@@ -3,7 +3,6 @@
 use toolbay_model::{Exchange, Trace};
 use toolbay_otel::{Attributes, Kind, Sampler, Span, Status, Telemetry, Value};
 
-use crate::call_span::CallSpan;
 use crate::config::OtelConfig;
 
 /// The name of the span of a request whose method is none of HTTP.
@@ -36,9 +35,9 @@ impl Tracer {
         settings.traces.then(|| Self { telemetry, sampler, names_callers: config.caller, run })
     }
 
-    /// The span of a call of this caller, which has its place in the queue.
-    pub(crate) fn call(&self, caller: &str) -> CallSpan {
-        CallSpan::new(self.clone(), self.names_callers.then(|| caller.to_owned()))
+    /// The name of a caller as spans have it; `None` if they have none.
+    pub(crate) fn name(&self, caller: &str) -> Option<String> {
+        self.names_callers.then(|| caller.to_owned())
     }
 
     /// A new span within that of a caller, or the first one of a trace.

@@ -9,7 +9,8 @@ use serde_json::json;
 use toolbay_testkit::message::{is_error, text};
 use toolbay_testkit::{Connection, DEADLINE, Log, Unclaimed, command, revision};
 
-use super::{Installed, Room};
+use super::installed::Installed;
+use super::room::Room;
 
 /// The tool that is called, and how.
 const TOOL: &str = "calculate_sum";

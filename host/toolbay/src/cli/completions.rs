@@ -4,41 +4,41 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::Shell;
 
-use super::Cli;
 use super::output::print_text;
 
 /// The program's name in the shell.
 const NAME: &str = "toolbay";
 
-/// Prints the completions for a shell.
-pub(super) fn run(shell: Shell) -> ExitCode {
+/// Prints the completions of this command line for a shell.
+pub(super) fn run(mut command: Command, shell: Shell) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut script);
+    clap_complete::generate(shell, &mut command, NAME, &mut script);
     print_text(&script);
     ExitCode::SUCCESS
 }
 
-/// Writes the manual into a folder, which must exist: `toolbay.1`, and a page for each command.
-pub(super) fn manual(folder: &Path) -> anyhow::Result<ExitCode> {
-    clap_mangen::generate_to(Cli::command(), folder)
+/// Writes the manual of this command line into a folder, which must exist: `toolbay.1`, and a page for each command.
+pub(super) fn manual(command: Command, folder: &Path) -> anyhow::Result<ExitCode> {
+    clap_mangen::generate_to(command, folder)
         .with_context(|| format!("failed to write the manual to {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum as _;
+    use clap::{CommandFactory as _, ValueEnum as _};
 
     use super::*;
+    use crate::cli::Cli;
 
     #[test]
     fn every_shell_knows_the_visible_commands_and_the_manual_has_a_page_for_each() {
         let folder = tempfile::tempdir().unwrap();
-        manual(folder.path()).unwrap();
-        let commands: Vec<clap::Command> = Cli::command().get_subcommands().cloned().collect();
+        manual(Cli::command(), folder.path()).unwrap();
+        let commands: Vec<Command> = Cli::command().get_subcommands().cloned().collect();
         assert!(commands.len() > 10);
         for command in commands.iter().filter(|command| !command.is_hide_set()) {
             let page = folder.path().join(format!("{NAME}-{}.1", command.get_name()));
