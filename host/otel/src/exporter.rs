@@ -19,6 +19,7 @@ use crate::health::{Health, left};
 use crate::intake::{Intake, exporting};
 use crate::queue::{BATCH, Queue};
 use crate::signal::Signal;
+use crate::timing::Timing;
 
 /// Tells what is measured. It may block for a moment.
 pub(crate) type Measure = Arc<dyn Fn() -> Vec<Family> + Send + Sync>;
