@@ -61,7 +61,7 @@ struct Ended {
 
 impl CallSpan {
     /// The span of a call of this caller, which has its place in the queue.
-    pub(crate) fn begin(tracer: &Tracer, caller: &str) -> Self {
+    pub(crate) fn queued(tracer: &Tracer, caller: &str) -> Self {
         Self {
             tracer: tracer.clone(),
             caller: tracer.name(caller),

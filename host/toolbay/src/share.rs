@@ -10,7 +10,6 @@ use tracing::Instrument as _;
 
 use crate::admission::{ClientPermits, Permit};
 use crate::call_span::CallSpan;
-use crate::call_span::CallSpan;
 use crate::noted::Noted;
 use crate::offload::OffloadShare;
 use crate::outcome::Outcome;
@@ -63,7 +62,7 @@ impl Client for Share {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                let span = service.tracer().map(|tracer| CallSpan::begin(tracer, &permits.name));
+                let span = service.tracer().map(|tracer| CallSpan::queued(tracer, &permits.name));
                 let noted = Noted { counted, line, noticed, span };
                 Ok(Box::new(Queued { service, permits, threads, noted, permit: None, _place: place }))
             }
