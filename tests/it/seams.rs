@@ -66,7 +66,8 @@ fn only_the_watcher_uses_notify() {
 #[test]
 fn only_the_protocol_knows_json_rpc_and_revisions() {
     // The server's side and the client's, which do not know each other.
-    only_in("jsonrpc", &["mcp/", "guest-mcp/"]);
+    only_in("jsonrpc::", &["mcp/"]);
+    only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
     only_in(".features()", &["mcp/"]);
 }
 

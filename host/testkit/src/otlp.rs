@@ -214,9 +214,12 @@ impl Shared {
     }
 }
 
+/// What was measured at one moment: its name, its labels and its value.
+pub type Sample = (String, Vec<(String, String)>, String);
+
 impl Received {
     /// The counters and gauges of the newest report, with the names that Prometheus gives them: name, labels and value.
-    pub fn numbers(&self) -> Vec<(String, Vec<(String, String)>, String)> {
+    pub fn numbers(&self) -> Vec<Sample> {
         let points = self.metrics.iter().flat_map(|metric| match &metric.data {
             Some(Data::Sum(sum)) => {
                 sum.data_points.iter().map(|point| (format!("{}_total", metric.name), point)).collect()
