@@ -42,14 +42,34 @@ pub(crate) struct Client {
 pub(crate) struct Failure {
     /// In words, which parts of may come from the receiver.
     pub(crate) why: String,
-    /// Whether to send it again, and after how long at the earliest if the receiver says that. `None`: it would never be
-    /// taken.
-    pub(crate) retry: Option<Option<Duration>>,
+    /// Whether to send it again.
+    pub(crate) retry: Retry,
+}
+
+/// Whether the same is to be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// It would never be taken.
+    Never,
+    /// When the sender likes.
+    Soon,
+    /// After so long at the earliest, as the receiver says.
+    After(Duration),
+}
+
+impl Retry {
+    /// How long the receiver wants to be left alone.
+    pub(crate) fn wished(self) -> Option<Duration> {
+        match self {
+            Self::After(wished) => Some(wished),
+            Self::Never | Self::Soon => None,
+        }
+    }
 }
 
 impl Failure {
     fn again(why: impl Into<String>) -> Self {
-        Self { why: why.into(), retry: Some(None) }
+        Self { why: why.into(), retry: Retry::Soon }
     }
 }
 
@@ -178,7 +198,10 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> Failure {
         404 => "; check otel.endpoint",
         _ => "",
     };
-    Failure { why: format!("answered with status {status}{advice}"), retry: again.then(|| retry_after(headers)) }
+    Failure {
+        why: format!("answered with status {status}{advice}"),
+        retry: if again { retry_after(headers).map_or(Retry::Soon, Retry::After) } else { Retry::Never },
+    }
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -218,17 +241,17 @@ mod tests {
             refused(StatusCode::from_u16(status).unwrap(), &after.into_iter().collect())
         };
         for status in [429, 502, 503, 504] {
-            assert_eq!(failure(status, None).retry, Some(None), "{status}");
+            assert_eq!(failure(status, None).retry, Retry::Soon, "{status}");
         }
         for status in [301, 302, 400, 401, 403, 404, 405, 413, 415, 500, 501] {
-            assert_eq!(failure(status, Some("5")).retry, None, "{status}");
+            assert_eq!(failure(status, Some("5")).retry, Retry::Never, "{status}");
         }
-        assert_eq!(failure(503, Some(" 7 ")).retry, Some(Some(Duration::from_secs(7))));
-        assert_eq!(failure(429, Some("soon")).retry, Some(None));
-        assert_eq!(failure(429, Some("-1")).retry, Some(None));
-        assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, Some(Some(Duration::ZERO)));
+        assert_eq!(failure(503, Some(" 7 ")).retry, Retry::After(Duration::from_secs(7)));
+        assert_eq!(failure(429, Some("soon")).retry, Retry::Soon);
+        assert_eq!(failure(429, Some("-1")).retry, Retry::Soon);
+        assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, Retry::After(Duration::ZERO));
         let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
-        let wait = failure(503, Some(&later)).retry.flatten().unwrap();
+        let wait = failure(503, Some(&later)).retry.wished().unwrap();
         assert!((Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait), "{wait:?}");
         assert_eq!(failure(302, None).why, "answered with status 302 Found; redirects are not followed");
         assert_eq!(failure(401, None).why, "answered with status 401 Unauthorized; check otel.headers");

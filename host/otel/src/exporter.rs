@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
-use crate::client::Client;
+use crate::client::{Client, Retry};
 use crate::encode::{self, Resource};
 use crate::family::Family;
 use crate::health::{Health, left};
@@ -209,12 +209,12 @@ impl Sender {
                 Err(failure) => failure,
             };
             let over = self.token.is_cancelled() || began.elapsed() >= self.timing.patience;
-            let given_up = failure.retry.is_none() || over;
+            let given_up = failure.retry == Retry::Never || over;
             let lost = lost(if given_up { count } else { 0 });
             self.health.failed(&failure.why, lost, Instant::now());
             if !over {
                 // Also if this request is lost: the next one would not fare better at once.
-                self.pause(failure.retry.flatten()).await;
+                self.pause(failure.retry.wished()).await;
             }
             if given_up {
                 return false;
@@ -228,7 +228,7 @@ impl Sender {
             Ok(response) => self.taken(&response, &lost),
             Err(failure) => {
                 self.health.failed(&failure.why, lost(1), Instant::now());
-                if let Some(wished) = failure.retry.flatten() {
+                if let Some(wished) = failure.retry.wished() {
                     self.pause(Some(wished)).await;
                 }
             }

@@ -195,14 +195,14 @@ impl CompileCache {
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
         let maker = format!("-{:016x}", self.maker);
         let of_maker = |file: &Listed| file.name.get(DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
+        let is_record = |file: &Listed| Path::new(&file.name).extension().is_some_and(|kind| kind == "json");
         let (mut components, mut bytes, mut failed) = (0, 0, None);
-        let (records, code): (Vec<_>, Vec<_>) =
-            self.files().into_iter().filter(of_maker).partition(|file| file.name.ends_with(".json"));
+        let (records, code): (Vec<_>, Vec<_>) = self.files().into_iter().filter(of_maker).partition(is_record);
         // The record first, as when room is made: code without a record only wastes space.
         for file in records.iter().chain(&code) {
             match fs::remove_file(self.folder.path.join(&file.name)) {
                 Ok(()) => {
-                    components += usize::from(file.name.ends_with(".json"));
+                    components += usize::from(is_record(file));
                     bytes += file.length;
                 }
                 // Another server was faster.

@@ -264,8 +264,8 @@ impl WasiHttpHooks for Http {
                     }
                     let body = Receiving { body, traced, _held: held };
                     let body = match record::head(&effects, number, &parts) {
-                        Some(recording) => Recorded::new(body, recording).map_err(code).boxed_unsync(),
-                        None => body.map_err(code).boxed_unsync(),
+                        Some(recording) => Recorded::new(body, recording).map_err(|error| code(&error)).boxed_unsync(),
+                        None => body.map_err(|error| code(&error)).boxed_unsync(),
                     };
                     let response = http::Response::from_parts(parts, body);
                     let done: Rest = Box::new(async { Ok(()) });
@@ -277,7 +277,7 @@ impl WasiHttpHooks for Http {
                         traced.failed(&error);
                     }
                     record::failure(&effects, number, named(&error));
-                    Err(code(error))
+                    Err(code(&error))
                 }
             }
         })

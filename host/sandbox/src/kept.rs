@@ -69,7 +69,7 @@ impl Kept {
 
     /// The bucket with this name in a call that is run again from a recording: nothing is read from it, and nothing is
     /// changed. `None` if there is none of this name.
-    pub(crate) fn bucket_again(&self, name: &str) -> Option<Bucket> {
+    pub(crate) fn bucket_again(name: &str) -> Option<Bucket> {
         Bucket::new(Owner { plugin: Arc::default(), caller: None }, name).ok()
     }
 

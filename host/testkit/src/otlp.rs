@@ -215,7 +215,7 @@ impl Shared {
 }
 
 /// What was measured at one moment: its name, its labels and its value.
-pub type Sample = (String, Vec<(String, String)>, String);
+type Sample = (String, Vec<(String, String)>, String);
 
 impl Received {
     /// The counters and gauges of the newest report, with the names that Prometheus gives them: name, labels and value.

@@ -140,7 +140,7 @@ impl ServerBuilder {
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
-        let watched = watched(&config, watch);
+        let shown = watched(&config, watch);
         let recorded = if record { recording(&config)? } else { None };
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
@@ -163,7 +163,7 @@ impl ServerBuilder {
             None if watch => config.otel.settings().map_err(anyhow::Error::msg)?.map(Telemetry::new),
             telemetry => telemetry,
         };
-        let seen = Seen { learner, audited, metrics, watch: watched, recorded, telemetry };
+        let seen = Seen { learner, audited, metrics, watch: shown, recorded, telemetry };
         let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
         server.rules = Some(rules);
         server.send()?;

@@ -5,8 +5,8 @@ use toolbay_recording::HttpError;
 use wasmtime_wasi_http::Error;
 
 /// The error that a guest sees.
-pub(super) fn code(error: SendError) -> Error {
-    self::error(named(&error))
+pub(super) fn code(error: &SendError) -> Error {
+    self::error(named(error))
 }
 
 /// The same, as it can be recorded.

@@ -104,7 +104,9 @@ impl Report {
         let mut list = |title: String, files: &[PathBuf]| {
             if !files.is_empty() {
                 let _ = writeln!(out, "{title}\n");
-                files.iter().for_each(|file| _ = writeln!(out, "    {}", file.display()));
+                for file in files {
+                    let _ = writeln!(out, "    {}", file.display());
+                }
                 let _ = writeln!(out);
             }
         };

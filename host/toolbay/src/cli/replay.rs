@@ -43,9 +43,9 @@ pub(super) fn run(mut common: Common, file: &Path, wanted: &Wanted, json: bool) 
     let config = common.configure(true, &Listen::default())?;
     let report = block_on(replayed(&config, file, instead, wanted.tool.as_ref()))?;
     if json {
-        report.print_json()?
+        report.print_json()?;
     } else {
-        report.print()
+        report.print();
     }
     Ok(if report.is_equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -12,7 +12,7 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use super::answer::{Error, Fallible, answered};
 use crate::account::Held;
 use crate::effects::Begun;
-use crate::kept::Closed;
+use crate::kept::{Closed, Kept};
 use crate::state::State;
 use crate::tape::Kind;
 
@@ -71,7 +71,7 @@ pub(super) fn add_store(linker: &mut Linker<State>, name: &str) -> wasmtime::Res
 fn open(state: &mut State, name: &str) -> Fallible<Handle> {
     let number = match state.effects.look(Kind::State, || format!("open the bucket {name}"))? {
         Begun::Now(number) => number,
-        Begun::Before(answer) => return opened(state, postcard::from_bytes(&answer)?, state.kept.bucket_again(name)),
+        Begun::Before(answer) => return opened(state, postcard::from_bytes(&answer)?, Kept::bucket_again(name)),
     };
     let bucket = state.kept.bucket(name);
     let answer = match &bucket {

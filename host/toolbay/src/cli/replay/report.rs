@@ -110,9 +110,9 @@ impl Report {
                 let equal = *verdict == Verdict::Equal;
                 sums = Sums { fuel: *fuel, memory: *memory, wall_ns: *wall_ns, ..sums };
                 if equal {
-                    sums.equal = 1
+                    sums.equal = 1;
                 } else {
-                    sums.differ = 1
+                    sums.differ = 1;
                 }
                 !equal
             }
@@ -247,7 +247,9 @@ impl Shown {
             Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
                 out.push_str("different\n");
                 if let Verdict::Differs(changes) = verdict {
-                    changes.iter().for_each(|change| difference(change, out));
+                    for change in changes {
+                        difference(change, out);
+                    }
                 }
                 let _ = writeln!(out, "    fuel         {}", told(*fuel, thousands));
                 let _ = writeln!(out, "    peak memory  {}", told(*memory, bytes));
