@@ -179,16 +179,16 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
 #[test]
 fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
     let folder = Folder::new();
-    let build = tempfile::tempdir().unwrap();
-    let built = build.path().join("linked.wasm");
-    fs::create_dir(build.path().join("x")).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let built = elsewhere.path().join("linked.wasm");
+    fs::create_dir(elsewhere.path().join("x")).unwrap();
     fs::write(&built, Tiny::new(&["linked"]).echo().build()).unwrap();
     folder.link("linked.wasm", &built);
     let mut server = Server::start(&folder);
     server.wait_for_tool("linked");
     // As compilers do: another file with the same name.
-    fs::write(build.path().join("next"), Tiny::new(&["relinked"]).echo().build()).unwrap();
-    fs::rename(build.path().join("next"), &built).unwrap();
+    fs::write(elsewhere.path().join("next"), Tiny::new(&["relinked"]).echo().build()).unwrap();
+    fs::rename(elsewhere.path().join("next"), &built).unwrap();
     server.wait_for_tool("relinked");
     fs::rename(folder.plugins(), folder.beside("old")).unwrap();
     fs::create_dir(folder.plugins()).unwrap();

@@ -58,10 +58,10 @@ fn a_new_folder_can_be_served_at_once() {
     let listed = toolbay(&folder, &["list", "--config", config]);
     assert!(listed.stdout.contains("calculator") && !listed.stdout.contains('!'), "{listed}");
     // Files are as readable as any other, and no temporary file is left.
-    let mode = |name: &str| {
+    let permissions = |name: &str| {
         std::os::unix::fs::PermissionsExt::mode(&fs::metadata(folder.beside("made").join(name)).unwrap().permissions())
     };
-    assert_eq!((mode("toolbay.toml") & 0o777, mode("plugins/time.wasm") & 0o777), (0o644, 0o644));
+    assert_eq!((permissions("toolbay.toml") & 0o777, permissions("plugins/time.wasm") & 0o777), (0o644, 0o644));
     assert_eq!(names(&folder.beside("made")), ["plugins", "toolbay.toml"]);
     assert_eq!(names(&folder.beside("made/plugins")), ["calculator.wasm", "time.wasm"]);
 }

@@ -33,7 +33,7 @@ fn call(server: &HttpServer, tool: &str, arguments: Value, meta: Value) -> Value
 }
 
 fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(id)
 }
 
 /// The attributes of the spans with this name.
@@ -203,7 +203,7 @@ fn metrics_are_those_that_are_served() {
     // Whatever calls count is counted now, and does not change any more.
     let before = collector.received().reports;
     let received = collector.until("a report since then", |received| received.reports > before + 1);
-    let served = server.get("/metrics", &[]).text();
+    let page = server.get("/metrics", &[]).text();
     let mut compared = 0;
     for (name, labels, value) in received.numbers() {
         // What changes from one moment to the next.
@@ -213,11 +213,11 @@ fn metrics_are_those_that_are_served() {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let line = format!("{name}{labels} {value}");
-        assert!(served.lines().any(|served| served == line), "{line}\n{served}");
+        assert!(page.lines().any(|served| served == line), "{line}\n{page}");
         compared += 1;
     }
     assert!(compared >= 35, "{compared}");
-    assert!(served.contains("toolbay_calls_total{tool=\"echo\",outcome=\"ok\"} 5"), "{served}");
+    assert!(page.contains("toolbay_calls_total{tool=\"echo\",outcome=\"ok\"} 5"), "{page}");
 }
 
 #[test]

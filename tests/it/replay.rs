@@ -399,7 +399,8 @@ fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
     server.kill();
     let file = folder.beside("calls.jsonl");
     let mut text = fs::read_to_string(&file).unwrap();
-    text += &text.lines().last().unwrap()[..100].to_owned();
+    let beginning = text.lines().last().unwrap()[..100].to_owned();
+    text.push_str(&beginning);
     fs::write(&file, text).unwrap();
     let outcome = replay(&folder, &[]);
     assert!(

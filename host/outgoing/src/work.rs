@@ -143,7 +143,7 @@ mod tests {
         let (sender, receiver) = oneshot::channel::<()>();
         let owned = Owned(Work::new(async move {
             let _held = sender;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }));
         let loan = owned.0.lend();
         loan.advance(&mut Context::from_waker(Waker::noop()));

@@ -253,10 +253,12 @@ mod tests {
 
     use super::*;
 
+    type Asking = mpsc::Sender<(Request, oneshot::Sender<Output>)>;
+
     /// What asks a worker in this process, and the worker.
     fn connected(
         allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
-    ) -> (mpsc::Sender<(Request, oneshot::Sender<Output>)>, tokio::task::JoinHandle<io::Result<()>>) {
+    ) -> (Asking, tokio::task::JoinHandle<io::Result<()>>) {
         let ((ours, theirs), (out, heard)) = (duplex(64), duplex(64));
         let (sender, receiver) = mpsc::channel(1);
         let pending = Pending::default();
@@ -265,7 +267,7 @@ mod tests {
         (sender, tokio::spawn(async move { serve(theirs, out, Path::new("/"), allowed).await }))
     }
 
-    async fn run(asking: &mpsc::Sender<(Request, oneshot::Sender<Output>)>, grant: &str, script: &str) -> Output {
+    async fn run(asking: &Asking, grant: &str, script: &str) -> Output {
         let (answer, answered) = oneshot::channel();
         let words = ["sh", "-c", script].map(str::to_owned).to_vec();
         asking.send((Request { grant: grant.to_owned(), words }, answer)).await.map_err(|_| Failure::Gone)?;

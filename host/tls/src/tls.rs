@@ -144,8 +144,8 @@ mod tests {
     }
 
     fn put(files: &Files, pair: &CertifiedKey<KeyPair>) {
-        write(&files.certificate, &certificate(&pair));
-        write(&files.key, &key(&pair));
+        write(&files.certificate, &certificate(pair));
+        write(&files.key, &key(pair));
     }
 
     fn opened(dir: &Path) -> (Files, CertifiedKey<KeyPair>, Tls) {

@@ -63,7 +63,7 @@ fn requests_of_others_come_to_nothing() {
     let without = query(&[("id", "a"), ("rests", "yes")]);
     let guessed = query(&[("csrf", "guessed"), ("id", "a"), ("rests", "yes")]);
     let huge = format!("{rest}&x={}", "x".repeat(2 << 20));
-    let many: String = (0..500).map(|n| format!("&x{n}=1")).collect();
+    let many = (0..500).map(|n| format!("&x{n}=1")).collect::<Vec<_>>().concat();
     let (many, twice) = (format!("{rest}{many}"), format!("{rest}&id=b"));
     let usual = [("Cookie", cookie), ("Content-Type", form)];
     let with = |more: &[(&'static str, &'static str)]| [&usual[..], more].concat();

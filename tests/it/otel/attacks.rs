@@ -11,9 +11,9 @@ use super::{RATES, call, otel};
 use crate::support::{DEADLINE, Folder, HttpServer, Tiny, hostile, text};
 
 fn number(server: &HttpServer, sample: &str) -> f64 {
-    let served = server.get("/metrics", &[]).text();
-    let value = served.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-    value.unwrap_or_else(|| panic!("{sample}: {served}")).parse().unwrap()
+    let page = server.get("/metrics", &[]).text();
+    let value = page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("{sample}: {page}")).parse().unwrap()
 }
 
 #[test]
