@@ -34,7 +34,7 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
     assert!(calls.contains(">echo</a>") && calls.contains(">console</td>"), "{calls}");
     let overview = site.page("");
     assert!(overview.contains("<dd>1<small>none failed</small>"), "{overview}");
-    assert!(site.server.log.text().contains("console: opened viewer=\"console\""));
+    site.server.log.wait_for("console: opened viewer=\"console\"");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
     assert_eq!(files(), 0);
     let params = json!({"name": "echo", "arguments": {}});
     assert!(site.server.result("tools/call", params)["content"].is_array());
-    assert!(site.server.log.text().contains("the compile cache was cleared viewer=\"console\" components=1"));
+    site.server.log.wait_for("the compile cache was cleared viewer=\"console\" components=1");
 }
 
 #[test]

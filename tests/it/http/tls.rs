@@ -55,7 +55,7 @@ fn folder() -> (Folder, CertifiedKey<KeyPair>) {
 
 fn serve(folder: &Folder, config: &str) -> HttpServer {
     let server = HttpServer::configured(folder, config);
-    assert!(server.log.text().contains("listening on https://127.0.0.1:"), "{}", server.log.text());
+    server.log.wait_for("listening on https://127.0.0.1:");
     server
 }
 
