@@ -43,7 +43,7 @@ impl Seal {
 
     /// The claim as text; `None` if it cannot be encrypted.
     pub(super) fn seal(&self, claim: &Claim) -> Option<String> {
-        let mut text = postcard::to_stdvec(claim).ok()?;
+        let mut text = postcard::to_allocvec(claim).ok()?;
         let nonce = self.0.seal_in_place_append_tag(Aad::from(PURPOSE), &mut text).ok()?;
         let sealed = [&[VERSION][..], nonce.as_ref(), &text].concat();
         Some(BASE64.encode(sealed))
