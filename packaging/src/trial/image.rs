@@ -14,7 +14,7 @@ use crate::content::BINARY;
 use crate::kit::Kit;
 use crate::make::image::USER;
 
-/// Becomes the container: a system whose root is the image. Where the program needs the libraries of this machine, it gets
+/// Becomes the container: a system whose root is the image, with the devices that every container has. Where the program needs the libraries of this machine, it gets
 /// those.
 const CONTAINER: &str = r#"
 set -e
@@ -23,6 +23,12 @@ mount --bind "$root" "$root"
 for name in proc tmp home/nonroot $libraries; do mkdir -p "$root/$name"; done
 mount --rbind /proc "$root/proc"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mkdir -p "$root/dev"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for name in null zero random urandom; do
+  touch "$root/dev/$name"
+  mount --bind "/dev/$name" "$root/dev/$name"
+done
 for name in $libraries; do mount --rbind "/$name" "$root/$name"; done
 mount -o remount,bind,ro "$root"
 exec chroot $user "$root" "$@"
