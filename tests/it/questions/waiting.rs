@@ -116,11 +116,16 @@ fn a_call_without_a_session_that_waits_holds_nothing() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let ask = || stateless(&server, "tools/call", call.clone(), &everything())["result"].take();
     (0..50).for_each(|_| drop(ask()));
-    let before = resident(server.pid());
-    let asked: Vec<Value> = (0..WAITING).map(|_| ask()).collect();
-    let after = resident(server.pid());
-    let each = (after.saturating_sub(before) << 10) / WAITING as u64;
-    assert!(each < 512, "{each} bytes for each waiting call");
+    // What a call held would be held in every round; what a pool or the allocator grows by, once.
+    let mut asked: Vec<Value> = Vec::new();
+    let grown: Vec<u64> = (0..3)
+        .map(|_| {
+            let before = resident(server.pid());
+            asked.extend((0..WAITING).map(|_| ask()));
+            (resident(server.pid()).saturating_sub(before) << 10) / WAITING as u64
+        })
+        .collect();
+    assert!(grown.iter().any(|each| *each < 256), "{grown:?} bytes for each waiting call");
     for result in asked.iter().rev().take(10) {
         let params = again(&call, result, &mut |key, _| accepted(key));
         assert_eq!(
