@@ -6,7 +6,7 @@
 //! on the guests' runtime, and so does what is known to take longer ([`moved`]). A guest can thus delay the protocol by one
 //! slice and one host call, and only until its plugin is known for that.
 //!
-//! Where the first step is not made here, there is another way to save a hop. Tokio takes a future that another thread
+//! For what is not done here, there is another way to save a hop. Tokio takes a future that another thread
 //! spawns for the first of many: the worker that finds it wakes a second one, which finds nothing and waits for input and
 //! output from then on. Whatever the call waits for later wakes that second worker. So a call that is alone arrives as
 //! input does: the worker that waits for it runs the call, nobody else is woken, and the same worker waits for the
@@ -105,7 +105,7 @@ impl Entrance {
         self.waits.swap(waits, Ordering::Relaxed) != waits
     }
 
-    /// Makes the first step of a call, and spawns the rest.
+    /// Makes the first step of a call, and leaves the rest to the attendant.
     fn begin(&self, mut work: Work) {
         let first = catch_unwind(AssertUnwindSafe(|| {
             // What it spawns, and what it waits for, belongs to the guests' runtime already.
@@ -116,7 +116,7 @@ impl Entrance {
         }));
         // Unwinding ends a call that is spawned, and no more than that.
         if matches!(first, Ok(Poll::Pending)) {
-            self.runtime.spawn(work);
+            self.ring(work);
         }
     }
 

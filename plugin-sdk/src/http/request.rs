@@ -98,7 +98,10 @@ impl Request {
             "PATCH" => Method::Patch,
             other => Method::Other(other.to_owned()),
         };
-        request.set_method(&method).map_err(|()| invalid("its method is no HTTP method"))?;
+        // It is a GET request unless something else is said.
+        if !matches!(method, Method::Get) {
+            request.set_method(&method).map_err(|()| invalid("its method is no HTTP method"))?;
+        }
         request.set_scheme(Some(&scheme)).map_err(|()| invalid("its scheme is unknown"))?;
         request.set_authority(Some(authority)).map_err(|()| invalid("the host in its URL is invalid"))?;
         request.set_path_with_query(Some(&path)).map_err(|()| invalid("the path in its URL is invalid"))?;

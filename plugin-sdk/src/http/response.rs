@@ -1,9 +1,10 @@
 //! What comes back.
 
+use std::cell::OnceCell;
 use std::io::{self, Read};
 
 use serde::de::DeserializeOwned;
-use wasip2::http::types::{FutureIncomingResponse, IncomingBody, http_error_code};
+use wasip2::http::types::{FutureIncomingResponse, IncomingBody, IncomingResponse, http_error_code};
 use wasip2::io::streams::{InputStream, StreamError};
 
 use super::error::Error;
@@ -15,7 +16,9 @@ const PIECE: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Response {
     status: u16,
-    headers: Vec<(String, Vec<u8>)>,
+    head: IncomingResponse,
+    /// Empty until somebody asks: few do, and they cost three calls of the host.
+    headers: OnceCell<Vec<(String, Vec<u8>)>>,
     /// Before the body, whose child it is.
     stream: Option<InputStream>,
     _body: IncomingBody,
@@ -28,16 +31,17 @@ impl Response {
     /// Waits for the response.
     pub(super) fn of(answering: &FutureIncomingResponse) -> Result<Self, Error> {
         answering.subscribe().block();
-        let response = match answering.get() {
-            Some(Ok(Ok(response))) => response,
+        let head = match answering.get() {
+            Some(Ok(Ok(head))) => head,
             Some(Ok(Err(code))) => return Err(Error::of(&code)),
             Some(Err(())) | None => return Err(Error::Other("the host has no response".to_owned())),
         };
-        let (status, headers) = (response.status(), response.headers().entries());
+        let status = head.status();
         let no_body = || Error::Other("the host has no body".to_owned());
-        let body = response.consume().map_err(|()| no_body())?;
+        let body = head.consume().map_err(|()| no_body())?;
         let stream = body.stream().map_err(|()| no_body())?;
-        Ok(Self { status, headers, stream: Some(stream), _body: body, read: Vec::new(), at: 0 })
+        let headers = OnceCell::new();
+        Ok(Self { status, head, headers, stream: Some(stream), _body: body, read: Vec::new(), at: 0 })
     }
 
     /// The status, such as 200.
@@ -47,7 +51,8 @@ impl Response {
 
     /// The value of the first header with this name, in any case; `None` if there is none, or if it is not text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))?;
+        let headers = self.headers.get_or_init(|| self.head.headers().entries());
+        let (_, value) = headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok()
     }
 
@@ -68,7 +73,11 @@ impl Response {
     pub fn bytes(mut self) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();
         while self.more()? {
-            all.append(&mut self.read);
+            if all.is_empty() {
+                all = std::mem::take(&mut self.read);
+            } else {
+                all.append(&mut self.read);
+            }
         }
         Ok(all)
     }

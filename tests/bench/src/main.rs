@@ -7,7 +7,9 @@ mod cancel;
 mod close;
 mod curves;
 mod fairness;
+mod native;
 mod peers;
+mod plugin;
 mod requests;
 mod row;
 mod serving;
@@ -61,6 +63,8 @@ enum Bench {
     Peers(peers::Options),
     /// How costs grow: with tools, open calls, bytes, clients, plugins and changed files
     Curves(curves::Options),
+    /// What a plugin costs: until it is offered the first time and later, and for each call
+    Plugin(OfPlugin),
     /// Serve the requests that `requests` measures, until standard input ends
     #[command(hide = true)]
     Site,
@@ -83,6 +87,14 @@ struct Subject {
 impl Subject {
     fn profile(&self) -> Profile {
         if self.release { Profile::Release } else { Profile::Dev }
+    }
+
+    /// The server that is measured.
+    fn program(&self, builder: &mut Builder<'_>) -> Result<PathBuf> {
+        match &self.server {
+            Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display())),
+            None => builder.server(self.profile()),
+        }
     }
 
     /// The build that is measured, in words.
@@ -127,6 +139,18 @@ struct Often {
     rounds: u32,
 }
 
+/// Which plugins to measure, and how.
+#[derive(Args)]
+struct OfPlugin {
+    #[command(flatten)]
+    subject: Subject,
+    #[command(flatten)]
+    what: plugin::Options,
+    /// How many rounds to measure, one after the other
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+}
+
 /// How to measure honest clients beside hostile ones.
 #[derive(Args)]
 struct Beside {
@@ -151,6 +175,7 @@ fn main() -> ExitCode {
         Bench::Requests(options) => requests(&options),
         Bench::Peers(options) => peers::run(&options),
         Bench::Curves(options) => curves::run(&options),
+        Bench::Plugin(options) => of_plugin(&options),
         Bench::Site => requests::serve_site(),
     })
 }
@@ -171,24 +196,28 @@ fn requests(options: &Often) -> Result<()> {
     let workspace = Workspace::load()?;
     let mut builder = Builder::new(&workspace);
     let guests = builder.guest(requests::GUEST)?;
-    let server = subject.server.as_deref();
-    let server = match server {
-        Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
-        None => builder.server(subject.profile())?,
-    };
+    let server = subject.program(&mut builder)?;
+    let client = native::build(&workspace)?.join(native::CLIENT);
     let load = vitals::load_average()?;
     say("requests of a native client and of guests");
-    let rows = requests::measure(&server, &guests, options.rounds)?;
+    let rows = requests::measure(&server, &guests, &client, options.rounds)?;
     let json: Vec<_> = rows.iter().map(Row::json).collect();
     subject.print(load, options.rounds, &json, &row::table(&rows), "1,000 of each")
 }
 
+fn of_plugin(options: &OfPlugin) -> Result<()> {
+    let subject = &options.subject;
+    let server = subject.program(&mut Builder::new(&Workspace::load()?))?;
+    let load = vitals::load_average()?;
+    let all = plugin::measure(&server, &options.what, options.rounds)?;
+    let json: Vec<_> = all.iter().map(plugin::Costs::json).collect();
+    let how = "a new server twice and 51 calls, medians,";
+    subject.print(load, options.rounds, &json, &plugin::table(&all), how)
+}
+
 fn beside_strangers(options: &Beside) -> Result<()> {
     let subject = &options.subject;
-    let server = match &subject.server {
-        Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
-        None => Builder::new(&Workspace::load()?).server(subject.profile())?,
-    };
+    let server = subject.program(&mut Builder::new(&Workspace::load()?))?;
     let load = vitals::load_average()?;
     let kinds = if options.only.is_empty() { strangers::Kind::value_variants() } else { &options.only };
     let outcomes = strangers::measure(&server, kinds, options.rounds, options.time, |what| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ const TEXT: &str = "ok";
 const NO_URL: &str = "The request cannot be sent: its URL must begin with https:// or http://.";
 
 /// Measures in turn a request of a native client, a call that sends the same request, and a call that sends none.
-pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<Row>> {
+pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) -> Result<Vec<Row>> {
     let started = Site::start()?;
     let site = started.address;
     let folder = folder(server, guests, site)?;
@@ -63,10 +63,10 @@ pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<R
     connection.initialize(revision::SESSION)?;
     connection.until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
     let mailbox = connection.mailbox();
-    let mut native = Native::connect(site, Builder::new_current_thread())?;
-    let mut threads = Native::connect(site, Builder::new_multi_thread())?;
+    let mut bare = Bare::connect(site)?;
+    let mut pooled = Pooled::start(client, site)?;
     let (asked, none) = (json!({"url": format!("http://{site}/")}), json!({"url": "none"}));
-    let [mut alone, mut among, mut sent, mut unsent, mut within] =
+    let [mut native, mut alone, mut sent, mut unsent, mut within] =
         [Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?];
     for _ in 0..rounds {
         for n in 0..WARM + REQUESTS {
@@ -74,9 +74,9 @@ pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<R
             // native clients.
             for turn in 0..5 {
                 let (latencies, took) = match if n % 2 == 0 { turn } else { 4 - turn } {
-                    0 => (&mut alone, native.request()?),
+                    0 => (&mut alone, bare.request()?),
                     1 => (&mut sent, call(&mailbox, &asked, TEXT)?),
-                    2 => (&mut among, threads.request()?),
+                    2 => (&mut native, pooled.request()?),
                     3 => (&mut within, timed(&mailbox, &asked)?),
                     _ => (&mut unsent, call(&mailbox, &none, NO_URL)?),
                 };
@@ -93,10 +93,10 @@ pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<R
         cost.add(sent.percentile(percentile).saturating_sub(unsent.percentile(percentile)));
     }
     Ok(vec![
-        Row::new("a request of a native client that has a thread for each core", among, Some(&alone), Target::None),
+        Row::new("a request on a bare connection of hyper, on one thread", alone, Some(&native), Target::None),
         Row::new("a call that sends a request", sent, Some(&unsent), Target::None),
-        Row::new("the request of a guest, by its own clock", within, Some(&alone), Target::Times(TIMES)),
-        Row::new("the request of a guest: the difference of calls", cost, Some(&alone), Target::Times(TIMES)),
+        Row::new("the request of a guest: the difference of calls", cost, Some(&native), Target::None),
+        Row::new("the request of a guest, by its own clock", within, Some(&native), Target::Times(TIMES)),
     ])
 }
 
@@ -185,18 +185,50 @@ fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A native client with an open connection.
-struct Native {
+/// A native client with a warm pool of connections, in a process of its own.
+struct Pooled {
+    process: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Pooled {
+    fn start(program: &Path, site: SocketAddr) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.arg(format!("http://{site}/")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().context("failed to start the native client")?;
+        let output = BufReader::new(process.stdout.take().context("the native client has no output")?);
+        Ok(Self { process, output })
+    }
+
+    /// How long a request took, by its own clock.
+    fn request(&mut self) -> Result<Duration> {
+        self.process.stdin.as_mut().context("the native client has no input")?.write_all(b"\n")?;
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        let nanoseconds = line.trim().parse().with_context(|| format!("the native client wrote {line:?}"))?;
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An open connection of hyper, without a pool and on one thread: the least that hyper needs for a request.
+struct Bare {
     runtime: Runtime,
     /// `None` while a request is sent.
     sender: Option<SendRequest<Empty<Bytes>>>,
     site: SocketAddr,
 }
 
-impl Native {
-    /// A client on a runtime that `builder` builds.
-    fn connect(site: SocketAddr, mut builder: Builder) -> Result<Self> {
-        let runtime = builder.enable_all().build()?;
+impl Bare {
+    fn connect(site: SocketAddr) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let connect = async move {
             let stream = tokio::net::TcpStream::connect(site).await?;
             stream.set_nodelay(true)?;

@@ -11,7 +11,7 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
-use crate::serving;
+use crate::{native, serving};
 use toolbay_load::{Launch, Work};
 
 /// How the other servers are installed.
@@ -54,8 +54,12 @@ pub(super) fn toolbay(builder: &mut Builder<'_>, server: Option<&Path>) -> Resul
 
 /// The servers on the official SDKs; an error says how to get one.
 pub(super) fn others(workspace: &Workspace, install: bool) -> Vec<Result<Peer>> {
-    let places =
-        Places { source: workspace.root.join("tests/bench/peers"), installed: workspace.target.join("peers"), install };
+    let places = Places {
+        workspace,
+        source: workspace.root.join("tests/bench/peers"),
+        installed: workspace.target.join("peers"),
+        install,
+    };
     vec![
         places.native().context("native: the server on the official Rust SDK cannot be built"),
         places.node().context("node: the server on the official TypeScript SDK"),
@@ -64,21 +68,18 @@ pub(super) fn others(workspace: &Workspace, install: bool) -> Vec<Result<Peer>> 
 }
 
 /// Where the other servers are.
-struct Places {
+struct Places<'workspace> {
+    workspace: &'workspace Workspace,
     source: PathBuf,
     installed: PathBuf,
     install: bool,
 }
 
-impl Places {
-    /// A workspace of its own, built here: the server's lock file stays as it is.
+impl Places<'_> {
     fn native(&self) -> Result<Peer> {
-        let (source, target) = (self.source.join("native"), self.installed.join("native"));
-        let mut cargo = command::cargo(&source);
-        cargo.args(["build", "--release", "--quiet", "--locked", "--target-dir"]).arg(&target);
-        command::run(&mut cargo).context("it needs crates.io once")?;
-        let program = target.join("release/native-peer");
-        let lock = fs::read_to_string(source.join("Cargo.lock")).context("failed to read Cargo.lock")?;
+        let program = native::build(self.workspace)?.join(native::SERVER);
+        let lock = fs::read_to_string(self.workspace.root.join(native::SOURCE).join("Cargo.lock"))
+            .context("failed to read Cargo.lock")?;
         let version = locked(&lock, "rmcp").context("no rmcp in Cargo.lock")?;
         Ok(Peer::new("native", format!("native tools on rmcp {version}, no sandbox"), move |address| {
             let mut command = Command::new(&program);

@@ -1,0 +1,42 @@
+//! The HTTP client that a native program would use: hyper, with a pool of connections, on tokio's usual runtime.
+//!
+//! For each line of standard input it gets a page, and writes how many nanoseconds that took, until its body was read.
+
+use std::error::Error;
+use std::io::{BufRead as _, Write as _};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::Uri;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+
+type Pooled = Client<HttpConnector, Empty<Bytes>>;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let address = std::env::args().nth(1).ok_or("usage: native-client URL")?;
+    let uri: Uri = address.parse()?;
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    let client: Pooled = Client::builder(TokioExecutor::new()).build(connector);
+    for line in std::io::stdin().lock().lines() {
+        line?;
+        let took = tokio::spawn(get(client.clone(), uri.clone())).await??;
+        let mut output = std::io::stdout().lock();
+        writeln!(output, "{took}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+async fn get(client: Pooled, uri: Uri) -> Result<u128, Box<dyn Error + Send + Sync>> {
+    let began = Instant::now();
+    let response = client.get(uri).await?;
+    if response.status() != 200 {
+        return Err(format!("the site answered {}", response.status()).into());
+    }
+    response.into_body().collect().await?;
+    Ok(began.elapsed().as_nanos())
+}

@@ -1,0 +1,25 @@
+//! Native programs to compare with, in a workspace of their own: what they depend on is not what the server depends on.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use toolbay_testkit::command;
+use toolbay_testkit::workspace::Workspace;
+
+/// The MCP server on the official Rust SDK.
+pub(crate) const SERVER: &str = "native-peer";
+
+/// The HTTP client, which gets a page for each line of its input.
+pub(crate) const CLIENT: &str = "native-client";
+
+/// The folder of their workspace within ours.
+pub(crate) const SOURCE: &str = "tests/bench/peers/native";
+
+/// Builds them, and returns the folder that has them.
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let target = workspace.target.join("peers/native");
+    let mut cargo = command::cargo(&workspace.root.join(SOURCE));
+    cargo.args(["build", "--release", "--quiet", "--locked", "--target-dir"]).arg(&target);
+    command::run(&mut cargo).context("native programs cannot be built; they need crates.io once")?;
+    Ok(target.join("release"))
+}

@@ -1,0 +1,163 @@
+//! What one plugin costs: until it is offered the first time and later, and for each call.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bytesize::ByteSize;
+use clap::Args;
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+use serde_json::{Value, json};
+use toolbay_testkit::{Connection, Folder, Log, Unclaimed, revision, vitals};
+
+use crate::row::ms;
+use crate::serving;
+
+/// How long a first start may take, in which everything is compiled.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// Calls of each round that count, after the first one.
+const CALLS: u32 = 50;
+
+/// What to measure.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Plugin files that offer the same tool, such as one and what `toolbay optimize` made of it
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The call that is measured, such as 'greet={"name": "Ada"}'
+    #[arg(long, value_name = "TOOL=JSON", value_parser = parse)]
+    call: (String, Value),
+    /// The grant, copied beside each file
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+}
+
+fn parse(call: &str) -> Result<(String, Value), String> {
+    let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
+    let arguments = serde_json::from_str(arguments).map_err(|error| format!("no JSON after `=`: {error}"))?;
+    Ok((tool.to_owned(), arguments))
+}
+
+/// What was measured of one file.
+pub(crate) struct Costs {
+    file: String,
+    size: u64,
+    first_start: Vec<Duration>,
+    further_start: Vec<Duration>,
+    first_call: Vec<Duration>,
+    calls: Vec<Duration>,
+    /// Bytes.
+    memory: u64,
+}
+
+impl Costs {
+    /// In milliseconds and bytes; medians.
+    pub(crate) fn json(&self) -> Value {
+        let ms = |durations: &[Duration]| median(durations).as_secs_f64() * 1e3;
+        json!({
+            "file": self.file, "bytes": self.size, "first_start_ms": ms(&self.first_start),
+            "further_start_ms": ms(&self.further_start), "first_call_ms": ms(&self.first_call),
+            "call_ms": ms(&self.calls), "memory_bytes": self.memory,
+        })
+    }
+}
+
+/// Starts a server with each of the files in turn, twice: nothing is compiled the first time, everything the second time.
+pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<Vec<Costs>> {
+    let mut all = Vec::new();
+    for file in &options.files {
+        let size = fs::metadata(file).with_context(|| format!("no plugin {}", file.display()))?.len();
+        let name = file.file_name().context("a plugin without a name")?.to_string_lossy().into_owned();
+        let empty = Vec::new;
+        all.push(Costs {
+            file: name,
+            size,
+            first_start: empty(),
+            further_start: empty(),
+            first_call: empty(),
+            calls: empty(),
+            memory: 0,
+        });
+    }
+    for _ in 0..rounds {
+        for (file, costs) in options.files.iter().zip(&mut all) {
+            let folder = serving::with_plugin(server, file)?;
+            if let Some(grant) = &options.grant {
+                let beside = folder.plugins().join(&costs.file).with_extension("toml");
+                fs::copy(grant, beside).with_context(|| format!("no grant {}", grant.display()))?;
+            }
+            costs.first_start.push(started(&folder, options, |_| Ok(()))?);
+            let further = started(&folder, options, |connection| {
+                let mut took = calls(connection, options)?.into_iter();
+                costs.first_call.extend(took.next());
+                costs.calls.extend(took);
+                costs.memory = costs.memory.max(vitals::vitals(connection.pid())?.resident << 10);
+                Ok(())
+            })?;
+            costs.further_start.push(further);
+        }
+    }
+    Ok(all)
+}
+
+/// Starts a server, does something with it once it offers the tool, and ends it. Returns how long it took until then.
+fn started(folder: &Folder, options: &Options, then: impl FnOnce(&Connection) -> Result<()>) -> Result<Duration> {
+    let log = Log::default();
+    let began = Instant::now();
+    let connection = Connection::start(serving::start(folder, None), Unclaimed::Judged, log.hear())?;
+    connection.initialize(revision::SESSION)?;
+    let (tool, _) = &options.call;
+    connection.until_listed(PATIENCE, |tools| tools.iter().any(|listed| listed == tool))?;
+    let took = began.elapsed();
+    then(&connection)?;
+    connection.end(PATIENCE)?;
+    Ok(took)
+}
+
+/// How long each of the calls took, one after the other.
+fn calls(connection: &Connection, options: &Options) -> Result<Vec<Duration>> {
+    let (tool, arguments) = &options.call;
+    let mailbox = connection.mailbox();
+    let once = || {
+        let began = Instant::now();
+        let answer = mailbox.ask(tool, arguments)?;
+        let result = answer.what.map_err(|error| anyhow::anyhow!("the call failed: {error}"))?;
+        let failed = result["isError"].as_bool().unwrap_or_default();
+        ensure!(!failed, "the call failed: {}", toolbay_testkit::message::text(&result));
+        Ok(answer.at - began)
+    };
+    (0..=CALLS).map(|_| once()).collect()
+}
+
+/// The middle one, or nothing.
+fn median(durations: &[Duration]) -> Duration {
+    let mut sorted = durations.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+}
+
+/// For people: medians, and the most memory.
+pub(crate) fn table(all: &[Costs]) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN);
+    table.set_header(["file", "size", "first start", "further start", "first call", "further calls", "memory"]);
+    for costs in all {
+        let mib = |bytes| ByteSize::b(bytes).display().iec().to_string();
+        table.add_row([
+            costs.file.clone(),
+            mib(costs.size),
+            ms(median(&costs.first_start)),
+            ms(median(&costs.further_start)),
+            ms(median(&costs.first_call)),
+            ms(median(&costs.calls)),
+            mib(costs.memory),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
