@@ -110,7 +110,11 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 /// A duration in milliseconds.
 pub(crate) fn ms(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
-    let digits = if ms < 10.0 { 2 } else { 1 };
+    let digits = match ms {
+        ..1.0 => 3,
+        ..10.0 => 2,
+        _ => 1,
+    };
     format!("{ms:.digits$} ms")
 }
 
