@@ -10,7 +10,7 @@ mod neighbour;
 mod rights;
 mod sessions;
 mod slow;
-pub(crate) mod socket;
+mod socket;
 mod sse;
 mod stateless;
 mod tls;
