@@ -17,6 +17,7 @@ use crate::support::{DEADLINE, Folder, Log, Tiny, Toolbay, hostile, initialize};
 /// A server on a Unix socket. Dropping it asks it to end, and checks that it ended well.
 struct SocketServer {
     process: Process,
+    _folder: Folder,
     path: PathBuf,
     log: Log,
 }
@@ -27,15 +28,15 @@ impl SocketServer {
         folder.configure(config);
         let path = folder.beside("mcp.sock");
         let flag = format!("unix:{}", path.display());
-        Self::run(Toolbay::new(folder).args(["serve", "--http", &flag]), path)
+        Self::run(folder, Toolbay::new(folder).args(["serve", "--http", &flag]), path)
     }
 
-    fn run(command: Toolbay, path: PathBuf) -> Self {
+    fn run(folder: &Folder, command: Toolbay, path: PathBuf) -> Self {
         let (mut command, _) = command.into_parts();
         let log = Log::default();
         let process = Process::start(command.stdin(Stdio::null()), |_| (), log.hear()).unwrap();
         log.wait_for("listening on unix:");
-        let server = Self { process, path, log };
+        let server = Self { process, _folder: folder.clone(), path, log };
         let begun = Instant::now();
         while !server.get("/readyz", "Host: localhost\r\n").starts_with("HTTP/1.1 200") {
             assert!(begun.elapsed() < DEADLINE, "it is not ready:\n{}", server.log.text());
@@ -133,7 +134,7 @@ fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
     let path = folder.beside("run/mcp.sock");
     // Whatever the umask is.
     let command = Toolbay::new(&folder).args(["serve"]).through("umask 077; exec \"$@\"");
-    let server = SocketServer::run(command, path.clone());
+    let server = SocketServer::run(&folder, command, path.clone());
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o666);
     assert!(server.ask(&call("hello")).contains("hello"));
 }
