@@ -79,7 +79,7 @@ impl Wall {
         let created = create(config);
         let mut plan = plan(config)
             .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
-        plan.remove.extend(socket.and_then(Path::parent).map(Path::to_owned));
+        plan.remove.extend(socket.and_then(|path| Some(std::path::absolute(path).ok()?.parent()?.to_owned())));
         let confined = confine(&plan);
         match confined.lacks() {
             Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(
