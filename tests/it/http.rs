@@ -10,6 +10,7 @@ mod neighbour;
 mod rights;
 mod sessions;
 mod slow;
+mod socket;
 mod sse;
 mod stateless;
 mod tls;

@@ -3,7 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixDatagram;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixDatagram, UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -96,8 +97,33 @@ fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
     assert_eq!(refused.child.wait().unwrap().code(), Some(64));
 }
 
+#[test]
+fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let path = folder.beside("mcp.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let mut early = UnixStream::connect(&path).unwrap();
+    early.set_read_timeout(Some(DEADLINE)).unwrap();
+    early.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut server = inheriting(&folder, listener);
+    let mut reply = String::new();
+    early.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    signal(&server, "-TERM");
+    assert!(server.child.wait().unwrap().success());
+    // It is the supervisor's.
+    assert!(path.exists());
+    // Files do not protect this one.
+    let name = format!("toolbay-test-{}", std::process::id());
+    let open = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name).unwrap()).unwrap();
+    assert_eq!(inheriting(&folder, open).child.wait().unwrap().code(), Some(64));
+    // Nor does anybody connect to this one.
+    let datagrams = UnixDatagram::bind(folder.beside("datagrams")).unwrap();
+    assert_eq!(inheriting(&folder, datagrams).child.wait().unwrap().code(), Some(64));
+}
+
 /// A server that inherits a socket as systemd passes it: as descriptor 3.
-fn inheriting(folder: &Folder, listener: TcpListener) -> Supervised {
+fn inheriting(folder: &Folder, listener: impl Into<OwnedFd>) -> Supervised {
     let script = "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
-    supervised(folder, script, Stdio::from(OwnedFd::from(listener)))
+    supervised(folder, script, Stdio::from(listener.into()))
 }

@@ -65,12 +65,16 @@ fn enforce(plan: &Plan, reach: &mut Reach) -> Result<landlock::RestrictionStatus
         | AccessFs::RemoveDir
         | AccessFs::Refer;
     let execute = AccessFs::ReadFile | AccessFs::Execute;
-    for (paths, access) in [(&plan.read, read), (&plan.write, write), (&plan.execute, execute)] {
+    let remove = BitFlags::from(AccessFs::RemoveFile);
+    for (paths, access) in [(&plan.read, read), (&plan.write, write), (&plan.remove, remove), (&plan.execute, execute)]
+    {
         for path in paths {
             // What is not there needs no rule.
             let Ok(opened) = PathFd::new(path) else { continue };
             created = created.add_rule(PathBeneath::new(opened, fitting(path, access)))?;
-            reach.note(path, access == write);
+            if access != remove {
+                reach.note(path, access == write);
+            }
         }
     }
     created.restrict_self()

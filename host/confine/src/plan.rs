@@ -10,6 +10,8 @@ pub struct Plan {
     pub read: Vec<PathBuf>,
     /// Folders in which files may be read, written, created, renamed and removed, and files that may be written.
     pub write: Vec<PathBuf>,
+    /// Folders in which files may be removed, and nothing else.
+    pub remove: Vec<PathBuf>,
     /// Programs that may be started, and the loaders that these need.
     pub execute: Vec<PathBuf>,
     /// Whether abstract Unix sockets of other processes may be used, as a supervisor's.

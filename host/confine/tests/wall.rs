@@ -56,6 +56,7 @@ fn inside() {
     let plan = Plan {
         read: ["/usr", "/lib", "/lib64", "/proc"].map(PathBuf::from).into_iter().chain([at("read")]).collect(),
         write: vec![at("write"), at("gone"), "/dev/null".into()],
+        remove: vec![at("remove")],
         execute,
         abstract_sockets: false,
     };
@@ -72,12 +73,15 @@ fn inside() {
     outcome("make a folder there", fs::create_dir(at("write/folder")));
     outcome("rename within it", fs::rename(at("write/file"), at("write/folder/file")));
     outcome("remove it", fs::remove_dir_all(at("write/folder")));
+    outcome("remove what may be removed", fs::remove_file(at("remove/file")));
     outcome("start this program", Command::new("/proc/self/exe").arg("--list").output());
     outcome("connect to a port", TcpStream::connect(("127.0.0.1", std::env::var(PORT).unwrap().parse().unwrap())));
     outcome("send a datagram", UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"x", "127.0.0.1:9")));
     outcome("use the socket that listens", listening.local_addr());
     outcome("start a thread", std::thread::Builder::new().spawn(|| ()).map(std::thread::JoinHandle::join));
 
+    outcome("read what may only be removed", fs::read(at("remove/other")));
+    outcome("write where files may only be removed", fs::write(at("remove/new"), "x"));
     outcome("read a file elsewhere", fs::read(at("secret/file")));
     outcome("read it through a link", fs::read(at("read/link")));
     outcome("read it through /proc", fs::read(format!("/proc/self/root{}", at("secret/file").display())));
@@ -160,10 +164,11 @@ fn where_the_kernel_refuses_the_process_goes_on_and_says_what_is_missing() {
 fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    for name in ["read", "write", "secret"] {
+    for name in ["read", "write", "remove", "secret"] {
         fs::create_dir(at(name)).unwrap();
         fs::write(at(name).join("file"), name).unwrap();
     }
+    fs::write(at("remove/other"), "stays").unwrap();
     std::os::unix::fs::symlink(at("secret/file"), at("read/link")).unwrap();
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let name = format!("confine-test-{}", std::process::id());
@@ -193,7 +198,7 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     };
     let mut refused = 0;
     for (index, (name, outcome)) in outcomes.iter().enumerate() {
-        let (allowed, is_answer) = (index < 10, ["clone3", "getpid in its x32 form"].contains(name));
+        let (allowed, is_answer) = (index < 11, ["clone3", "getpid in its x32 form"].contains(name));
         match *outcome {
             "done" => assert!(allowed || !refusable(name), "{name}: {outcome}"),
             // What Landlock answers when something would get more rights by another place.
@@ -203,6 +208,6 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
         }
         refused += usize::from(!allowed);
     }
-    assert!(outcomes.len() == 10 + refused && refused >= 33, "{said}");
+    assert!(outcomes.len() == 11 + refused && refused >= 35, "{said}");
     assert!(Path::new("/proc/self").exists());
 }

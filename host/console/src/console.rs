@@ -1,7 +1,6 @@
 //! The console as a router: which request gets which page, and what a form does.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,15 +79,9 @@ impl fmt::Debug for Console {
 pub(crate) type Asked = Query<Filled>;
 
 impl Console {
-    /// The console of the server behind `operations`, which listens at `address`. A session ends after `life` at the latest.
-    pub fn new(
-        operations: Arc<dyn Operations>,
-        watch: Arc<Watch>,
-        access: Access,
-        address: SocketAddr,
-        life: Duration,
-    ) -> Self {
-        let cookie = format!("toolbay_console_{}", address.port());
+    /// The console of the server behind `operations`, which listens on `port`. A session ends after `life` at the latest.
+    pub fn new(operations: Arc<dyn Operations>, watch: Arc<Watch>, access: Access, port: u16, life: Duration) -> Self {
+        let cookie = format!("toolbay_console_{port}");
         let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
         Self(Arc::new(Inner { desk: Desk { operations, watch }, access, sessions, cookie, places, door }))
     }

@@ -4,6 +4,7 @@
 //! the session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
 //! which ends with it. `reply` turns the messages of a session into a response.
 
+mod address;
 mod app;
 mod arguments;
 mod auth;
@@ -28,25 +29,24 @@ mod scrape;
 mod scrapes;
 mod sessions;
 mod sse;
+mod stream;
 mod streams;
 mod trust;
 mod turns;
 mod unread;
 mod wire;
 
-use std::io;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -55,6 +55,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 
+pub use self::address::{Address, NoAddress};
 use self::app::App;
 use self::auth::Gate;
 use self::guard::Guard;
@@ -64,6 +65,7 @@ use self::peer::Peer;
 use self::reply::JSON;
 use self::scrapes::Scrapes;
 use self::sessions::Sessions;
+pub use self::stream::Listener;
 use self::streams::Streams;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
@@ -85,15 +87,16 @@ pub const METRICS: &str = "/metrics";
 pub async fn serve(
     host: Arc<dyn Host>,
     options: Options,
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     mut doors: watch::Receiver<Doors>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let address = listener.local_addr().context("failed to read the listener's address")?;
+    let listener = listener.into();
+    let address = listener.address()?;
     let life = Life { closing: stop.clone(), ..Life::default() };
     let app = Arc::new(App {
-        gate: Gate::new(&options, address, &*host).map_err(anyhow::Error::msg)?,
-        guard: ArcSwap::from_pointee(Guard::new(&options.hosts, &options.origins, address)),
+        gate: Gate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
+        guard: ArcSwap::from_pointee(Guard::new(&options.hosts, &options.origins, &address)),
         sessions: Sessions::new(&options),
         intake: host.options().intake(true),
         lane: Lane::new(),
@@ -115,16 +118,19 @@ pub async fn serve(
             oauth.read_keys(reading.life.ended.clone()).await;
         }
     });
-    let changing = Arc::clone(&app);
+    let (changing, at) = (Arc::clone(&app), address.clone());
     let _changing = AbortOnDropHandle::new(tokio::spawn(async move {
         while doors.changed().await.is_ok() {
             let Doors { hosts, origins, tokens } = doors.borrow_and_update().clone();
-            changing.guard.store(Arc::new(Guard::new(&hosts, &origins, address)));
+            changing.guard.store(Arc::new(Guard::new(&hosts, &origins, &at)));
             changing.gate.set_tokens(&tokens, &*changing.host);
         }
     }));
     let scheme = if app.options.tls.is_some() { "https" } else { "http" };
-    tracing::info!("listening on {scheme}://{address}{PATH}");
+    match &address {
+        Address::Internet(address) => tracing::info!("listening on {scheme}://{address}{PATH}"),
+        Address::Unix(_) => tracing::info!("listening on {address} (for {scheme}://{}{PATH})", address.authority()),
+    }
     let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.follow())));
     let places = Arc::clone(&app.connections);
     let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
@@ -156,7 +162,7 @@ fn router(app: &Arc<App>) -> Router {
     }
     if let Some(pages) = app.options.pages.clone() {
         // Nor with these: they are for people.
-        guarded = guarded.merge(pages.layer(from_fn(told)).with_state(()));
+        guarded = guarded.merge(pages.with_state(()));
     }
     let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), guard));
     Router::new()
@@ -198,7 +204,7 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match app.gate.caller(request.headers(), peer.address, &*app.host) {
+    match app.gate.caller(request.headers(), peer.source, &*app.host) {
         Ok((caller, trust)) => {
             let Ok(place) = app.requests.take(&caller.name, 1) else {
                 return reply::unavailable(&too_many_requests(app.options.caller_requests));
@@ -208,16 +214,10 @@ async fn admit(
             body::accompany(next.run(request).await, place, &peer.half_closed)
         }
         Err(denied) => {
-            tracing::info!(peer = %peer.address, "request rejected: {denied}");
+            tracing::info!(peer = %peer.source, "request rejected: {denied}");
             app.gate.challenge(denied)
         }
     }
-}
-
-/// Tells pages who asks for them.
-async fn told(Extension(peer): Extension<Peer>, mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(peer.address);
-    next.run(request).await
 }
 
 fn too_many_requests(most: usize) -> Error {
@@ -249,13 +249,4 @@ async fn metadata(State(app): State<Arc<App>>) -> Response {
         Some(oauth) => ([(CONTENT_TYPE, JSON)], oauth.metadata().to_string()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
-}
-
-/// Binds `address`.
-///
-/// # Errors
-///
-/// The address is in use or does not belong to this machine.
-pub async fn bind(address: std::net::SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
 }

@@ -23,13 +23,13 @@ mod tasks;
 mod variables;
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_catalog::{Approve, Bounds, Guarded, Rules};
+use toolbay_mcp::http::Address;
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
@@ -180,7 +180,7 @@ pub struct Flags {
     /// `--log`.
     pub log: Option<String>,
     /// `--http`.
-    pub http: Option<SocketAddr>,
+    pub http: Option<Address>,
     /// `--sse`.
     pub sse: bool,
     /// `--learn`.
@@ -250,7 +250,7 @@ impl Config {
             config.log.clone_from(log);
         }
         if flags.http.is_some() {
-            config.http.listen = flags.http;
+            config.http.listen.clone_from(&flags.http);
         }
         if flags.sse && config.http.listen.is_none() {
             return Err(ConfigError("--sse requires HTTP: set --http or http.listen".to_owned()));
@@ -258,7 +258,7 @@ impl Config {
         config.http.sse |= flags.sse;
         config.learn = flags.learn;
         // What strangers ask for must not become a suggestion for the operator.
-        if let Some(address) = config.http.listen.filter(|address| flags.learn && !address.ip().is_loopback()) {
+        if let Some(address) = config.http.listen.as_ref().filter(|address| flags.learn && !address.is_local()) {
             return Err(ConfigError(format!(
                 "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not {address}, \
                  which others can reach"

@@ -1,7 +1,6 @@
 //! The server behind the console: what it says of itself, and the few things that an operator may do with it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +13,7 @@ use toolbay_console::{
     Access, Admin, AuditLine, Called, Cleared, Console, Operations, PluginDetail, PluginRow, PluginStatus, Router,
     ServerStatus, ToolDetail, ToolRow, ToolsPage, Viewer, Watch,
 };
+use toolbay_mcp::http::Address;
 use toolbay_mcp::{Call, Capabilities, Client, Portion, Revision, Rights, result_json};
 use toolbay_model::text::line;
 use toolbay_model::{
@@ -85,11 +85,11 @@ pub(crate) fn router(
     service: &Service,
     watch: &Arc<Watch>,
     config: &Config,
-    address: SocketAddr,
+    address: &Address,
 ) -> Option<(Router, Operators)> {
     let scheme = if config.http.tls.is_some() { "https" } else { "http" };
     let access = match config.console.opener(&config.http)? {
-        Opener::Reader => Access::local(format!("{scheme}://{address}")),
+        Opener::Reader => Access::local(format!("{scheme}://{}", address.authority())),
         Opener::Admin => Access::admins(admins(config)),
     };
     let rights = Arc::new(Mutex::new(rights(config)));
@@ -103,7 +103,11 @@ pub(crate) fn router(
         clients: Mutex::default(),
     };
     let operators = Operators { access: access.clone(), rights };
-    let console = Console::new(Arc::new(operated), Arc::clone(watch), access, address, config.console.session);
+    let port = match address {
+        Address::Internet(address) => address.port(),
+        Address::Unix(_) => 0,
+    };
+    let console = Console::new(Arc::new(operated), Arc::clone(watch), access, port, config.console.session);
     Some((console.router(), operators))
 }
 

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
@@ -433,13 +432,14 @@ impl Server {
     /// # Errors
     ///
     /// A file that the configuration names cannot be read, or the listener has no address.
-    pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
+    pub async fn serve_http(&self, listener: impl Into<http::Listener>, stop: CancellationToken) -> anyhow::Result<()> {
+        let listener = listener.into();
         let host = Arc::new(self.service.clone());
         let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
-        let address = listener.local_addr().context("failed to read the listener's address")?;
+        let address = listener.address()?;
         let _taking_in = self.service.watch().map(|watch| {
-            if let Some((pages, operators)) = console::router(&self.service, watch, &self.config, address) {
+            if let Some((pages, operators)) = console::router(&self.service, watch, &self.config, &address) {
                 options.pages = Some(pages);
                 *self.operators.lock().unwrap_or_else(PoisonError::into_inner) = Some(operators);
             }

@@ -61,12 +61,13 @@ pub(crate) struct Wall {
 }
 
 impl Wall {
-    /// Confines this process as `config` wants it. Must be called before it has a second thread.
+    /// Confines this process as `config` wants it. The file of the `socket` on which it listens can still be removed. Must be
+    /// called before the process has a second thread.
     ///
     /// # Errors
     ///
     /// The operator requires what the kernel cannot do, or the worker cannot be started.
-    pub(crate) fn build(config: &Config) -> Result<Self, ConfigError> {
+    pub(crate) fn build(config: &Config, socket: Option<&Path>) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
@@ -76,8 +77,9 @@ impl Wall {
             ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
         })?;
         let created = create(config);
-        let plan = plan(config)
+        let mut plan = plan(config)
             .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
+        plan.remove.extend(socket.and_then(|path| Some(std::path::absolute(path).ok()?.parent()?.to_owned())));
         let confined = confine(&plan);
         match confined.lacks() {
             Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(

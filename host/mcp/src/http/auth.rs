@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,10 +12,11 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::address::Address;
 use super::denied::{Denied, hash};
 use super::oauth::{Verified, Verifier};
 use super::options::{Options, Token};
-use super::peer::network;
+use super::peer::Source;
 use super::trust::Trust;
 use crate::access::Rights;
 use crate::caller::Caller;
@@ -108,11 +108,11 @@ impl Gate {
     /// # Errors
     ///
     /// The keys of the authorization server cannot be read.
-    pub(super) fn new(options: &Options, address: SocketAddr, host: &dyn Host) -> Result<Self, String> {
+    pub(super) fn new(options: &Options, address: &Address, host: &dyn Host) -> Result<Self, String> {
         Ok(Self {
             known: ArcSwap::from_pointee(Known::new(&options.tokens, options.oauth.is_some(), None, host)),
             oauth: options.oauth.clone().map(Verifier::new).transpose()?,
-            reachable: !address.ip().is_loopback(),
+            reachable: !address.is_local(),
             shares: Mutex::default(),
         })
     }
@@ -133,12 +133,12 @@ impl Gate {
     pub(super) fn caller(
         &self,
         headers: &HeaderMap,
-        peer: IpAddr,
+        peer: Source,
         host: &dyn Host,
     ) -> Result<(Arc<Caller>, Trust), Denied> {
         let known = self.known.load();
         if known.open {
-            let name = format!("ip:{}", network(peer));
+            let name = peer.caller();
             let client = self.share(&name, host);
             return Ok((Arc::new(Caller { name, rights: Rights::All, client }), Trust::Standing(known.closed.clone())));
         }

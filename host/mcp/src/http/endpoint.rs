@@ -202,7 +202,7 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: R
     }
     let Ok(name) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let Ok(value) = HeaderValue::try_from(&name) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    if !app.sessions.insert(name, session, peer.address) {
+    if !app.sessions.insert(name, session, peer.source) {
         let what = "too many sessions are open, and this caller has none that is idle; retry later";
         return unavailable(&Error::new(INVALID_REQUEST, what).of(&id));
     }

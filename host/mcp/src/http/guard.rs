@@ -1,11 +1,13 @@
 //! Checks `Host` and `Origin` of every request, against DNS rebinding and cross-site requests from a browser.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
+
+use super::address::Address;
 
 /// The name that every machine has for itself.
 const LOCAL: &str = "localhost";
@@ -15,19 +17,22 @@ const LOCAL: &str = "localhost";
 pub(super) struct Guard {
     hosts: HashSet<String>,
     origins: HashSet<String>,
-    /// Whether pages of this machine are accepted: if the address is a loopback address.
+    /// Whether pages of this machine are accepted: if no other can reach the address.
     local_origins: bool,
 }
 
 impl Guard {
     /// A guard with these values of `Host` and `Origin`, for a listener at `address`.
-    pub(super) fn new(hosts: &[String], origins: &[String], address: SocketAddr) -> Self {
+    pub(super) fn new(hosts: &[String], origins: &[String], address: &Address) -> Self {
         let mut hosts: HashSet<String> = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
-        if !address.ip().is_unspecified() {
+        // Clients of a Unix socket use the name that every machine has for itself.
+        if let Address::Internet(address) = address
+            && !address.ip().is_unspecified()
+        {
             hosts.insert(written(address.ip()));
         }
         let origins = origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
-        Self { hosts, origins, local_origins: address.ip().is_loopback() }
+        Self { hosts, origins, local_origins: address.is_local() }
     }
 
     /// Checks the target and the headers of a request.
@@ -101,7 +106,7 @@ mod tests {
     fn guard(hosts: &[&str], origins: &[&str], address: &str) -> Guard {
         let [hosts, origins] =
             [hosts, origins].map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        Guard::new(&hosts, &origins, address.parse().unwrap())
+        Guard::new(&hosts, &origins, &address.parse().unwrap())
     }
 
     #[test]
@@ -136,6 +141,13 @@ mod tests {
             assert!(!open.host(host), "{host}");
         }
         assert!(guard(&[], &[], "192.168.0.7:80").host("192.168.0.7:80"));
+        let socket = guard(&["tools.example.com"], &[], "unix:/run/mcp.sock");
+        for host in ["localhost", "localhost:80", "127.0.0.1", "tools.example.com"] {
+            assert!(socket.host(host), "{host}");
+        }
+        for host in ["", "evil.example", "unix", "/run/mcp.sock", "mcp.sock", "0.0.0.0", "192.168.0.1"] {
+            assert!(!socket.host(host), "{host}");
+        }
     }
 
     #[test]
@@ -175,5 +187,7 @@ mod tests {
         }
         // "Local" means something else to a client than to a server on another machine.
         assert!(!guard(&[], &[], "0.0.0.0:80").origin("http://localhost"));
+        let socket = guard(&[], &[], "unix:/run/mcp.sock");
+        assert!(socket.origin("http://localhost:9000") && !socket.origin("http://evil.example"));
     }
 }

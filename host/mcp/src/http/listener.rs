@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,8 +15,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rustix::net::sockopt::set_socket_recv_buffer_size;
-use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolbay_tls::Tls;
@@ -25,8 +22,9 @@ use tower_service::Service as _;
 
 use super::link::Link;
 use super::options::Options;
-use super::peer::{Peer, network};
+use super::peer::{Peer, Source};
 use super::reserve::{HEAD, Reserve, Seat, WAIT};
+use super::stream::{Listener, Stream};
 use super::turns::Turns;
 use super::unread::{self, Noted, Unread};
 use super::wire::{self, Wire};
@@ -41,10 +39,6 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Bytes that a connection may have read or written ahead. Also the longest head of a request.
 const BUFFER: usize = 64 << 10;
-
-/// Bytes that the system holds of what was sent on a connection and is not read yet. The system's own bound is megabytes
-/// per connection, and not any client's budget. What does not fit waits with the client.
-const UNREAD: usize = 256 << 10;
 
 /// Paths that are served on connections beyond the limit.
 pub(super) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
@@ -69,7 +63,7 @@ struct Shared {
 
 /// Serves until `life.closing`; running requests may then continue for `grace`. Each connection takes one of `places`.
 pub(super) async fn serve(
-    listener: TcpListener,
+    listener: Listener,
     router: Router,
     places: Arc<Quota>,
     options: &Options,
@@ -87,8 +81,7 @@ pub(super) async fn serve(
         tls: options.tls.clone(),
         stop: stop.clone(),
     });
-    // Connections inherit it.
-    set_socket_recv_buffer_size(&listener, UNREAD)?;
+    listener.bound()?;
     let turns = Arc::clone(&shared.turns);
     let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.begin_passes().await }));
     let mut at_once = 0;
@@ -98,9 +91,9 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                let network: Arc<str> = network(peer.ip()).into();
-                let serving = connection(stream, peer.ip(), Arc::clone(&network), Arc::clone(&shared));
+            Ok((stream, source)) => {
+                let network: Arc<str> = source.network().into();
+                let serving = connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
                 let serving = shared.turns.of(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
@@ -142,9 +135,7 @@ enum Standing {
     Reserve(Arc<Seat>),
 }
 
-async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, shared: Arc<Shared>) {
-    // Responses are small, and clients wait for them. A connection that has ended says so when it is read.
-    drop(stream.set_nodelay(true));
+async fn connection(stream: Stream, source: Source, network: Arc<str>, shared: Arc<Shared>) {
     let (standing, head, taken) = if let Ok(place) = shared.places.take(&network, 1) {
         (Standing::Place(place), shared.idle, CancellationToken::new())
     } else {
@@ -153,7 +144,7 @@ async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, share
         (Standing::Reserve(seat), shared.idle.min(HEAD), taken)
     };
     let standing = Arc::new(Mutex::new(standing));
-    let peer = Peer { address, half_closed: CancellationToken::new() };
+    let peer = Peer { source, half_closed: CancellationToken::new() };
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
     let pace = Arc::new(shared.turns.pace(&network));
@@ -170,7 +161,7 @@ async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, share
             match secured {
                 Ok(Ok(secured)) => Link::Tls(Box::new(secured)),
                 Ok(Err(error)) => {
-                    tracing::debug!(peer = %address, %error, "a connection ended in its handshake");
+                    tracing::debug!(peer = %source, %error, "a connection ended in its handshake");
                     return;
                 }
                 Err(_elapsed) => return,
@@ -229,7 +220,7 @@ async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, share
             }
         }
         Ok(()) => {}
-        Err(error) => tracing::debug!(peer = %address, %error, "a connection ended"),
+        Err(error) => tracing::debug!(peer = %source, %error, "a connection ended"),
     }
 }
 

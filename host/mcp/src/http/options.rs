@@ -22,7 +22,7 @@ pub struct Options {
     /// Whether metrics are served at [`METRICS`](super::METRICS).
     pub metrics: bool,
     /// Pages for operators, which decide themselves who may see them; `None` if there are none. Requests to them pass the
-    /// check of `Host` and `Origin`, and have the address of the peer ([`IpAddr`](std::net::IpAddr)) as an extension.
+    /// check of `Host` and `Origin`.
     pub pages: Option<axum::Router>,
     /// Connections open at once. A few more wait for a moment or ask whether the server is well; the rest is rejected.
     pub connections: usize,

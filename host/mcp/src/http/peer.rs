@@ -1,5 +1,6 @@
 //! The other end of a connection.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use tokio_util::sync::CancellationToken;
@@ -7,13 +8,49 @@ use tokio_util::sync::CancellationToken;
 /// The other end of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
-    pub(super) address: IpAddr,
+    pub(super) source: Source,
     /// Cancelled when the peer has closed its side: it sends nothing more, and may or may not read.
     pub(super) half_closed: CancellationToken,
 }
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// An address of IP.
+    Internet(IpAddr),
+    /// A user of this machine, through a Unix socket.
+    User(u32),
+}
+
+impl Source {
+    /// What counts as one peer: its network, or the user.
+    pub(super) fn network(self) -> String {
+        match self {
+            Self::Internet(address) => network(address),
+            Self::User(_) => self.to_string(),
+        }
+    }
+
+    /// The name of a caller of whom nothing else is known.
+    pub(super) fn caller(self) -> String {
+        match self {
+            Self::Internet(address) => format!("ip:{}", network(address)),
+            Self::User(_) => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::User(user) => write!(f, "uid:{user}"),
+        }
+    }
+}
+
 /// What counts as one peer: an address of IPv4, or a network of 64 bits of IPv6, which is what one customer has at least.
-pub(super) fn network(address: IpAddr) -> String {
+fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {
@@ -28,6 +65,17 @@ pub(super) fn network(address: IpAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_is_one_peer() {
+        let source = Source::User(1000);
+        assert_eq!((source.network(), source.caller()), ("uid:1000".to_owned(), "uid:1000".to_owned()));
+        let source = Source::Internet("2001:db8:0:1::7".parse().unwrap());
+        assert_eq!(
+            (source.network().as_str(), source.caller().as_str()),
+            ("2001:db8:0:1::/64", "ip:2001:db8:0:1::/64")
+        );
+    }
 
     #[test]
     fn addresses_of_one_network_count_as_one() {

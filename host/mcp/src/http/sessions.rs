@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::options::Options;
-use super::peer::network;
+use super::peer::Source;
 use super::trust::Trust;
 use crate::access::Rights;
 use crate::caller::Caller;
@@ -67,13 +66,13 @@ impl Sessions {
         }
     }
 
-    /// Adds a session that was opened from `address`; false if there is no room for it.
+    /// Adds a session that was opened from `source`; false if there is no room for it.
     ///
     /// A caller that has its share loses its own session that was idle longest. If there is no room in all, or for its
     /// address, whoever has the most sessions loses one, but only if that is the caller itself, or has more than it: so
     /// nobody can take a place from callers that have fewer.
-    pub(super) fn insert(&self, id: String, session: Arc<Session>, address: IpAddr) -> bool {
-        let (network, caller) = (network(address), session.opener.name.clone());
+    pub(super) fn insert(&self, id: String, session: Arc<Session>, source: Source) -> bool {
+        let (network, caller) = (source.network(), session.opener.name.clone());
         let mut table = self.table();
         let places = loop {
             let full = match (self.callers.take(&caller, 1), self.addresses.take(&network, 1)) {

@@ -14,9 +14,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use rustix::net::{Shutdown, shutdown};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
+use super::stream::Stream;
 use super::turns::Pace;
 
 /// Bytes that are read at a time: as many as the system holds of a connection. They are there only while they are read.
@@ -88,7 +88,7 @@ impl Body for Noted {
 
 /// Ends the sending side of a connection whose response is written, and forgets what still arrives: until the client closes
 /// its side, and within bounds.
-pub(super) async fn drain(stream: &TcpStream, pace: &Pace) {
+pub(super) async fn drain(stream: &Stream, pace: &Pace) {
     if shutdown(stream, Shutdown::Write).is_ok() {
         // Whatever ends it, the connection is closed now.
         drop(forget(stream, pace, BOUNDS).await);
@@ -96,7 +96,7 @@ pub(super) async fn drain(stream: &TcpStream, pace: &Pace) {
 }
 
 /// Reads within `bounds`, at this pace even if nobody else is there; about how many bytes there were.
-async fn forget(stream: &TcpStream, pace: &Pace, bounds: Bounds) -> io::Result<usize> {
+async fn forget(stream: &Stream, pace: &Pace, bounds: Bounds) -> io::Result<usize> {
     let end = Instant::now() + bounds.time;
     let mut forgotten = 0;
     while forgotten < bounds.bytes {
@@ -116,7 +116,7 @@ async fn forget(stream: &TcpStream, pace: &Pace, bounds: Bounds) -> io::Result<u
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::super::turns::Turns;
     use super::*;
@@ -136,8 +136,7 @@ mod tests {
         let (mut stream, mut peer) = pair().await;
         let serving = async {
             stream.write_all(b"no").await.unwrap();
-            drain(&stream, &pace()).await;
-            drop(stream);
+            drain(&Stream::Tcp(stream), &pace()).await;
         };
         let asking = async {
             peer.write_all(&vec![7; BOUNDS.bytes / 2]).await.unwrap();
@@ -153,6 +152,7 @@ mod tests {
     async fn flooded(bounds: Bounds) -> io::Result<usize> {
         let (stream, mut peer) = pair().await;
         let sending = tokio::spawn(async move { while peer.write_all(&vec![7; PIECE]).await.is_ok() {} });
+        let stream = Stream::Tcp(stream);
         let forgotten = forget(&stream, &pace(), bounds).await;
         drop(stream);
         sending.await.unwrap();
@@ -176,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_neither_sends_nor_closes_is_given_up() {
         let (stream, peer) = pair().await;
-        let silence = Duration::from_millis(50);
+        let (stream, silence) = (Stream::Tcp(stream), Duration::from_millis(50));
         let error =
             forget(&stream, &pace(), Bounds { time: Duration::from_hours(1), silence, ..BOUNDS }).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

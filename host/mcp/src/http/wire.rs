@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
+use super::stream::Stream;
 use super::turns::Pace;
 
 /// First interval of looking for what the system does not signal. Each one is twice as long as the one before.
@@ -24,7 +24,7 @@ const TURN: usize = 64 << 10;
 
 /// The socket of a connection.
 pub(super) struct Wire {
-    stream: Arc<TcpStream>,
+    stream: Arc<Stream>,
     /// Bytes that were read since others had their turn.
     read: usize,
     pace: Arc<Pace>,
@@ -38,7 +38,7 @@ pub(super) struct Wire {
 
 impl Wire {
     /// A socket whose peer may accept nothing for `patience`.
-    pub(super) fn new(stream: Arc<TcpStream>, pace: Arc<Pace>, patience: Duration) -> Self {
+    pub(super) fn new(stream: Arc<Stream>, pace: Arc<Pace>, patience: Duration) -> Self {
         Self { stream, read: 0, pace, pause: None, patience, stalled: None }
     }
 
@@ -46,7 +46,7 @@ impl Wire {
     fn poll_write_with(
         &mut self,
         context: &mut Context<'_>,
-        write: impl Fn(&TcpStream) -> io::Result<usize>,
+        write: impl Fn(&Stream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         while self.stream.poll_write_ready(context)?.is_ready() {
             match write(&self.stream) {
@@ -130,10 +130,10 @@ impl AsyncWrite for Wire {
 }
 
 /// Waits until the peer has closed its side: it sends nothing more. It may still read.
-pub(super) async fn half_closed(stream: &TcpStream) -> io::Result<()> {
+pub(super) async fn half_closed(stream: &Stream) -> io::Result<()> {
     let mut look = LOOK;
     // Peeking waits as long as there is nothing to read, and then returns 0 if nothing more comes.
-    while stream.peek(&mut [0]).await? > 0 && !stream.ready(Interest::READABLE).await?.is_read_closed() {
+    while stream.peek().await? > 0 && !stream.readable().await?.is_read_closed() {
         // Something is being read, or waits until the request before it is answered.
         sleep(look).await;
         look = (2 * look).min(SELDOM);
@@ -142,7 +142,7 @@ pub(super) async fn half_closed(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Waits until the peer has closed both sides. It says so only when something was sent to it.
-pub(super) async fn gone(stream: &TcpStream) {
+pub(super) async fn gone(stream: &Stream) {
     let mut look = LOOK;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
@@ -160,17 +160,17 @@ pub(super) async fn gone(stream: &TcpStream) {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream, UnixStream};
 
     use super::super::turns::Turns;
     use super::*;
 
     const NETWORK: &str = "192.0.2.7";
 
-    async fn pair() -> (Arc<TcpStream>, TcpStream) {
+    async fn pair() -> (Arc<Stream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (Arc::new(listener.accept().await.unwrap().0), peer)
+        (Arc::new(Stream::Tcp(listener.accept().await.unwrap().0)), peer)
     }
 
     fn alone() -> Arc<Pace> {
@@ -253,6 +253,34 @@ mod tests {
         // That it is gone is seen when something is sent.
         stream.try_write(b"more").unwrap();
         gone(&stream).await;
+    }
+
+    #[tokio::test]
+    async fn a_unix_socket_tells_them_apart_too() {
+        let (stream, mut peer) = UnixStream::pair().unwrap();
+        let stream = Stream::Unix(stream);
+        let more = tokio::time::timeout(Duration::from_millis(50), half_closed(&stream)).await;
+        assert!(more.is_err(), "it may still send");
+        peer.write_all(b"a request").await.unwrap();
+        assert_eq!(stream.peek().await.unwrap(), 1);
+        peer.shutdown().await.unwrap();
+        half_closed(&stream).await.unwrap();
+        let mut read = [0; 16];
+        assert_eq!(stream.try_read(&mut read).unwrap(), 9, "it was left there");
+        assert_eq!(stream.peek().await.unwrap(), 0);
+        stream.try_write(b"an answer").unwrap();
+        let still = tokio::time::timeout(Duration::from_millis(200), gone(&stream)).await;
+        assert!(still.is_err(), "it still reads");
+        drop(peer);
+        gone(&stream).await;
+    }
+
+    #[tokio::test]
+    async fn a_peer_of_a_unix_socket_that_accepts_nothing_is_given_up() {
+        let (stream, _peer) = UnixStream::pair().unwrap();
+        let mut wire = Wire::new(Arc::new(Stream::Unix(stream)), alone(), Duration::from_millis(100));
+        let error = wire.write_all(&vec![0; 4 << 20]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test]

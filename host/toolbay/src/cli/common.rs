@@ -1,10 +1,10 @@
 //! What the commands share: the options for the folder and the configuration, and a runtime.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use toolbay_mcp::http::Address;
 use toolbay_otel::Telemetry;
 
 use super::signals::survive_large_files;
@@ -41,14 +41,15 @@ pub(super) struct Settings {
 #[derive(Args, Debug, Default)]
 pub(super) struct Listen {
     /// Serve over HTTP at this address, such as 127.0.0.1:8931; the URL for clients is then
-    /// `http://127.0.0.1:8931/mcp`. Port 0 picks a free port
+    /// `http://127.0.0.1:8931/mcp`. Port 0 picks a free port. Or on a Unix socket, such as
+    /// `unix:/run/toolbay/mcp.sock`
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    pub(super) http: Option<SocketAddr>,
+    pub(super) http: Option<Address>,
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
     /// Write a proposed grant for whatever a plugin is denied to PLUGIN.toml.proposed in the plugin folder; review it, then
-    /// rename it to use it. Only over standard input and output, or with --http on a loopback address
+    /// rename it to use it. Only over standard input and output, or with --http on a loopback address or a Unix socket
     #[arg(long)]
     pub(super) learn: bool,
     #[command(flatten)]
@@ -65,8 +66,16 @@ pub(super) struct Record {
 }
 
 /// Parses an address. The error is worded as that of `http.listen`.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:8931".to_owned())
+fn address(text: &str) -> Result<Address, String> {
+    let wrong = |_| {
+        "expected an address with a port, such as 127.0.0.1:8931, or a Unix socket, such as unix:/run/toolbay/mcp.sock"
+            .to_owned()
+    };
+    Ok(match text.parse().map_err(wrong)? {
+        // A path in the configuration file is relative to that file, and this one is not.
+        Address::Unix(path) => Address::Unix(std::path::absolute(path).map_err(|error| error.to_string())?),
+        address @ Address::Internet(_) => address,
+    })
 }
 
 impl Common {
@@ -90,7 +99,7 @@ impl Common {
             config: self.settings.config.clone(),
             plugins: self.plugins.clone(),
             log: self.settings.log.clone(),
-            http: listen.http,
+            http: listen.http.clone(),
             sse: listen.sse,
             learn: listen.learn,
             record: listen.record.record.clone(),

@@ -8,13 +8,16 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use toolbay_mcp::http::Address;
+
 use super::common::{Common, Listen, begin};
 use super::output::print;
 use crate::wall::Wall;
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_alone(listen)?;
-    let wall = Wall::build(&config)?;
+    let socket = config.http.listen.as_ref().and_then(Address::socket);
+    let wall = Wall::build(&config, socket)?;
     begin(&config, &config.log, None)?;
     wall.log();
     for line in stdin().lines() {

@@ -1,13 +1,16 @@
 //! `toolbay serve`: MCP over standard input and output or over HTTP, until the client disconnects or a signal arrives.
 
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Weak};
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
-use toolbay_mcp::{http, streams};
+use tokio::net::{TcpListener, UnixListener};
+use toolbay_mcp::http::{Address, Listener};
+use toolbay_mcp::streams;
 use toolbay_otel::Telemetry;
+use toolbay_socket::SocketFile;
 
 use super::common::{Common, Listen, begin, block_on};
 use super::signals::{self, Signals};
@@ -24,7 +27,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     let inherited = inherited().map_err(ConfigError::new)?;
     if let Some(listener) = &inherited {
         // Who can reach it decides what must be configured.
-        flags.http = Some(listener.local_addr().context("failed to read the address of the socket")?);
+        flags.http = Some(listener.address().map_err(ConfigError::new)?);
     }
     let running = Running::read(flags)?;
     let config = running.config().clone();
@@ -34,14 +37,23 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         config.http.open_tls().map_err(ConfigError::new)?;
         // Before anything else: if the address is in use, nothing should start, and a confined server cannot listen any
         // more.
-        let listener = match (inherited, config.http.listen) {
-            (Some(listener), _) => Some(adopt(listener)?),
-            (None, Some(address)) => Some(bind(address).await?),
-            (None, None) => None,
+        let (listener, file) = match (inherited, &config.http.listen) {
+            (Some(listener), _) => {
+                (Some(listener.adopt().context("failed to use the socket of the supervisor")?), None)
+            }
+            (None, Some(Address::Internet(address))) => {
+                let bound = TcpListener::bind(address).await;
+                (Some(bound.with_context(|| format!("failed to listen on {address}"))?.into()), None)
+            }
+            (None, Some(Address::Unix(path))) => {
+                let (listener, file) = open(path, config.http.socket_mode)?;
+                (Some(listener), Some(file))
+            }
+            (None, None) => (None, None),
         };
         let signals = Signals::listen().context("failed to listen for signals")?;
         // No second thread has been started so far.
-        let wall = Wall::build(&config)?;
+        let wall = Wall::build(&config, file.as_ref().map(SocketFile::path))?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
@@ -52,20 +64,21 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     })
 }
 
-async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    http::bind(address).await.with_context(|| format!("failed to listen on {address}"))
-}
-
-/// The socket on which a supervisor listens already.
-fn adopt(listener: std::net::TcpListener) -> anyhow::Result<TcpListener> {
-    let adopted = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
-    adopted.context("failed to use the socket of the supervisor")
+/// Listens on a Unix socket, whose file is removed when the server ends.
+fn open(path: &Path, mode: u32) -> anyhow::Result<(Listener, SocketFile)> {
+    let (listener, file) = SocketFile::bind(path, mode).map_err(|error| {
+        let what = format!("failed to listen on unix:{}: {error}", path.display());
+        // As with ports: it is no mistake in the configuration.
+        if error.kind() == ErrorKind::AddrInUse { anyhow::Error::msg(what) } else { ConfigError::new(what).into() }
+    })?;
+    let listener = UnixListener::from_std(listener).context("failed to use the socket")?;
+    Ok((listener.into(), file))
 }
 
 async fn serve(
     running: Running,
     telemetry: Option<Telemetry>,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     wall: &Wall,
     signals: &Signals,
 ) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! What a supervisor such as systemd gives a server and wants to know of it: sockets, and its state (`sd_notify`).
 
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use listenfd::ListenFd;
@@ -8,6 +9,7 @@ use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use toolbay_catalog::{Catalog, Snapshot};
+use toolbay_mcp::http::{Address, Listener};
 
 /// The variable with the supervisor's socket.
 const SOCKET: &str = "NOTIFY_SOCKET";
@@ -16,13 +18,62 @@ const SOCKET: &str = "NOTIFY_SOCKET";
 ///
 /// # Errors
 ///
-/// There are several, or it is not one of TCP.
-pub(super) fn inherited() -> Result<Option<TcpListener>, String> {
+/// There are several, or it is neither one of TCP nor a Unix socket with a path.
+pub(super) fn inherited() -> Result<Option<Inherited>, String> {
     let mut sockets = ListenFd::from_env();
     match sockets.len() {
         0 => Ok(None),
-        1 => sockets.take_tcp_listener(0).map_err(|error| format!("LISTEN_FDS: the socket is not one of TCP: {error}")),
+        // What is of another kind stays where it is.
+        1 => match (sockets.take_tcp_listener(0), sockets.take_unix_listener(0)) {
+            (Ok(tcp), _) => Ok(tcp.map(Inherited::Tcp)),
+            (_, Ok(unix)) => Ok(unix.map(Inherited::Unix)),
+            (Err(error), Err(other)) => {
+                Err(format!("LISTEN_FDS: the socket is neither one of TCP nor a Unix stream socket: {error}; {other}"))
+            }
+        },
         several => Err(format!("LISTEN_FDS: expected one socket, not {several}")),
+    }
+}
+
+/// A socket on which a supervisor listens.
+#[derive(Debug)]
+pub(super) enum Inherited {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Inherited {
+    /// Where it listens, for the configuration: who can reach it decides what must be set there.
+    ///
+    /// # Errors
+    ///
+    /// It has no address, or one that files do not protect.
+    pub(super) fn address(&self) -> Result<Address, String> {
+        let cannot = |error| format!("LISTEN_FDS: failed to read the address of the socket: {error}");
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(Address::Internet).map_err(cannot),
+            Self::Unix(listener) => {
+                let address = listener.local_addr().map_err(cannot)?;
+                let path = address.as_pathname().ok_or(
+                    "LISTEN_FDS: the Unix socket has no path, so everybody on this machine could connect; use one with a path",
+                )?;
+                Ok(Address::Unix(path.to_owned()))
+            }
+        }
+    }
+
+    /// The socket for clients to be served on.
+    pub(super) fn adopt(self) -> std::io::Result<Listener> {
+        match self {
+            Self::Tcp(listener) => {
+                listener.set_nonblocking(true)?;
+                Ok(tokio::net::TcpListener::from_std(listener)?.into())
+            }
+            Self::Unix(listener) => {
+                listener.set_nonblocking(true)?;
+                Ok(tokio::net::UnixListener::from_std(listener)?.into())
+            }
+        }
     }
 }
 

@@ -43,9 +43,10 @@ impl Default for ConsoleConfig {
 impl ConsoleConfig {
     /// Who can open the console of a server with these settings; `None` if there is none.
     pub(crate) fn opener(&self, http: &Http) -> Option<Opener> {
-        let address = http.listen?;
-        let local = address.ip().is_loopback();
-        if !self.enabled.unwrap_or(local) {
+        let address = http.listen.as_ref()?;
+        let local = address.is_local();
+        // No browser connects to a Unix socket by itself.
+        if !self.enabled.unwrap_or(local && address.socket().is_none()) {
             return None;
         }
         if http.needs_token() {
@@ -88,6 +89,7 @@ mod tests {
     fn only_an_operator_opens_the_console() {
         let token = |admin| format!("[[tokens]]\nname = \"a\"\nsha256 = \"{}\"\nadmin = {admin}\n", "0".repeat(64));
         let local = "listen = \"127.0.0.1:1\"\n";
+        let socket = "listen = \"unix:/a\"\n";
         let public = "listen = \"0.0.0.0:1\"\n";
         let (with, without) = (token(true), token(false));
         for (console, http, expected) in [
@@ -100,6 +102,9 @@ mod tests {
             ("", format!("{public}{with}"), None),
             ("enabled = true", format!("{public}{with}"), Some(Opener::Admin)),
             ("", format!("{public}anonymous = true"), None),
+            ("", socket.to_owned(), None),
+            ("enabled = true", socket.to_owned(), Some(Opener::Reader)),
+            ("enabled = true", format!("{socket}{with}"), Some(Opener::Admin)),
         ] {
             assert_eq!(opener(console, &http), Ok(expected), "{console} {http}");
         }

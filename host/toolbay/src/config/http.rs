@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
+use toolbay_mcp::http::Address;
 use toolbay_mcp::{Pattern, Rights, http};
 use toolbay_model::setting::{Setting as _, positive, time};
+use toolbay_socket::LONGEST as LONGEST_PATH;
 use toolbay_tls::{Files, Tls};
 use url::Url;
 
@@ -26,9 +27,13 @@ const LONGEST: Duration = Duration::from_hours(8766);
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
-    /// Address to listen on. `None` serves standard input and output.
+    /// Address to listen on, or the path of a Unix socket; a relative one is relative to the configuration file. `None` serves
+    /// standard input and output.
     #[serde(deserialize_with = "address")]
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<Address>,
+    /// Permissions of the file of a Unix socket: who can write to it can connect. Default: 0600.
+    #[serde(deserialize_with = "mode")]
+    pub socket_mode: u32,
     /// Accepted values of `Host`, besides loopback names and the address itself. Compared without the port.
     #[serde(deserialize_with = "hosts")]
     pub hosts: Vec<String>,
@@ -154,6 +159,7 @@ impl Default for Http {
             http::Options::default();
         Self {
             listen: None,
+            socket_mode: 0o600,
             hosts: Vec::new(),
             origins: Vec::new(),
             anonymous: false,
@@ -183,6 +189,9 @@ impl Http {
 
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
+        if let Some(Address::Unix(path)) = &mut self.listen {
+            *path = folder.join(&*path);
+        }
         if let Some(TlsConfig { certificate, key }) = &mut self.tls {
             *certificate = folder.join(&*certificate);
             *key = folder.join(&*key);
@@ -231,8 +240,23 @@ impl Http {
         if let Some(oauth) = &self.oauth {
             oauth.servers()?;
         }
-        match self.listen {
-            Some(address) if !address.ip().is_loopback() && !self.anonymous && !self.needs_token() => Err(format!(
+        if let Some(path) = self.listen.as_ref().and_then(Address::socket) {
+            if self.tls.is_some() {
+                return Err(
+                    "http.tls: a Unix socket has no TLS, because nobody is in between; remove http.tls, or listen on a port"
+                        .to_owned(),
+                );
+            }
+            let length = path.as_os_str().len();
+            if length > LONGEST_PATH {
+                return Err(format!(
+                    "http.listen: the path of a Unix socket has at most {LONGEST_PATH} bytes, and this one {length}: {}",
+                    path.display()
+                ));
+            }
+        }
+        match &self.listen {
+            Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => Err(format!(
                 "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
             )),
             _ => Ok(()),
@@ -346,21 +370,41 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::
     many(deserializer).map(Some)
 }
 
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
-    deserializer.deserialize_str(Address).map(Some)
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
+    deserializer.deserialize_str(AddressVisitor).map(Some)
 }
 
-struct Address;
+struct AddressVisitor;
 
-impl Visitor<'_> for Address {
-    type Value = SocketAddr;
+impl Visitor<'_> for AddressVisitor {
+    type Value = Address;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an address with a port, such as \"127.0.0.1:8931\"")
+        f.write_str("an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"")
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SocketAddr, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Address, E> {
         text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    deserializer.deserialize_str(ModeVisitor)
+}
+
+struct ModeVisitor;
+
+impl Visitor<'_> for ModeVisitor {
+    type Value = u32;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("four octal digits from \"0000\" to \"0777\", such as \"0660\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u32, E> {
+        let digits = Some(text).filter(|text| text.len() == 4 && text.starts_with('0'));
+        let mode = digits.and_then(|digits| u32::from_str_radix(digits, 8).ok());
+        mode.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 
@@ -469,6 +513,20 @@ mod tests {
     }
 
     #[test]
+    fn a_unix_socket_is_an_address_of_this_machine() {
+        let mut http: Http = toml::from_str("listen = \"unix:run/mcp.sock\"\nsocket_mode = \"0660\"").unwrap();
+        http.resolve(Path::new("/etc/toolbay"));
+        assert_eq!(
+            (http.listen.clone(), http.socket_mode),
+            (Some(Address::Unix("/etc/toolbay/run/mcp.sock".into())), 0o660)
+        );
+        http.check().unwrap();
+        assert_eq!(Http::default().socket_mode, 0o600);
+        let longest = format!("listen = \"unix:/{}\"", "x".repeat(106));
+        toml::from_str::<Http>(&longest).unwrap().check().unwrap();
+    }
+
+    #[test]
     fn a_part_of_a_limit_follows_the_limit() {
         let options = |text: &str| toml::from_str::<Http>(text).unwrap().options(true, None);
         let default = http::Options::default();
@@ -513,6 +571,13 @@ mod tests {
             said("sse = \"yes\""),
             said("listen = 8931"),
             said("listen = \"localhost\""),
+            said("listen = \"unix:\""),
+            said(&format!("listen = \"unix:/{}\"", "x".repeat(107))),
+            said("listen = \"unix:/a\"\n[tls]\ncertificate = \"a\"\nkey = \"b\""),
+            said("socket_mode = 432"),
+            said("socket_mode = \"660\""),
+            said("socket_mode = \"0888\""),
+            said("socket_mode = \"4755\""),
             said("hosts = 7"),
             said("tokens = 7"),
             said("oauth = true"),

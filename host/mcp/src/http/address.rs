@@ -1,0 +1,103 @@
+//! Where a server listens.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// What the address of a Unix socket begins with.
+const UNIX: &str = "unix:";
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An address of IP with a port.
+    Internet(SocketAddr),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Whether programs of this machine alone can reach it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Internet(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
+    /// The path, if it is that of a Unix socket.
+    pub fn socket(&self) -> Option<&Path> {
+        match self {
+            Self::Internet(_) => None,
+            Self::Unix(path) => Some(path),
+        }
+    }
+
+    /// How URLs name the host and the port. A Unix socket has neither; its clients say that of this machine.
+    pub fn authority(&self) -> String {
+        match self {
+            Self::Internet(address) => address.to_string(),
+            Self::Unix(_) => "localhost".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "{UNIX}{}", path.display()),
+        }
+    }
+}
+
+/// A text that is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAddress;
+
+impl FromStr for Address {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        match text.strip_prefix(UNIX) {
+            Some(path) if path.is_empty() || path.ends_with('/') || path.contains('\0') => Err(NoAddress),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text.parse().map(Self::Internet).map_err(|_| NoAddress),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_of_ip_or_the_path_of_a_socket() {
+        for (text, local, authority) in [
+            ("127.0.0.1:8931", true, "127.0.0.1:8931"),
+            ("[::1]:0", true, "[::1]:0"),
+            ("0.0.0.0:80", false, "0.0.0.0:80"),
+            ("unix:/run/toolbay/mcp.sock", true, "localhost"),
+            ("unix:mcp.sock", true, "localhost"),
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!((address.to_string(), address.is_local()), (text.to_owned(), local));
+            assert_eq!(address.authority(), authority);
+        }
+        for text in [
+            "",
+            "localhost",
+            "localhost:1",
+            "127.0.0.1",
+            "unix:",
+            "unix:/",
+            "unix:/a/",
+            "unix:a\0b",
+            "/run/a",
+            "UNIX:/a",
+        ] {
+            assert_eq!(text.parse::<Address>(), Err(NoAddress), "{text:?}");
+        }
+    }
+}

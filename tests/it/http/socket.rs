@@ -1,0 +1,312 @@
+//! A server on a Unix socket: how it is made, who is served, what is replaced, and what becomes of it.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Instant;
+
+use serde_json::json;
+use toolbay_testkit::Process;
+
+use super::neighbour::{post, stateless};
+use crate::support::{DEADLINE, Folder, Log, Tiny, Toolbay, hostile, initialize};
+
+/// A server on a Unix socket. Dropping it asks it to end, and checks that it ended well.
+struct SocketServer {
+    process: Process,
+    _folder: Folder,
+    path: PathBuf,
+    log: Log,
+}
+
+impl SocketServer {
+    /// Serves on `mcp.sock` beside the plugin folder.
+    fn start(folder: &Folder, config: &str) -> Self {
+        folder.configure(config);
+        let path = folder.beside("mcp.sock");
+        let flag = format!("unix:{}", path.display());
+        Self::run(folder, Toolbay::new(folder).args(["serve", "--http", &flag]), path)
+    }
+
+    fn run(folder: &Folder, command: Toolbay, path: PathBuf) -> Self {
+        let (mut command, _) = command.into_parts();
+        let log = Log::default();
+        let process = Process::start(command.stdin(Stdio::null()), |_| (), log.hear()).unwrap();
+        log.wait_for("listening on unix:");
+        let server = Self { process, _folder: folder.clone(), path, log };
+        let begun = Instant::now();
+        while !server.get("/readyz", "Host: localhost\r\n").starts_with("HTTP/1.1 200") {
+            assert!(begun.elapsed() < DEADLINE, "it is not ready:\n{}", server.log.text());
+        }
+        server
+    }
+
+    fn end(&mut self) {
+        self.process.ask_to_end().unwrap();
+        let code = self.process.wait(DEADLINE).unwrap().code();
+        assert_eq!(code, Some(0), "{}", self.log.text());
+    }
+
+    fn connect(&self) -> UnixStream {
+        connect(&self.path)
+    }
+
+    /// The response to a request, and to nothing after it on its connection.
+    fn ask(&self, request: &[u8]) -> String {
+        exchange(self.connect(), request)
+    }
+
+    fn get(&self, path: &str, headers: &str) -> String {
+        self.ask(format!("GET {path} HTTP/1.1\r\n{headers}\r\n").as_bytes())
+    }
+}
+
+impl Drop for SocketServer {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.process.has_ended().unwrap() {
+            self.end();
+        }
+    }
+}
+
+fn connect(path: &Path) -> UnixStream {
+    let stream = UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream
+}
+
+/// Sends a request, says that it is the last one, and reads all that comes.
+fn exchange(mut stream: UnixStream, request: &[u8]) -> String {
+    // Who is rejected early does not read all of it.
+    drop(stream.write_all(request));
+    drop(stream.shutdown(std::net::Shutdown::Write));
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).unwrap();
+    String::from_utf8(reply).unwrap()
+}
+
+fn call(word: &str) -> Vec<u8> {
+    stateless("tools/call", json!({"name": "a", "arguments": {"word": word}}))
+}
+
+fn echo() -> Folder {
+    Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build())
+}
+
+#[test]
+fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
+    let folder = echo();
+    let mut server = SocketServer::start(&folder, "");
+    let line = server.log.wait_for("listening on unix:");
+    assert!(line.ends_with("mcp.sock (for http://localhost/mcp)"), "{line}");
+    assert_eq!(fs::metadata(&server.path).unwrap().mode() & 0o7777, 0o600);
+    let reply = server.ask(&call("hello"));
+    assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("hello"), "{reply}");
+    // A session, on one connection.
+    let mut stream = server.connect();
+    stream.write_all(&post("", initialize("2025-11-25").to_string().as_bytes())).unwrap();
+    let mut head = String::new();
+    while !head.contains("\"id\":") {
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).unwrap();
+        head.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let reply = exchange(stream, &post(&format!("Mcp-Session-Id: {session}\r\n"), ping));
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    // The wall is there, and the file goes nevertheless.
+    assert!(server.log.text().contains("confined: landlock"), "{}", server.log.text());
+    server.end();
+    assert!(!server.path.exists());
+}
+
+#[test]
+fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
+    let folder = echo();
+    fs::create_dir(folder.beside("run")).unwrap();
+    let config = "[http]\nlisten = \"unix:run/mcp.sock\"\nsocket_mode = \"0666\"\n";
+    folder.configure(config);
+    let path = folder.beside("run/mcp.sock");
+    // Whatever the umask is.
+    let command = Toolbay::new(&folder).args(["serve"]).through("umask 077; exec \"$@\"");
+    let mut server = SocketServer::run(&folder, command, path.clone());
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o666);
+    assert!(server.ask(&call("hello")).contains("hello"));
+    server.end();
+    assert!(!path.exists());
+    // In the folder where it is started, without a word about which one that is.
+    folder.configure("[http]\nlisten = \"unix:mcp.sock\"\n");
+    let path = folder.beside("mcp.sock");
+    let mut server = SocketServer::run(&folder, Toolbay::new(&folder).args(["serve"]), path.clone());
+    server.end();
+    assert!(!path.exists());
+}
+
+#[test]
+fn hosts_and_origins_are_checked_and_probes_are_answered() {
+    let server = SocketServer::start(&echo(), "[http]\nhosts = [\"tools.example.com\"]");
+    let status = |headers: &str| server.get("/mcp", headers).split(' ').nth(1).unwrap().to_owned();
+    for good in
+        ["Host: localhost\r\n", "Host: tools.example.com\r\n", "Host: localhost\r\nOrigin: http://localhost:1\r\n"]
+    {
+        // It is let in, and does not take streams.
+        assert_eq!(status(good), "406", "{good}");
+    }
+    for bad in [
+        "",
+        "Host: evil.example\r\n",
+        "Host: /run/mcp.sock\r\n",
+        "Host: localhost\r\nHost: localhost\r\n",
+        "Host: localhost\r\nOrigin: http://evil.example\r\n",
+        "Host: localhost\r\nOrigin: null\r\n",
+    ] {
+        assert_eq!(status(bad), "403", "{bad}");
+    }
+    assert!(server.get("/healthz", "Host: x\r\n").starts_with("HTTP/1.1 200"));
+    assert!(server.get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 200"));
+    // No browser comes here by itself.
+    assert!(server.get("/console", "Host: localhost\r\n").starts_with("HTTP/1.1 404"));
+    assert!(!server.log.text().contains("console/login"));
+}
+
+#[test]
+fn tokens_are_needed_where_there_are_some() {
+    let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let server = SocketServer::start(&echo(), &format!("[[http.tokens]]\nname = \"ci\"\nsha256 = \"{hash}\""));
+    let without = call("hello");
+    assert!(server.ask(&without).starts_with("HTTP/1.1 401"));
+    let with = String::from_utf8(without).unwrap().replacen("Host:", "Authorization: Bearer test\r\nHost:", 1);
+    assert!(server.ask(with.as_bytes()).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn the_limits_of_an_address_are_those_of_a_user() {
+    let config = "[http]\nconnections = 8\naddress_connections = 2\nidle = \"1m\"";
+    let server = SocketServer::start(&echo(), config);
+    // Two that say nothing, and one too many.
+    let mut silent: Vec<UnixStream> = (0..2).map(|_| server.connect()).collect();
+    for stream in &mut silent {
+        stream.write_all(b"GET ").unwrap();
+    }
+    assert!(server.get("/healthz", "Host: localhost\r\n").starts_with("HTTP/1.1 200"));
+    assert!(server.ask(&call("hello")).starts_with("HTTP/1.1 503"));
+    drop(silent);
+    let begun = Instant::now();
+    while !server.ask(&call("hello")).starts_with("HTTP/1.1 200") {
+        assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
+    }
+}
+
+#[test]
+fn a_client_that_disconnects_cancels_its_call() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 1_000_000_000_000_000\ntimeout = \"10m\"");
+    let server = SocketServer::start(&folder, "");
+    let mut stream = server.connect();
+    stream.write_all(&stateless("tools/call", json!({"name": "loop_forever", "arguments": {}}))).unwrap();
+    // The stream begins with a comment, when the call runs.
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap();
+    drop(stream);
+    let begun = Instant::now();
+    loop {
+        let metrics = server.get("/metrics", "Host: localhost\r\n");
+        let running = metrics.lines().find(|line| line.starts_with("toolbay_calls_running")).unwrap().to_owned();
+        if running.ends_with(" 0") {
+            break;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{running}");
+    }
+}
+
+#[test]
+fn a_large_request_and_a_half_one_get_their_answers() {
+    let server = SocketServer::start(&echo(), "[server]\nrequest = \"1MiB\"\n[http]\nidle = \"300ms\"");
+    let large = call(&"x".repeat(900_000));
+    assert!(server.ask(&large).starts_with("HTTP/1.1 200"));
+    // Rejected while it is still sending.
+    assert!(server.ask(&call(&"x".repeat(8 << 20))).starts_with("HTTP/1.1 413"));
+    let mut half = server.connect();
+    half.write_all(&large[..large.len() / 2]).unwrap();
+    let mut reply = String::new();
+    half.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 408"), "{reply}");
+}
+
+#[test]
+fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
+    let folder = echo();
+    let mut killed = SocketServer::start(&folder, "");
+    killed.process.kill().unwrap();
+    assert!(killed.path.exists());
+    let mut server = SocketServer::start(&folder, "");
+    let flag = format!("unix:{}", server.path.display());
+    let second = Toolbay::new(&folder).args(["serve", "--http", &flag]).run();
+    assert_eq!(
+        (second.code, second.stderr.as_str()),
+        (1, "toolbay: failed to listen on unix:<root>/mcp.sock: another program listens there\n")
+    );
+    assert!(server.ask(&call("hello")).contains("hello"), "the first one goes on");
+    // What has taken the place of its file is not removed at the end.
+    fs::remove_file(&server.path).unwrap();
+    let _other = UnixListener::bind(&server.path).unwrap();
+    server.end();
+    assert!(server.path.exists());
+}
+
+#[test]
+fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() {
+    let folder = echo();
+    fs::write(folder.beside("file"), "kept").unwrap();
+    symlink(folder.beside("file"), folder.beside("link")).unwrap();
+    fs::create_dir(folder.beside("dir")).unwrap();
+    let said = |path: &str| {
+        let flag = format!("unix:{}", folder.beside(path).display());
+        let outcome = Toolbay::new(&folder).args(["serve", "--http", &flag]).run();
+        assert_eq!(outcome.code, 64, "{outcome}");
+        assert_eq!(outcome.stdout, "");
+        outcome.stderr
+    };
+    let long = "x".repeat(107);
+    let all = ["file", "link", "dir", "missing/mcp.sock", "file/mcp.sock"].map(said).concat();
+    insta::assert_snapshot!(all);
+    let too_long = said(&long);
+    assert!(
+        too_long.contains("http.listen: the path of a Unix socket has at most 107 bytes, and this one "),
+        "{too_long}"
+    );
+    assert_eq!(fs::read_to_string(folder.beside("file")).unwrap(), "kept");
+    assert!(folder.beside("link").is_symlink() && folder.beside("dir").is_dir() && !folder.beside("missing").exists());
+    // Not TLS: what it needs is not even looked for.
+    folder.configure("[http.tls]\ncertificate = \"a\"\nkey = \"b\"");
+    assert!(said("mcp.sock").contains("http.tls: a Unix socket has no TLS"));
+    assert!(!folder.beside("mcp.sock").exists());
+}
+
+#[test]
+fn who_has_escaped_removes_files_beside_the_socket_and_does_nothing_else_there() {
+    let folder = echo();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let at = |name: &str| elsewhere.path().join(name).display().to_string();
+    fs::write(at("file"), "x").unwrap();
+    fs::write(at("other"), "x").unwrap();
+    let lines = [
+        format!("read {}", at("file")),
+        format!("write {}", at("file")),
+        format!("write {}", at("new")),
+        format!("link {}", at("link")),
+        format!("list {}", at("")),
+        format!("remove {}", at("other")),
+    ];
+    let flag = format!("unix:{}", at("mcp.sock"));
+    let outcome = Toolbay::new(&folder).args(["escape", "--http", &flag]).run_with(&(lines.join("\n") + "\n"));
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let said: Vec<&str> = outcome.raw.lines().map(|line| line.rsplit(": ").next().unwrap()).collect();
+    let denied = "permission denied";
+    assert_eq!(said, [denied, denied, denied, denied, denied, "done"], "{outcome}");
+}
