@@ -20,7 +20,7 @@ use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, h
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_otel::{Ending as Sending, Telemetry};
 use toolbay_private::Private;
-use toolbay_recording::Recorder;
+use toolbay_recording::{Opened, Recorder};
 use toolbay_sandbox::Sandbox;
 use toolbay_schema::Schema;
 use toolbay_secrets::Programs;
@@ -124,6 +124,15 @@ impl ServerBuilder {
     ///
     /// The system does not provide the threads or memory, or the audit log or the recording cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
+        self.start_with(None)
+    }
+
+    /// The same with the file to record to, if that had to be opened before.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`ServerBuilder::start`].
+    pub(crate) fn start_with(self, opened: Option<Opened>) -> anyhow::Result<Server> {
         let Self { config, watch, audit, record, compiler, telemetry, programs, reach } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
@@ -141,7 +150,7 @@ impl ServerBuilder {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
         let shown = watched(&config, watch);
-        let recorded = if record { recording(&config)? } else { None };
+        let recorded = if record { recording(&config, opened)? } else { None };
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
@@ -237,10 +246,11 @@ fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
     Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
-/// The recording that the configuration asks for.
-fn recording(config: &Config) -> anyhow::Result<Option<Recorded>> {
+/// The recording that the configuration asks for, in a file that may be `opened` already.
+fn recording(config: &Config, opened: Option<Opened>) -> anyhow::Result<Option<Recorded>> {
     let Some(settings) = config.record.settings() else { return Ok(None) };
-    let recorder = Recorder::open(&settings, env!("CARGO_PKG_VERSION"))?;
+    let opened = opened.map_or_else(|| Opened::open(&settings.file), Ok)?;
+    let recorder = Recorder::start(opened, &settings, env!("CARGO_PKG_VERSION"))?;
     Ok(Some(Recorded::new(recorder, config.record.tools.clone())))
 }
 

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use tokio::net::TcpListener;
 use toolbay_mcp::{http, streams};
 use toolbay_otel::Telemetry;
+use toolbay_recording::Opened;
 
 use super::common::{Common, Listen, begin, block_on};
 use super::signals::{self, Signals};
@@ -40,12 +41,14 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
             (None, None) => None,
         };
         let signals = Signals::listen().context("failed to listen for signals")?;
+        // Its folder, which may be the user's home, is not kept for it.
+        let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
         // No second thread has been started so far.
         let wall = Wall::build(&config)?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
-            served = serve(running, telemetry, listener, &wall, &signals) => served?,
+            served = serve(running, telemetry, opened, listener, &wall, &signals) => served?,
             () = signals.hurry.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -65,6 +68,7 @@ fn adopt(listener: std::net::TcpListener) -> anyhow::Result<TcpListener> {
 async fn serve(
     running: Running,
     telemetry: Option<Telemetry>,
+    opened: Option<Opened>,
     listener: Option<TcpListener>,
     wall: &Wall,
     signals: &Signals,
@@ -73,7 +77,7 @@ async fn serve(
     let Some(listener) = listener else {
         tracing::info!(%plugins, "serving over standard input and output");
         wall.log();
-        let server = start(running.config().clone(), telemetry, wall)?;
+        let server = start(running.config().clone(), telemetry, opened, wall)?;
         tokio::spawn(read_again(running, Arc::downgrade(&server), Supervisor::default(), signals.clone()));
         let (reader, writer) = streams::standard();
         let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
@@ -81,7 +85,7 @@ async fn serve(
     };
     tracing::info!(%plugins, "serving over HTTP");
     wall.log();
-    let server = start(running.config().clone(), telemetry, wall)?;
+    let server = start(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.report_useless_patterns().await });
     let supervisor = Supervisor::found();
@@ -109,8 +113,14 @@ async fn read_again(mut running: Running, server: Weak<Server>, supervisor: Supe
 }
 
 /// Starts a server that logs suggested limits for each plugin when it receives `SIGUSR1`.
-fn start(config: Config, telemetry: Option<Telemetry>, wall: &Wall) -> anyhow::Result<Arc<Server>> {
-    let server = Arc::new(Server::builder(config).telemetry(telemetry).behind(wall).start()?);
+fn start(
+    config: Config,
+    telemetry: Option<Telemetry>,
+    opened: Option<Opened>,
+    wall: &Wall,
+) -> anyhow::Result<Arc<Server>> {
+    let server = Server::builder(config).telemetry(telemetry).behind(wall);
+    let server = Arc::new(server.start_with(opened)?);
     let reporting = Arc::downgrade(&server);
     let report = move || {
         if let Some(server) = reporting.upgrade() {
