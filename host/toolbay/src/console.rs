@@ -229,19 +229,30 @@ impl Operations for Operated {
         })
     }
 
-    fn rest(&self, plugin: &str, rests: bool) -> bool {
+    fn rest(&self, viewer: &Viewer, plugin: &str, rests: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
         let code = plugins(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
         if let Some(plugin) = code {
             self.service.activity(plugin).rest.set(rests);
+            if let Some(audited) = self.service.audited() {
+                audited.operator(&viewer.name, if rests { "rest" } else { "wake" }, Some(plugin), true);
+            }
         }
         code.is_some()
     }
 
-    fn clear_cache(&self) -> BoxFuture<'static, Result<Cleared, String>> {
-        let sandbox = self.service.sandbox().clone();
+    fn clear_cache(&self, viewer: &Viewer) -> BoxFuture<'static, Result<Cleared, String>> {
+        let (sandbox, audited) = (self.service.sandbox().clone(), self.service.audited().cloned());
+        let name = viewer.name.clone();
         Box::pin(async move {
-            let clearing = tokio::task::spawn_blocking(move || sandbox.clear_cache());
+            let clearing = tokio::task::spawn_blocking(move || {
+                let cleared = sandbox.clear_cache();
+                // Here, because it goes on when the browser is gone.
+                if let Some(audited) = audited {
+                    audited.operator(&name, "clear-cache", None, cleared.is_ok());
+                }
+                cleared
+            });
             let (components, bytes) = clearing.await.map_err(|error| error.to_string())??;
             Ok(Cleared { components, bytes })
         })
