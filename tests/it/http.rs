@@ -12,5 +12,5 @@ mod sessions;
 mod slow;
 mod sse;
 mod stateless;
-mod tls;
+pub(crate) mod tls;
 mod tokens;

@@ -14,7 +14,7 @@ use toolbay_console::{
     Access, Admin, AuditLine, Called, Cleared, Console, Operations, PluginDetail, PluginRow, PluginStatus, Router,
     ServerStatus, ToolDetail, ToolRow, ToolsPage, Viewer, Watch,
 };
-use toolbay_mcp::{Call, Capabilities, Client, Portion, Revision, Rights, result_json};
+use toolbay_mcp::{Call, Client, Revision, Rights, result_json};
 use toolbay_model::text::line;
 use toolbay_model::{
     Answer, Answerable, CallError, Digest, Failure, Journal, Limits, QuestionKind, Quiet, Reply, Request, TargetKind,
@@ -311,17 +311,8 @@ async fn call(
     let asks = asks(&service.catalog().snapshot(), &tool);
     let answerable = if asks { Answerable::default().with(QuestionKind::Form) } else { Answerable::default() };
     let make = async |answerable: Answerable, journal: Journal| {
-        let call = Call {
-            request: Request::Tool { name: tool.clone(), arguments: arguments.clone() },
-            permitted,
-            capabilities: Capabilities::default(),
-            answerable,
-            journal: Arc::new(journal),
-            session: None,
-            trace: None,
-            wire: None,
-            held: Portion::default(),
-        };
+        let request = Request::Tool { name: tool.clone(), arguments: arguments.clone() };
+        let call = Call { permitted, ..Call::of_nobody(request, answerable, journal) };
         match client.queue(&tool) {
             Ok(mut place) => place.call(call, Arc::new(Quiet)).await,
             Err(rejection) => Answer { result: Err(Failure::Rejected(rejection)), usage: None },

@@ -16,7 +16,7 @@ use toolbay_confine::Reach;
 use toolbay_console::Watch;
 use toolbay_mcp::http::Doors;
 use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
+use toolbay_mcp::{Call, Client, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_otel::{Ending as Sending, Telemetry};
 use toolbay_private::Private;
@@ -402,17 +402,7 @@ impl Server {
         journal: Journal,
     ) -> Answer {
         let client = Arc::clone(&self.client);
-        let call = Call {
-            request: Request::Tool { name: tool, arguments },
-            permitted: true,
-            capabilities: Capabilities::default(),
-            answerable,
-            journal: Arc::new(journal),
-            session: None,
-            trace: None,
-            wire: None,
-            held: Portion::default(),
-        };
+        let call = Call::of_nobody(Request::Tool { name: tool, arguments }, answerable, journal);
         let running = self.service.sandbox().spawn(async move {
             match client.queue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,
