@@ -7,14 +7,12 @@
 // book are written there. They are not compared: fonts differ from machine to machine. What is compared is what pages say, where
 // their parts are, and that nothing is wider than the screen.
 
-import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { launch } from './browser.mjs';
+import { Serving } from './serving.mjs';
 
 /** Milliseconds that everything may take. */
 const PATIENCE = process.env.CONSOLE_SCREENSHOTS ? 480_000 : 240_000;
@@ -37,84 +35,6 @@ function check(what, ok, otherwise = '') {
   if (ok) passed += 1;
   else failed += 1;
   console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
-}
-
-/** A running server on a folder with these files, and a client of it. */
-class Serving {
-  #child;
-  #ended;
-  #log = [];
-  #listeners = [];
-  #folder;
-  #session;
-  #next = 1;
-
-  static async start(files, config) {
-    const serving = new Serving();
-    const folder = mkdtempSync(join(tmpdir(), 'toolbay-console-'));
-    serving.#folder = folder;
-    mkdirSync(join(folder, 'plugins'));
-    for (const [name, content] of Object.entries(files)) {
-      if (content.from) cpSync(content.from, join(folder, 'plugins', name));
-      else writeFileSync(join(folder, 'plugins', name), content);
-    }
-    writeFileSync(join(folder, 'toolbay.toml'), config);
-    const env = { ...process.env, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder };
-    const args = ['serve', '--http', '127.0.0.1:0', '--config', join(folder, 'toolbay.toml')];
-    const child = spawn(server, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    serving.#child = child;
-    createInterface(child.stderr).on('line', (line) => {
-      serving.#log.push(line);
-      serving.#listeners.forEach((listener) => listener(line));
-    });
-    serving.#ended = new Promise((resolve) => child.on('exit', resolve));
-    serving.endpoint = (await serving.logged(/listening on (\S+)/))[1];
-    serving.site = new URL(serving.endpoint).origin;
-    while ((await fetch(`${serving.site}/readyz`)).status !== 200) await serving.logged(/loaded plugin=/, true);
-    return serving;
-  }
-
-  /** The first line that looks like this; `fresh` waits for one that comes from now on, for a moment. */
-  logged(wanted, fresh = false) {
-    return new Promise((resolve, reject) => {
-      const look = (line) => wanted.test(line) && resolve(wanted.exec(line));
-      this.#listeners.push(look);
-      if (!fresh) this.#log.forEach(look);
-      if (fresh) setTimeout(resolve, 50);
-      this.#ended.then((code) => reject(new Error(`the server ended with ${code}: ${this.#log.join('\n')}`)));
-    });
-  }
-
-  /** The newest address that opens the console. */
-  address() {
-    const lines = this.#log.map((line) => /opens once at (\S+)/.exec(line)).filter(Boolean);
-    return lines.at(-1)[1];
-  }
-
-  async #send(method, params, id) {
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-    if (this.#session) headers['mcp-session-id'] = this.#session;
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
-    const response = await fetch(this.endpoint, { method: 'POST', headers, body });
-    this.#session ??= response.headers.get('mcp-session-id');
-    return response.text();
-  }
-
-  /** Calls a tool as a client does. */
-  async call(name, args = {}) {
-    if (!this.#session) {
-      const clientInfo = { name: 'browser test', version: '1' };
-      await this.#send('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }, 0);
-      await this.#send('notifications/initialized', {});
-    }
-    return this.#send('tools/call', { name, arguments: args }, this.#next++);
-  }
-
-  async end() {
-    this.#child.kill();
-    await this.#ended;
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
 }
 
 /** A page of the console, and everything that went wrong in it. */
@@ -256,7 +176,9 @@ async function keyboard(browser, serving) {
     return false;
   };
   await page.goto(`${serving.site}/console/login`);
-  check('the token has the focus', await focused() === 'token', await focused());
+  // A browser gives it the focus when it first draws the page.
+  const isFocused = page.waitForFunction(() => document.activeElement.name === 'token').then(() => true, () => false);
+  check('the token has the focus', await isFocused, await focused());
   await page.keyboard.type(serving.address().split('#')[1]);
   await page.keyboard.press('Enter');
   await page.waitForURL(`${serving.site}/console`);
@@ -353,7 +275,7 @@ async function many(browser) {
     files[`${id}.wasm`] = { from: join(plugins, 'calculator.wasm') };
     files[`${id}.toml`] = `prefix = "${id}"\n`;
   }
-  const serving = await Serving.start(files, CONFIG);
+  const serving = await Serving.start(server, files, CONFIG);
   const page = await opened(browser, serving);
   const took = async (path, selector) => {
     const started = Date.now();
@@ -445,7 +367,7 @@ const timer = setTimeout(() => {
 }, PATIENCE);
 const browser = await launch();
 try {
-  const serving = await Serving.start(FILES, CONFIG);
+  const serving = await Serving.start(server, FILES, CONFIG);
   await serving.call('calculate_sum', { a: 1, b: 2 });
   await serving.call('no_such_tool');
   if (screenshots) await pictures(browser, serving);

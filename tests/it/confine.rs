@@ -94,6 +94,36 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     assert_eq!(escaped(escape().args(["--learn"]), &more), ["done", "done"]);
 }
 
+#[test]
+fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    // The folder is one that everybody writes to, as /tmp is, and the user's home has as much that is not the server's.
+    let wide = tempfile::tempdir().unwrap();
+    fs::set_permissions(wide.path(), Permissions::from_mode(0o777)).unwrap();
+    let (file, precious) = (wide.path().join("calls.jsonl"), wide.path().join("precious"));
+    fs::write(&precious, "mine").unwrap();
+    folder.configure(&format!("[record]\nfile = {file:?}"));
+    let lines = [
+        format!("write {}", wide.path().join("new").display()),
+        format!("write {}", precious.display()),
+        format!("read {}", precious.display()),
+        format!("remove {}", precious.display()),
+        format!("list {}", wide.path().display()),
+    ];
+    for (line, said) in lines.iter().zip(escaped(Toolbay::new(&folder).args(["escape"]), &lines)) {
+        assert_eq!(said, "permission denied", "{line}");
+    }
+    // Twice: a file that is new, and one that is a recording already.
+    for calls in 1..=2 {
+        let mut server = Server::start(&folder);
+        server.wait_for_tool("a");
+        server.text("a", json!({"text": "recorded"}));
+        server.end();
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().filter(|line| line.starts_with("{\"call\"")).count(), calls, "{text}");
+    }
+}
+
 /// The number of the user that runs the tests.
 fn rustix_uid() -> u32 {
     use std::os::unix::fs::MetadataExt as _;

@@ -13,5 +13,5 @@ mod slow;
 mod socket;
 mod sse;
 mod stateless;
-mod tls;
+pub(crate) mod tls;
 mod tokens;

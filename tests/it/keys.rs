@@ -1,5 +1,6 @@
-//! Every key that gives a plugin something, or that says how the server keeps and sends what plugins ask for: a test
-//! shows what it grants, a test what happens without it, and a typo in it is an error that names it.
+//! Every key that gives a plugin something, or that says how the server keeps and sends what plugins ask for, or what
+//! it tells of their calls: a test shows what it grants, a test what happens without it, and a typo in it is an error that
+//! names it.
 
 use crate::pages::has_test;
 use crate::support::{Folder, Tiny, Toolbay};
@@ -28,6 +29,11 @@ const CARRIED: &str = "requests::requests_carry_secrets_that_the_tool_never_has"
 const VIEWS: &str = "views::every_key_of_the_grant_is_told_to_clients";
 const NO_VIEWS: &str = "views::without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach";
 const LOGGED: &str = "audit::every_call_has_a_line_that_says_how_it_ended";
+const SPANS: &str = "otel::a_call_is_a_span_with_the_names_of_the_conventions";
+const NOTHING_SENT: &str = "otel::without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it";
+const PARTS: &str = "otel::settings::what_is_off_is_not_sent_and_a_part_of_the_traces_can_be";
+const VARIABLES: &str = "otel::settings::the_variables_of_opentelemetry_count_if_the_operator_says_so";
+const HEADERS: &str = "otel::settings::headers_come_from_files_and_variables";
 
 const TABLES: &[Table] = &[
     Table {
@@ -241,6 +247,30 @@ const TABLES: &[Table] = &[
                 "replay::only_what_the_keys_name_is_recorded",
                 "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
             ),
+        ],
+    },
+    Table {
+        name: "otel",
+        head: "[otel]\n",
+        configures: true,
+        keys: &[
+            ("endpoint", SPANS, NOTHING_SENT),
+            ("headers", HEADERS, SPANS),
+            (
+                "ca",
+                "otel::settings::a_collector_is_trusted_if_its_authority_is_listed",
+                "otel::settings::a_collector_is_trusted_if_its_authority_is_listed",
+            ),
+            ("traces", SPANS, PARTS),
+            ("metrics", "otel::metrics_are_those_that_are_served", PARTS),
+            ("logs", "otel::log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret", PARTS),
+            ("interval", PARTS, SPANS),
+            ("timeout", "otel::attacks::no_call_waits_for_a_collector", SPANS),
+            ("service_name", VARIABLES, SPANS),
+            ("resource", VARIABLES, SPANS),
+            ("sample", PARTS, SPANS),
+            ("caller", "otel::over_standard_input_a_session_has_a_name_of_its_own", SPANS),
+            ("variables", VARIABLES, NOTHING_SENT),
         ],
     },
 ];

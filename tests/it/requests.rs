@@ -1,7 +1,7 @@
 //! HTTP requests of plugins: what a grant allows reaches the server, and nothing else does.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::io::{BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,7 +13,9 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
+use toolbay_testkit::read_request;
 
+use crate::http::tls::pem;
 use crate::support::{Folder, Server, Toolbay, failure, web};
 
 /// A web server. Each request gets the response that its path names.
@@ -48,25 +50,9 @@ impl Site {
 
 fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    loop {
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            if line == "\r\n" {
-                break;
-            }
-            head += &line;
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
+    while let Some((head, body)) = read_request(&mut reader)? {
         let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        drop(requests.send(format!("{head}\r\n{}", String::from_utf8_lossy(&body[..length.min(1000)]))));
+        drop(requests.send(format!("{head}\r\n{}", String::from_utf8_lossy(&body[..body.len().min(1000)]))));
         match path.as_str() {
             "/hello" => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?,
             "/moved" => stream.write_all(
@@ -101,6 +87,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
             _ => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
         }
     }
+    Ok(())
 }
 
 fn server(folder: &Folder, grant: &str) -> Server {
@@ -355,18 +342,17 @@ fn list_shows_what_a_plugin_can_request() {
 }
 
 /// A certificate authority, and its certificate as a file beside the plugin folder.
-fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
+pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
-    let der = BASE64.encode(params.self_signed(&key).unwrap().der());
-    let pem = format!("-----BEGIN CERTIFICATE-----\n{der}\n-----END CERTIFICATE-----\n");
-    std::fs::write(folder.beside("ca.pem"), pem).unwrap();
+    std::fs::write(folder.beside("ca.pem"), pem("CERTIFICATE", params.self_signed(&key).unwrap().der())).unwrap();
     Issuer::new(params, key)
 }
 
-/// A web server behind TLS, with a certificate for `localhost`. It answers each connection once.
-fn secure(issuer: &Issuer<'static, KeyPair>) -> SocketAddr {
+/// A web server behind TLS, with a certificate for `localhost`, and how each request begins that it gets. It answers each
+/// connection once.
+pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver<String>) {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, issuer).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -377,27 +363,28 @@ fn secure(issuer: &Issuer<'static, KeyPair>) -> SocketAddr {
         .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
     let (listener, config) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(config));
-    let address = listener.local_addr().unwrap();
+    let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
     thread::spawn(move || {
         for stream in listener.incoming() {
             let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = StreamOwned::new(tls, stream.unwrap());
             let mut head = [0; 4096];
             // A client that does not trust the certificate ends the handshake.
-            if stream.read(&mut head).is_ok_and(|count| count > 0) {
+            if let Ok(count @ 1..) = stream.read(&mut head) {
+                drop(sender.send(String::from_utf8_lossy(&head[..count]).into_owned()));
                 drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"));
                 stream.conn.send_close_notify();
                 drop(stream.flush());
             }
         }
     });
-    address
+    (address, requests)
 }
 
 #[test]
 fn a_certificate_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
-    let address = secure(&authority(&folder));
+    let (address, _) = secure(&authority(&folder));
     let url = format!("https://localhost:{}", address.port());
     let grant = format!("[permissions]\nhttp = [\"{url}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]\n");
     let sends = |config: &str| {

@@ -1,7 +1,7 @@
-//! The console in a browser, installed into `target/console`, against the real server.
+//! The console in a browser, and the dashboard as Prometheus answers it, installed into `target/console`, against the real server.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstream::println;
@@ -12,6 +12,7 @@ use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
 use crate::clients::require;
+use crate::prometheus;
 use crate::tally::Tally;
 
 /// What to do about a Node that is missing or old.
@@ -20,12 +21,27 @@ const ADVICE: &str = "install Node.js 20.11 or newer, with npm";
 /// What `npm ci` installs by.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
+/// The scripts. Node looks for packages beside them, so they run where these are installed.
+const FILES: [&str; 5] = ["console.mjs", "dashboard.mjs", "panels.mjs", "prometheus.mjs", "serving.mjs"];
+
 /// Opens the console of a server with the sample plugins.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
+    script(workspace, "console.mjs", &[&built.server, &built.plugins], tally)
+}
+
+/// Has Prometheus read the metrics of a server, and asks it every query of the dashboard.
+pub(crate) fn dashboard(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
+    let programs = prometheus::install(workspace)?;
+    let docs = workspace.root.join("docs/src");
+    script(workspace, "dashboard.mjs", &[&built.server, &built.plugins, &built.guests, &programs, &docs], tally)
+}
+
+/// Runs one of the scripts, and counts what it checks.
+fn script(workspace: &Workspace, name: &str, args: &[&PathBuf], tally: &mut Tally) -> Result<()> {
     let installed = workspace.target.join("console");
     install(&workspace.root.join("tests"), &installed)?;
     let mut node = Command::new("node");
-    node.arg(installed.join("console.mjs")).args([&built.server, &built.plugins]);
+    node.arg(installed.join(name)).args(args);
     tally.count(&mut node, |line| {
         let count = Tally::of_line(line);
         if count.is_none() {
@@ -43,8 +59,8 @@ fn install(tests: &Path, installed: &Path) -> Result<()> {
     fs::create_dir_all(installed).with_context(|| format!("failed to create {}", installed.display()))?;
     let source = tests.join("console");
     // The browser is the one that shows views.
-    let files = MANIFESTS.iter().map(|name| source.join(name));
-    for file in files.chain([source.join("console.mjs"), tests.join("apps/browser.mjs")]) {
+    let files = MANIFESTS.iter().chain(&FILES).map(|name| source.join(name));
+    for file in files.chain([tests.join("apps/browser.mjs")]) {
         let name = file.file_name().unwrap_or_default();
         fs::copy(&file, installed.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
     }

@@ -17,6 +17,7 @@ mod miri;
 mod nextest;
 mod program;
 mod progress;
+mod prometheus;
 mod serving;
 mod tally;
 mod test;

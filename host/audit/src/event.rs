@@ -95,6 +95,8 @@ pub enum Event {
         /// The key that raises the limit, such as `limits.fuel`.
         limit: &'static str,
     },
+    /// An operator did something with the server itself, beside calling tools.
+    Operator(Box<OperatorRecord>),
     /// The server began to write the log.
     Start(Box<Start>),
     /// The server ended. A signature follows.
@@ -128,6 +130,20 @@ pub struct Start {
     /// What differed from the end that the server before had signed.
     #[serde(flatten)]
     pub(crate) recovery: Recovery,
+}
+
+/// What an operator did.
+#[derive(Debug, Serialize)]
+pub struct OperatorRecord {
+    /// The operator's name as a caller, as [`shortened`] returns it.
+    pub caller: String,
+    /// What was done, such as `rest`.
+    pub action: &'static str,
+    /// The plugin that it was done to; `None` if it was the server as a whole.
+    #[serde(flatten)]
+    pub plugin: Option<PluginRecord>,
+    /// `ok`, or `failed` if it could not be done, or not completely.
+    pub outcome: &'static str,
 }
 
 /// A plugin as it was when something happened.
@@ -205,6 +221,7 @@ impl Event {
                 subject(of) + what.len() + remedy.as_ref().map_or(0, String::len)
             }
             Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => subject(of),
+            Self::Operator(did) => did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len()),
             Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
         };
         u32::try_from(FIXED + texts).unwrap_or(u32::MAX)

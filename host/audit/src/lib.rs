@@ -23,7 +23,7 @@ mod writer;
 
 pub use self::chain::hash;
 pub use self::error::AuditError;
-pub use self::event::{ArgumentsRecord, CallRecord, Event, PluginRecord, Subject, shortened};
+pub use self::event::{ArgumentsRecord, CallRecord, Event, OperatorRecord, PluginRecord, Subject, shortened};
 pub use self::key::PublicKey;
 pub use self::lines::{Line, Lines};
 pub use self::queue::{Audit, Settings};

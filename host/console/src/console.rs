@@ -321,7 +321,7 @@ async fn call(State(inner): Shared, request: extract::Request) -> Result<Respons
 async fn rest(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, LOGIN).await?;
     let (id, rests) = (text(&form, "id"), text(&form, "rests") == "yes");
-    if !inner.desk.operations.rest(id, rests) {
+    if !inner.desk.operations.rest(&session.viewer, id, rests) {
         return Ok(missing(&session, "plugin"));
     }
     let done = if rests { "rests" } else { "serves" };
@@ -332,7 +332,7 @@ async fn rest(State(inner): Shared, request: extract::Request) -> Result<Respons
 /// Empties the compile cache.
 async fn clear(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
     let (session, _) = changer(&inner, request, LOGIN).await?;
-    let done = match inner.desk.operations.clear_cache().await {
+    let done = match inner.desk.operations.clear_cache(&session.viewer).await {
         Ok(cleared) => {
             let (components, bytes) = (cleared.components, cleared.bytes);
             tracing::info!(viewer = session.viewer.name, components, bytes, "console: the compile cache was cleared");

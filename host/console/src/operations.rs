@@ -46,16 +46,16 @@ pub trait Operations: Send + Sync + 'static {
         allowed: Option<Digest>,
     ) -> BoxFuture<'static, Called>;
 
-    /// Has a plugin reject all calls, or serve them again, also those of callers for which it is disabled. Returns whether
-    /// there is such a plugin with code.
-    fn rest(&self, plugin: &str, rests: bool) -> bool;
+    /// Has a plugin reject all calls, or serve them again, also those of callers for which it is disabled, because the viewer
+    /// wants that. Returns whether there is such a plugin with code.
+    fn rest(&self, viewer: &Viewer, plugin: &str, rests: bool) -> bool;
 
-    /// Removes this server's compiled components from the compile cache.
+    /// Removes this server's compiled components from the compile cache, because the viewer wants that.
     ///
     /// # Errors
     ///
     /// There is no cache, or not everything could be removed: why.
-    fn clear_cache(&self) -> BoxFuture<'static, Result<Cleared, String>>;
+    fn clear_cache(&self, viewer: &Viewer) -> BoxFuture<'static, Result<Cleared, String>>;
 
     /// At most `most` of the newest lines of the audit log, the newest first; `None` if there is no log.
     ///

@@ -254,3 +254,21 @@ pub struct Call {
     /// needs.
     pub held: Portion,
 }
+
+impl Call {
+    /// A permitted call that no client sent: it belongs to no session and to no trace, and the memory for its arguments is
+    /// not counted.
+    pub fn of_nobody(request: Request, answerable: Answerable, journal: Journal) -> Self {
+        Self {
+            request,
+            permitted: true,
+            capabilities: Capabilities::default(),
+            answerable,
+            journal: Arc::new(journal),
+            session: None,
+            trace: None,
+            wire: None,
+            held: Portion::default(),
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
@@ -11,12 +11,35 @@ use rustix::io::Errno;
 use crate::error::RecordingError;
 use crate::reader::Reader;
 
+/// The file of a recording, opened to add to it. That is all that a recording ever needs of the file system, so a process can
+/// give up its folder as soon as it has this.
+#[derive(Debug)]
+pub struct Opened {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    /// Bytes that are in the file.
+    pub(crate) length: u64,
+}
+
+impl Opened {
+    /// Opens a file, which is created for this user alone if it does not exist. Nothing is written to it, unless a server
+    /// that was killed left half a line. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be used, others could read it, it is something else, or another server records to it.
+    pub fn open(path: &Path) -> Result<Self, RecordingError> {
+        let (file, length) = append(path)?;
+        Ok(Self { file, path: path.to_owned(), length })
+    }
+}
+
 /// Opens a file to add to it, and returns it with its length. It is created if it does not exist, for this user alone.
 ///
 /// # Errors
 ///
 /// It is something else than a recording, others can read it, or another server records to it.
-pub(crate) fn append(path: &Path) -> Result<(File, u64), RecordingError> {
+fn append(path: &Path) -> Result<(File, u64), RecordingError> {
     let name = path.display();
     let failed = |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
     // A recording has what tools were asked and answered: it does not go where a link leads, and nobody else reads it.

@@ -26,6 +26,7 @@ pub use self::blob::Blob;
 pub use self::call::{Asked, Call, Used, variable};
 pub use self::compare::{Change, Comparison, Figure, Replayed, Verdict, compare};
 pub use self::error::RecordingError;
+pub use self::file::Opened;
 pub use self::header::Header;
 pub use self::http::{HttpAnswer, HttpError};
 pub use self::missing::Missing;

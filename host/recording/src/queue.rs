@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::call::Call;
 use crate::error::RecordingError;
-use crate::file::append;
+use crate::file::Opened;
 use crate::header::{Header, VERSION};
 use crate::room::Room;
 use crate::writer::{Message, Shared, Writer};
@@ -52,10 +52,19 @@ impl Recorder {
     ///
     /// The file cannot be used, others could read it, it is something else, or another server records to it.
     pub fn open(settings: &Settings, toolbay: &str) -> Result<Self, RecordingError> {
-        let (file, length) = append(&settings.file)?;
-        let failed = |error: &dyn std::fmt::Display| {
-            RecordingError(format!("cannot record to {}: {error}", settings.file.display()))
-        };
+        Self::start(Opened::open(&settings.file)?, settings, toolbay)
+    }
+
+    /// Starts the thread that writes to a file that is open already, instead of the one that `settings` name.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or the system provides no thread or no random bytes.
+    pub fn start(opened: Opened, settings: &Settings, toolbay: &str) -> Result<Self, RecordingError> {
+        let Opened { file, path, length } = opened;
+        let name = path.display().to_string();
+        let failed =
+            |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {}: {error}", path.display()));
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).map_err(|error| failed(&error))?;
         let salt = hex::encode(salt);
@@ -63,8 +72,7 @@ impl Recorder {
         let header = Header { version: VERSION, toolbay: toolbay.to_owned(), started, salt: salt.clone() };
         let shared = Arc::<Shared>::default();
         let (queue, receiver) = channel();
-        let (name, most) = (settings.file.display().to_string(), settings.max_size);
-        let writer = Writer::begin(file, name, length, most, header, receiver, Arc::clone(&shared));
+        let writer = Writer::begin(file, name, length, settings.max_size, header, receiver, Arc::clone(&shared));
         let writer = writer.map_err(|error| failed(&error))?;
         let thread = thread::Builder::new().name("toolbay-record".to_owned());
         thread.spawn(move || writer.run()).map_err(|error| failed(&error))?;

@@ -10,6 +10,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
 mod listener;
+mod request;
 mod response;
 mod session;
 
@@ -20,6 +21,7 @@ use std::net::{SocketAddr, TcpStream};
 use serde_json::Value;
 
 pub use self::listener::Listener;
+pub use self::request::read_request;
 pub use self::response::Response;
 pub use self::session::HttpSession;
 use crate::log::Log;

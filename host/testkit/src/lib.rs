@@ -51,7 +51,7 @@ pub use self::client::Client;
 pub use self::compile::compile_once;
 pub use self::connection::{Books, Connection, Event, Faults, Mailbox, Unclaimed};
 pub use self::folder::Folder;
-pub use self::http::{HttpServer, HttpSession, Listener, Response};
+pub use self::http::{HttpServer, HttpSession, Listener, Response, read_request};
 pub use self::log::Log;
 pub use self::message::{Answer, Arrived, Refusal};
 #[cfg(feature = "otlp")]

@@ -12,7 +12,7 @@
 mod check;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -30,7 +30,7 @@ use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 pub use opentelemetry_proto::tonic::trace::v1::Span as SpanMessage;
 use prost::Message as _;
 
-use crate::DEADLINE;
+use crate::{DEADLINE, read_request};
 
 /// What the collector does with a request that it has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,23 +163,7 @@ impl Shared {
     /// Answers the requests of one connection.
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream.try_clone()?);
-        loop {
-            let (mut head, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line)? == 0 {
-                    return Ok(());
-                }
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap_or_default();
-                }
-                if line == "\r\n" {
-                    break;
-                }
-                head += &line;
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body)?;
+        while let Some((head, body)) = read_request(&mut reader)? {
             let manner = {
                 let mut state = self.state();
                 let manner = state.manner.clone();
@@ -211,6 +195,7 @@ impl Shared {
                 }
             }
         }
+        Ok(())
     }
 }
 

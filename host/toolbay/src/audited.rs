@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
-use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
+use toolbay_audit::{
+    ArgumentsRecord, Audit, CallRecord, Event, OperatorRecord, PluginRecord, Subject, hash, shortened,
+};
 use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
 use toolbay_model::{Answer, ErrorKind, Identity, Rejection, Trace, milliseconds};
 use toolbay_secrets::{Secrets, Vault};
@@ -69,6 +71,14 @@ impl Audited {
     /// Whether arguments are recorded in full.
     pub(crate) fn is_full(&self) -> bool {
         self.full
+    }
+
+    /// Records what an operator did, to a plugin or to the server as a whole, and whether that could be done. Does not wait.
+    pub(crate) fn operator(&self, caller: &str, action: &'static str, of: Option<&Arc<Plugin>>, done: bool) {
+        let outcome = if done { "ok" } else { "failed" };
+        let plugin = of.map(|of| plugin(of));
+        let did = OperatorRecord { caller: shortened(caller), action, plugin, outcome };
+        self.audit.note(Event::Operator(Box::new(did)));
     }
 }
 

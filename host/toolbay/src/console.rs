@@ -14,7 +14,7 @@ use toolbay_console::{
     ServerStatus, ToolDetail, ToolRow, ToolsPage, Viewer, Watch,
 };
 use toolbay_mcp::http::Address;
-use toolbay_mcp::{Call, Capabilities, Client, Portion, Revision, Rights, result_json};
+use toolbay_mcp::{Call, Client, Revision, Rights, result_json};
 use toolbay_model::text::line;
 use toolbay_model::{
     Answer, Answerable, CallError, Digest, Failure, Journal, Limits, QuestionKind, Quiet, Reply, Request, TargetKind,
@@ -233,19 +233,30 @@ impl Operations for Operated {
         })
     }
 
-    fn rest(&self, plugin: &str, rests: bool) -> bool {
+    fn rest(&self, viewer: &Viewer, plugin: &str, rests: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
         let code = plugins(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
         if let Some(plugin) = code {
             self.service.activity(plugin).rest.set(rests);
+            if let Some(audited) = self.service.audited() {
+                audited.operator(&viewer.name, if rests { "rest" } else { "wake" }, Some(plugin), true);
+            }
         }
         code.is_some()
     }
 
-    fn clear_cache(&self) -> BoxFuture<'static, Result<Cleared, String>> {
-        let sandbox = self.service.sandbox().clone();
+    fn clear_cache(&self, viewer: &Viewer) -> BoxFuture<'static, Result<Cleared, String>> {
+        let (sandbox, audited) = (self.service.sandbox().clone(), self.service.audited().cloned());
+        let name = viewer.name.clone();
         Box::pin(async move {
-            let clearing = tokio::task::spawn_blocking(move || sandbox.clear_cache());
+            let clearing = tokio::task::spawn_blocking(move || {
+                let cleared = sandbox.clear_cache();
+                // Here, because it goes on when the browser is gone.
+                if let Some(audited) = audited {
+                    audited.operator(&name, "clear-cache", None, cleared.is_ok());
+                }
+                cleared
+            });
             let (components, bytes) = clearing.await.map_err(|error| error.to_string())??;
             Ok(Cleared { components, bytes })
         })
@@ -304,17 +315,8 @@ async fn call(
     let asks = asks(&service.catalog().snapshot(), &tool);
     let answerable = if asks { Answerable::default().with(QuestionKind::Form) } else { Answerable::default() };
     let make = async |answerable: Answerable, journal: Journal| {
-        let call = Call {
-            request: Request::Tool { name: tool.clone(), arguments: arguments.clone() },
-            permitted,
-            capabilities: Capabilities::default(),
-            answerable,
-            journal: Arc::new(journal),
-            session: None,
-            trace: None,
-            wire: None,
-            held: Portion::default(),
-        };
+        let request = Request::Tool { name: tool.clone(), arguments: arguments.clone() };
+        let call = Call { permitted, ..Call::of_nobody(request, answerable, journal) };
         match client.queue(&tool) {
             Ok(mut place) => place.call(call, Arc::new(Quiet)).await,
             Err(rejection) => Answer { result: Err(Failure::Rejected(rejection)), usage: None },

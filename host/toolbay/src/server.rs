@@ -15,11 +15,11 @@ use toolbay_confine::Reach;
 use toolbay_console::Watch;
 use toolbay_mcp::http::Doors;
 use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
+use toolbay_mcp::{Call, Client, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_otel::{Ending as Sending, Telemetry};
 use toolbay_private::Private;
-use toolbay_recording::Recorder;
+use toolbay_recording::{Opened, Recorder};
 use toolbay_sandbox::Sandbox;
 use toolbay_schema::Schema;
 use toolbay_secrets::Programs;
@@ -123,6 +123,15 @@ impl ServerBuilder {
     ///
     /// The system does not provide the threads or memory, or the audit log or the recording cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
+        self.start_with(None)
+    }
+
+    /// The same with the file to record to, if that had to be opened before.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`ServerBuilder::start`].
+    pub(crate) fn start_with(self, opened: Option<Opened>) -> anyhow::Result<Server> {
         let Self { config, watch, audit, record, compiler, telemetry, programs, reach } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
@@ -140,7 +149,7 @@ impl ServerBuilder {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
         let shown = watched(&config, watch);
-        let recorded = if record { recording(&config)? } else { None };
+        let recorded = if record { recording(&config, opened)? } else { None };
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
@@ -236,10 +245,11 @@ fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
     Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
-/// The recording that the configuration asks for.
-fn recording(config: &Config) -> anyhow::Result<Option<Recorded>> {
+/// The recording that the configuration asks for, in a file that may be `opened` already.
+fn recording(config: &Config, opened: Option<Opened>) -> anyhow::Result<Option<Recorded>> {
     let Some(settings) = config.record.settings() else { return Ok(None) };
-    let recorder = Recorder::open(&settings, env!("CARGO_PKG_VERSION"))?;
+    let opened = opened.map_or_else(|| Opened::open(&settings.file), Ok)?;
+    let recorder = Recorder::start(opened, &settings, env!("CARGO_PKG_VERSION"))?;
     Ok(Some(Recorded::new(recorder, config.record.tools.clone())))
 }
 
@@ -391,17 +401,7 @@ impl Server {
         journal: Journal,
     ) -> Answer {
         let client = Arc::clone(&self.client);
-        let call = Call {
-            request: Request::Tool { name: tool, arguments },
-            permitted: true,
-            capabilities: Capabilities::default(),
-            answerable,
-            journal: Arc::new(journal),
-            session: None,
-            trace: None,
-            wire: None,
-            held: Portion::default(),
-        };
+        let call = Call::of_nobody(Request::Tool { name: tool, arguments }, answerable, journal);
         let running = self.service.sandbox().spawn(async move {
             match client.queue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,

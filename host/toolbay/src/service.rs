@@ -263,6 +263,11 @@ impl Service {
         self.inner.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The audit log, if there is one.
+    pub(crate) fn audited(&self) -> Option<&Audited> {
+        self.inner.audited.as_ref()
+    }
+
     /// Lines that the audit log lost; `None` if there is no log.
     pub(crate) fn lost_lines(&self) -> Option<u64> {
         self.inner.audited.as_ref().map(Audited::lost)

@@ -129,12 +129,7 @@ fn plan(config: &Config) -> std::io::Result<Plan> {
     if config.learn {
         plan.write.push(config.plugins.clone());
     }
-    if let Some(around) =
-        config.record.file.as_ref().and_then(|file| std::path::absolute(file).ok()?.parent().map(Path::to_owned))
-    {
-        // The file is made when there is none.
-        plan.write.push(around);
-    }
+    // Nothing for a recording: its file is open already, and only written to.
     plan.abstract_sockets = std::env::var_os(SUPERVISOR).is_some_and(|path| path.as_encoded_bytes().starts_with(b"@"));
     keep(&mut plan.read, &config.plugins);
     config.watched().iter().for_each(|path| keep(&mut plan.read, path));

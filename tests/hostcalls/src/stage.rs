@@ -43,8 +43,8 @@ log = "warn"
 [breaker]
 crashes = 0
 [server]
-# Each guest brings a grant with a folder that was not there at the start.
-confine = false
+# Each guest brings a grant with a folder that no grant names at the start.
+confine_folders = ["data"]
 scratch = "scratch"
 [state]
 folder = "kept"
@@ -106,7 +106,9 @@ impl Stage {
         fs::write(folder.path("bystander.wasm"), Tiny::new(&["bystander"]).answer("here").build())?;
         fs::write(folder.beside("secret"), "hush")?;
         fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+        // What is there when the server confines itself. The same folder must be there for every guest.
         fs::create_dir(folder.beside("scratch"))?;
+        fs::create_dir(folder.beside("data"))?;
         // By default, the allocator keeps freed memory for later. This limits how much.
         let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
         let mut client = Client::run(command)?;
@@ -170,13 +172,11 @@ impl Stage {
         Ok(if message::is_error(&result) { kind } else { "ok".to_owned() })
     }
 
-    /// The folder that guests may use, as it is for each of them.
+    /// What is in the folder that guests may use, as it is for each of them.
     fn lay_out(&self) -> Result<()> {
         let data = self.folder.beside("data");
-        if data.exists() {
-            fs::remove_dir_all(&data)?;
-        }
-        fs::create_dir_all(data.join("d"))?;
+        empty(&data)?;
+        fs::create_dir(data.join("d"))?;
         fs::write(data.join("f"), vec![b'f'; 1 << 20])?;
         fs::write(data.join("d/f"), "content")?;
         symlink("d/f", data.join("l"))?;
@@ -254,6 +254,15 @@ impl Stage {
         }
         Ok(self.pings)
     }
+}
+
+/// Removes everything in a folder, but not the folder.
+fn empty(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }?;
+    }
+    Ok(())
 }
 
 /// Bytes of files and number of entries below a folder, without following links.

@@ -1,9 +1,10 @@
 //! What the console shows: grants, reasons, contents without secrets, and the audit log.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::RATES;
 use super::site::Site;
+use crate::http::auth::token;
 use crate::support::{Folder, HttpServer, Tiny, Toolbay, hostile};
 
 const VALUE: &str = "hunter2-hunter2";
@@ -53,6 +54,40 @@ fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
     assert!(site.page("/calls").contains("words of a caller"));
     let audit = site.until("/audit", |page| page.contains(">echo</td>"));
     assert!(audit.contains("arguments ") && !audit.contains("words of a caller"), "{audit}");
+}
+
+#[test]
+fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
+    // A cache of its own: others of this build share theirs.
+    let (operator, operators) = token("operator", "admin = true");
+    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[compile]\nstore = \"cache\"\n{operators}");
+    let site = Site::enter(HttpServer::configured(&folder, &config).ready(), &operator);
+    let stranger = site.server.request("POST", "/console/cache", &[("Cookie", &site.cookie)], b"");
+    assert!(stranger.status >= 400, "{}", stranger.status);
+    for (path, form, status) in [
+        ("/plugin", vec![("id", "nobody"), ("rests", "yes")], 404),
+        ("/plugin", vec![("id", "a"), ("rests", "yes")], 303),
+        ("/plugin", vec![("id", "a"), ("rests", "no")], 303),
+        ("/cache", Vec::new(), 303),
+    ] {
+        assert_eq!(site.post(path, &form).status, status, "{path} {form:?}");
+    }
+    // They are written in this order.
+    let page = site.until("/audit", |page| page.contains("action clear-cache"));
+    assert!(page.contains("action rest") && page.contains("action wake"), "{page}");
+    let outcome = Toolbay::new(&folder).args(["audit", "show", "--json", "--caller", "token:operator"]).run();
+    let lines = outcome.raw.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let did: Vec<Value> = lines.filter(|line| line["event"] == "operator").collect();
+    let [rest, wake, clear] = did.as_slice() else { panic!("{outcome}") };
+    for (line, action) in [(rest, "rest"), (wake, "wake")] {
+        assert_eq!((&line["action"], &line["plugin"], &line["outcome"]), (&json!(action), &json!("a"), &json!("ok")));
+        assert_eq!(line["plugin_sha256"].as_str().map(str::len), Some(64), "{line}");
+    }
+    assert_eq!((&clear["action"], &clear["outcome"]), (&json!("clear-cache"), &json!("ok")));
+    assert!(clear.get("plugin").is_none() && clear["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{clear}");
+    let verified = Toolbay::new(&folder).args(["audit", "verify"]).run();
+    assert_eq!(verified.code, 0, "{verified}");
 }
 
 #[test]

@@ -32,7 +32,8 @@ fn key(pair: &CertifiedKey<KeyPair>) -> String {
     pem("PRIVATE KEY", &pair.signing_key.serialize_der())
 }
 
-fn pem(what: &str, der: &[u8]) -> String {
+/// What is encoded so, as a file has it.
+pub(crate) fn pem(what: &str, der: &[u8]) -> String {
     format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", BASE64.encode(der))
 }
 

@@ -4,7 +4,8 @@ use serde_json::json;
 use toolbay_testkit::Collector;
 
 use super::{call, named, otel};
-use crate::support::{Folder, HttpServer, Tiny, Toolbay};
+use crate::requests::{authority, secure};
+use crate::support::{DEADLINE, Folder, HttpServer, Tiny, Toolbay};
 
 /// What `toolbay serve` says of a mistake.
 fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
@@ -65,6 +66,20 @@ fn headers_come_from_files_and_variables() {
     let (head, _) = &received.requests[0];
     assert!(head.contains("authorization: Bearer s3cret\r\n") && head.contains("x-key: of-a-file\r\n"), "{head}");
     assert!(!server.log.text().contains("s3cret"));
+}
+
+#[test]
+fn a_collector_is_trusted_if_its_authority_is_listed() {
+    let folder = Folder::new();
+    let (address, requests) = secure(&authority(&folder));
+    let config = format!("[otel]\nendpoint = \"https://localhost:{}\"\ninterval = \"100ms\"\n", address.port());
+    let server = HttpServer::configured(&folder, &config).ready();
+    server.log.wait_for("cannot send metrics to https://localhost");
+    assert!(requests.try_recv().is_err(), "sent to somebody who is not trusted");
+    drop(server);
+    let _server = HttpServer::configured(&folder, &format!("{config}ca = [\"ca.pem\"]\n")).ready();
+    let request = requests.recv_timeout(DEADLINE).unwrap();
+    assert!(request.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{request}");
 }
 
 #[test]

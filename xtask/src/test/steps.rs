@@ -66,6 +66,12 @@ pub(super) const STEPS: &[Step] = &[
         ..BUILT
     },
     Step {
+        name: "dashboard",
+        about: "Prometheus and promtool take the metrics, and answer the queries of the dashboard",
+        run: |context| console::dashboard(context.workspace, context.built()?, context.tally),
+        ..BUILT
+    },
+    Step {
         name: "languages",
         about: "Plugins in every language, built from their templates and called",
         run: |context| languages::test(context.workspace, &context.built()?.server, context.tally),

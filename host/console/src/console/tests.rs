@@ -127,11 +127,11 @@ impl Operations for Stub {
         })
     }
 
-    fn rest(&self, plugin: &str, _rests: bool) -> bool {
+    fn rest(&self, _viewer: &Viewer, plugin: &str, _rests: bool) -> bool {
         plugin == self.0
     }
 
-    fn clear_cache(&self) -> BoxFuture<'static, Result<Cleared, String>> {
+    fn clear_cache(&self, _viewer: &Viewer) -> BoxFuture<'static, Result<Cleared, String>> {
         Box::pin(async { Ok(Cleared::default()) })
     }
 

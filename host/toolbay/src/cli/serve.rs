@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, UnixListener};
 use toolbay_mcp::http::{Address, Listener};
 use toolbay_mcp::streams;
 use toolbay_otel::Telemetry;
+use toolbay_recording::Opened;
 use toolbay_socket::SocketFile;
 
 use super::common::{Common, Listen, begin, block_on};
@@ -52,12 +53,14 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
             (None, None) => (None, None),
         };
         let signals = Signals::listen().context("failed to listen for signals")?;
+        // Its folder, which may be the user's home, is not kept for it.
+        let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
         // No second thread has been started so far.
         let wall = Wall::build(&config, file.as_ref().map(SocketFile::path))?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
-            served = serve(running, telemetry, listener, &wall, &signals) => served?,
+            served = serve(running, telemetry, opened, listener, &wall, &signals) => served?,
             () = signals.hurry.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -78,6 +81,7 @@ fn open(path: &Path, mode: u32) -> anyhow::Result<(Listener, SocketFile)> {
 async fn serve(
     running: Running,
     telemetry: Option<Telemetry>,
+    opened: Option<Opened>,
     listener: Option<Listener>,
     wall: &Wall,
     signals: &Signals,
@@ -86,7 +90,7 @@ async fn serve(
     let Some(listener) = listener else {
         tracing::info!(%plugins, "serving over standard input and output");
         wall.log();
-        let server = start(running.config().clone(), telemetry, wall)?;
+        let server = start(running.config().clone(), telemetry, opened, wall)?;
         tokio::spawn(read_again(running, Arc::downgrade(&server), Supervisor::default(), signals.clone()));
         let (reader, writer) = streams::standard();
         let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
@@ -94,7 +98,7 @@ async fn serve(
     };
     tracing::info!(%plugins, "serving over HTTP");
     wall.log();
-    let server = start(running.config().clone(), telemetry, wall)?;
+    let server = start(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.report_useless_patterns().await });
     let supervisor = Supervisor::found();
@@ -122,8 +126,14 @@ async fn read_again(mut running: Running, server: Weak<Server>, supervisor: Supe
 }
 
 /// Starts a server that logs suggested limits for each plugin when it receives `SIGUSR1`.
-fn start(config: Config, telemetry: Option<Telemetry>, wall: &Wall) -> anyhow::Result<Arc<Server>> {
-    let server = Arc::new(Server::builder(config).telemetry(telemetry).behind(wall).start()?);
+fn start(
+    config: Config,
+    telemetry: Option<Telemetry>,
+    opened: Option<Opened>,
+    wall: &Wall,
+) -> anyhow::Result<Arc<Server>> {
+    let server = Server::builder(config).telemetry(telemetry).behind(wall);
+    let server = Arc::new(server.start_with(opened)?);
     let reporting = Arc::downgrade(&server);
     let report = move || {
         if let Some(server) = reporting.upgrade() {

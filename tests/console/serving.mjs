@@ -1,0 +1,95 @@
+// The server under test, with a folder of its own, and a client of it.
+
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** A running server on a folder with these files, and a client of it. */
+export class Serving {
+  #child;
+  #ended;
+  #log = [];
+  #listeners = [];
+  #folder;
+  #session;
+  #next = 1;
+
+  static async start(server, files, config) {
+    const serving = new Serving();
+    const folder = mkdtempSync(join(tmpdir(), 'toolbay-console-'));
+    serving.#folder = folder;
+    mkdirSync(join(folder, 'plugins'));
+    for (const [name, content] of Object.entries(files)) serving.put(name, content);
+    writeFileSync(join(folder, 'toolbay.toml'), config);
+    const env = { ...process.env, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder };
+    const args = ['serve', '--http', '127.0.0.1:0', '--config', join(folder, 'toolbay.toml')];
+    const child = spawn(server, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    serving.#child = child;
+    createInterface(child.stderr).on('line', (line) => {
+      serving.#log.push(line);
+      serving.#listeners.forEach((listener) => listener(line));
+    });
+    serving.#ended = new Promise((resolve) => child.on('exit', resolve));
+    serving.endpoint = (await serving.logged(/listening on (\S+)/))[1];
+    serving.site = new URL(serving.endpoint).origin;
+    while ((await fetch(`${serving.site}/readyz`)).status !== 200) await serving.logged(/loaded plugin=/, true);
+    return serving;
+  }
+
+  /** Puts a file into the plugin folder: `content` is text, or says from where. What is there is replaced as a whole. */
+  put(name, content) {
+    const [staged, path] = [join(this.#folder, 'staged'), join(this.#folder, 'plugins', name)];
+    if (content.from) cpSync(content.from, staged);
+    else writeFileSync(staged, content);
+    renameSync(staged, path);
+  }
+
+  /** Takes a file out of the plugin folder. */
+  remove(name) {
+    rmSync(join(this.#folder, 'plugins', name));
+  }
+
+  /** The first line that looks like this; `fresh` waits for one that comes from now on, for a moment. */
+  logged(wanted, fresh = false) {
+    return new Promise((resolve, reject) => {
+      const look = (line) => wanted.test(line) && resolve(wanted.exec(line));
+      this.#listeners.push(look);
+      if (!fresh) this.#log.forEach(look);
+      if (fresh) setTimeout(resolve, 50);
+      this.#ended.then((code) => reject(new Error(`the server ended with ${code}: ${this.#log.join('\n')}`)));
+    });
+  }
+
+  /** The newest address that opens the console. */
+  address() {
+    const lines = this.#log.map((line) => /opens once at (\S+)/.exec(line)).filter(Boolean);
+    return lines.at(-1)[1];
+  }
+
+  async #send(method, params, id) {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    if (this.#session) headers['mcp-session-id'] = this.#session;
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const response = await fetch(this.endpoint, { method: 'POST', headers, body });
+    this.#session ??= response.headers.get('mcp-session-id');
+    return response.text();
+  }
+
+  /** Calls a tool as a client does. */
+  async call(name, args = {}) {
+    if (!this.#session) {
+      const clientInfo = { name: 'browser test', version: '1' };
+      await this.#send('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }, 0);
+      await this.#send('notifications/initialized', {});
+    }
+    return this.#send('tools/call', { name, arguments: args }, this.#next++);
+  }
+
+  async end() {
+    this.#child.kill();
+    await this.#ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
