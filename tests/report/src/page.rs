@@ -78,7 +78,8 @@ impl Machine {
         Ok(Self {
             processor,
             cores: std::thread::available_parallelism().context("how many cores are there?")?.get(),
-            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            // What comes after the version names who built it.
+            kernel: read("/proc/sys/kernel/osrelease").trim().split('-').next().unwrap_or_default().to_owned(),
             memory,
             load: vitals::load_average()?,
             commit,
