@@ -109,12 +109,12 @@ fn started(folder: &Folder, options: &Options, then: impl FnOnce(&Connection) ->
     let began = Instant::now();
     let connection = Connection::start(serving::start(folder, None), Unclaimed::Judged, log.hear())?;
     connection.initialize(revision::SESSION)?;
-    let (tool, _) = &options.call;
-    connection.until_listed(PATIENCE, |tools| tools.iter().any(|listed| listed == tool))?;
-    let took = began.elapsed();
+    let wanted = &options.call.0;
+    connection.until_listed(PATIENCE, |tools| tools.iter().any(|tool| tool == wanted))?;
+    let elapsed = began.elapsed();
     then(&connection)?;
     connection.end(PATIENCE)?;
-    Ok(took)
+    Ok(elapsed)
 }
 
 /// How long each of the calls took, one after the other.
@@ -125,7 +125,7 @@ fn calls(connection: &Connection, options: &Options) -> Result<Vec<Duration>> {
         let began = Instant::now();
         let answer = mailbox.ask(tool, arguments)?;
         let result = answer.what.map_err(|error| anyhow::anyhow!("the call failed: {error}"))?;
-        let failed = result["isError"].as_bool().unwrap_or_default();
+        let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         ensure!(!failed, "the call failed: {}", toolbay_testkit::message::text(&result));
         Ok(answer.at - began)
     };

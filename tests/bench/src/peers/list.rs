@@ -164,8 +164,9 @@ mod tests {
     #[test]
     fn what_is_not_installed_says_how_to_install_it() {
         let folder = tempfile::tempdir().unwrap();
-        let source = toolbay_testkit::workspace::root().join("tests/bench/peers");
-        let places = Places { source, installed: folder.path().to_owned(), install: false };
+        let workspace = Workspace::load().unwrap();
+        let source = workspace.root.join("tests/bench/peers");
+        let places = Places { workspace: &workspace, source, installed: folder.path().to_owned(), install: false };
         for peer in [places.node(), places.python()] {
             assert!(peer.err().unwrap().to_string().contains("--install"));
         }
