@@ -17,6 +17,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { build } from 'esbuild';
 
 import { launch } from './browser.mjs';
+import { check, counted } from './checks.mjs';
 import { counting, host, policy, sandbox } from './sites.mjs';
 
 /** What a client with MCP Apps declares. */
@@ -31,15 +32,6 @@ const CONNECTED = ['fetch', 'post', 'beacon', 'events', 'socket'];
 const PATIENCE = 180_000;
 
 const [mode, server, plugins, library] = process.argv.slice(2);
-
-let passed = 0;
-let failed = 0;
-
-function check(what, ok, otherwise = '') {
-  if (ok) passed += 1;
-  else failed += 1;
-  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
-}
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -331,5 +323,4 @@ try {
   check('it goes on to the end', false, String(error.stack ?? error));
 }
 clearTimeout(overdue);
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+process.exit(counted());

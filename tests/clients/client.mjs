@@ -13,6 +13,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport, getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 
+import { check, counted } from './checks.mjs';
 import { size } from './png.mjs';
 import { GUESTS, addGuests, overHttp } from './serving.mjs';
 import { CAPABILITIES, Person, surface } from './surface.mjs';
@@ -34,16 +35,6 @@ const STREAMS_SINCE = '2026-07-28';
 const PATIENCE = 180_000;
 
 const [mode, transport, server, plugins, newcomer] = process.argv.slice(2);
-
-let passed = 0;
-let failed = 0;
-
-function check(what, ok, otherwise = '') {
-  if (ok) passed += 1;
-  else failed += 1;
-  const why = typeof otherwise === 'string' ? otherwise : JSON.stringify(otherwise);
-  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${why}`);
-}
 
 /** When the server said that its tools changed. */
 class News {
@@ -250,5 +241,4 @@ try {
   if (served) check('the server ends well', (await served.end()) === 0);
   rmSync(root, { recursive: true, force: true });
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+process.exitCode = counted();

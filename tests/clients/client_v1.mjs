@@ -23,6 +23,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
+import { check, counted } from './checks.mjs';
 import { addGuests, overHttp } from './serving.mjs';
 import { CAPABILITIES, Person, surface } from './surface.mjs';
 import { TASKS, tasks } from './tasks.mjs';
@@ -31,15 +32,6 @@ import { TASKS, tasks } from './tasks.mjs';
 const PATIENCE = 180_000;
 
 const [, transport, server, plugins, newcomer] = process.argv.slice(2);
-
-let passed = 0;
-let failed = 0;
-
-function check(what, ok, otherwise = '') {
-  if (ok) passed += 1;
-  else failed += 1;
-  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
-}
 
 async function converse(client, folder) {
   const names = async () => (await client.listTools()).tools.map((tool) => tool.name);
@@ -125,5 +117,4 @@ try {
   if (served) check('the server ends well', (await served.end()) === 0);
   rmSync(root, { recursive: true, force: true });
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+process.exitCode = counted();

@@ -12,21 +12,14 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as FormerClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as FormerTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
+import { check, counted } from './checks.mjs';
+
 const [server, plugins, ...names] = process.argv.slice(2);
 // Large ones take a minute to compile.
 execFileSync(server, ['compile', '--plugins', plugins]);
 
 const ME = { name: 'toolbay-tests', version: '0' };
 const COMMAND = { command: server, args: ['serve', '--plugins', plugins], stderr: 'ignore' };
-
-let passed = 0;
-let failed = 0;
-
-function check(what, ok, otherwise) {
-  if (ok) passed += 1;
-  else failed += 1;
-  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
-}
 
 /** Waits until the plugins are loaded: what they are is in the compile cache. */
 async function offered(client) {
@@ -64,5 +57,4 @@ for (const [who, make] of clients) {
     check(`${who}: the conversation goes on to its end`, false, String(error));
   }
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+process.exit(counted());

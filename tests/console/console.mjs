@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { launch } from './browser.mjs';
+import { check, counted } from './checks.mjs';
 import { Serving } from './serving.mjs';
 
 /** Milliseconds that everything may take. */
@@ -27,15 +28,6 @@ const WIDE = { width: 1280, height: 860 };
 const [server, plugins] = process.argv.slice(2);
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 const axe = readFileSync(fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
-
-let passed = 0;
-let failed = 0;
-
-function check(what, ok, otherwise = '') {
-  if (ok) passed += 1;
-  else failed += 1;
-  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
-}
 
 /** A page of the console, and everything that went wrong in it. */
 async function opened(browser, serving, options) {
@@ -383,5 +375,4 @@ try {
 }
 await browser.close();
 clearTimeout(timer);
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+process.exit(counted());

@@ -11,6 +11,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { launch } from './browser.mjs';
+import { check, counted } from './checks.mjs';
 import { PAGE, drawn } from './panels.mjs';
 import { INTERVAL, JOB, Prometheus, promtool } from './prometheus.mjs';
 import { Serving } from './serving.mjs';
@@ -26,15 +27,6 @@ const SHOWN = screenshots ? 90 : 10;
 
 /** What Grafana puts in its place: four readings, so that two are in it if one is late. */
 const RATE_INTERVAL = `${4 * INTERVAL}s`;
-
-let passed = 0;
-let failed = 0;
-
-function check(what, ok, otherwise = '') {
-  if (ok) passed += 1;
-  else failed += 1;
-  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
-}
 
 const CONFIG = `
 [audit]
@@ -286,5 +278,4 @@ try {
 }
 for (const each of running) await each.end();
 clearTimeout(timer);
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+process.exit(counted());

@@ -12,7 +12,7 @@ use toolbay_testkit::guests::once;
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
-use crate::clients::require;
+use crate::clients::{CHECKS, copy, require};
 use crate::tally::Tally;
 
 /// What to do about a Node that is missing or old.
@@ -33,7 +33,7 @@ const MODES: [&str; 2] = ["legacy", "auto"];
 /// Shows views of the sample plugins and of a guest.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
     let installed = workspace.target.join("apps");
-    install(&workspace.root.join("tests/apps"), &installed)?;
+    install(&workspace.root.join("tests"), &installed)?;
     let mut failures = Vec::new();
     for mode in MODES {
         println!("{}", terminal::bold(format!("\nViews in Chromium, {mode}")));
@@ -55,14 +55,14 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
 }
 
 /// Installs the browser and the packages that the scripts need.
-fn install(source: &Path, installed: &Path) -> Result<()> {
+fn install(tests: &Path, installed: &Path) -> Result<()> {
+    let source = tests.join("apps");
     let version = command::output(Command::new("node").arg("--version"))
         .with_context(|| format!("views are shown by scripts for node; {ADVICE}"))?;
     require(&version, "20.11", ADVICE).context("node")?;
     fs::create_dir_all(installed).with_context(|| format!("failed to create {}", installed.display()))?;
-    for name in MANIFESTS.iter().chain(&FILES) {
-        fs::copy(source.join(name), installed.join(name)).with_context(|| format!("failed to copy {name}"))?;
-    }
+    let files = MANIFESTS.iter().chain(&FILES).map(|name| source.join(name));
+    copy(files.chain([tests.join(CHECKS)]), installed)?;
     let read = |name: &str| fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"));
     let inputs = MANIFESTS.map(read).into_iter().collect::<Result<String>>()?;
     once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {

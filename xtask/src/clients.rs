@@ -1,6 +1,7 @@
 //! The clients that people have, installed into `target/clients` and run unmodified against the real server.
 
 mod conversation;
+mod copied;
 mod folders;
 mod inspector;
 mod mcpdo;
@@ -18,6 +19,7 @@ use toolbay_testkit::build::Built;
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
+pub(crate) use self::copied::{CHECKS, copy};
 use self::folders::Folders;
 pub(crate) use self::version::require;
 use crate::tally::Tally;

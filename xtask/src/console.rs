@@ -11,7 +11,7 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
-use crate::clients::require;
+use crate::clients::{CHECKS, copy, require};
 use crate::prometheus;
 use crate::tally::Tally;
 
@@ -60,10 +60,7 @@ fn install(tests: &Path, installed: &Path) -> Result<()> {
     let source = tests.join("console");
     // The browser is the one that shows views.
     let files = MANIFESTS.iter().chain(&FILES).map(|name| source.join(name));
-    for file in files.chain([tests.join("apps/browser.mjs")]) {
-        let name = file.file_name().unwrap_or_default();
-        fs::copy(&file, installed.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
-    }
+    copy(files.chain([tests.join("apps/browser.mjs"), tests.join(CHECKS)]), installed)?;
     let read = |name: &str| fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"));
     let inputs = MANIFESTS.map(read).into_iter().collect::<Result<String>>()?;
     once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {

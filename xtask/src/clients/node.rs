@@ -9,6 +9,7 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 
 use super::conversation::{BOTH_ERAS, SESSIONS};
+use super::copied::copy;
 use super::folders::Folders;
 use super::script::Script;
 use super::version::require;
@@ -20,8 +21,17 @@ const ADVICE: &str = "install Node.js 20 or newer, with npm";
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// The scripts and what they read: Node looks for packages beside a script, so they run where these are installed.
-const SCRIPTS: [&str; 8] =
-    ["client.mjs", "client_v1.mjs", "servers.mjs", "serving.mjs", "surface.mjs", "tasks.mjs", "png.mjs", "calls.json"];
+const SCRIPTS: [&str; 9] = [
+    "checks.mjs",
+    "client.mjs",
+    "client_v1.mjs",
+    "servers.mjs",
+    "serving.mjs",
+    "surface.mjs",
+    "tasks.mjs",
+    "png.mjs",
+    "calls.json",
+];
 
 /// The clients' scripts, with what they need installed.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
@@ -45,9 +55,7 @@ pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     require(&version, "20", ADVICE).context("node")?;
     let installed = folders.installed.join("node");
     fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
-    for name in MANIFESTS.iter().chain(&SCRIPTS) {
-        fs::copy(folders.source.join(name), installed.join(name)).with_context(|| format!("failed to copy {name}"))?;
-    }
+    copy(MANIFESTS.iter().chain(&SCRIPTS).map(|name| folders.source.join(name)), &installed)?;
     let inputs = MANIFESTS.map(|name| folders.read(name)).into_iter().collect::<Result<String>>()?;
     once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
         println!("Installing the official TypeScript clients");

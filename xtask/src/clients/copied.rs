@@ -1,0 +1,18 @@
+//! Puts scripts beside the packages that they need.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// What counts the checks of a script, in the folder of the tests.
+pub(crate) const CHECKS: &str = "clients/checks.mjs";
+
+/// Copies files into a folder: Node looks for packages beside a script.
+pub(crate) fn copy(files: impl IntoIterator<Item = PathBuf>, folder: &Path) -> Result<()> {
+    for file in files {
+        let name = file.file_name().unwrap_or_default();
+        fs::copy(&file, folder.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
+    }
+    Ok(())
+}
