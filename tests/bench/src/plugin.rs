@@ -10,6 +10,7 @@ use clap::Args;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
+use toolbay_testkit::latency::Latencies;
 use toolbay_testkit::{Connection, Folder, Log, Unclaimed, revision, vitals};
 
 use crate::row::ms;
@@ -45,18 +46,30 @@ fn parse(call: &str) -> Result<(String, Value), String> {
 pub(crate) struct Costs {
     file: String,
     size: u64,
-    first_start: Vec<Duration>,
-    further_start: Vec<Duration>,
-    first_call: Vec<Duration>,
-    calls: Vec<Duration>,
-    /// Bytes.
+    first_start: Latencies,
+    further_start: Latencies,
+    first_call: Latencies,
+    calls: Latencies,
+    /// The most that a server held, in bytes.
     memory: u64,
 }
 
 impl Costs {
+    fn of(path: &Path) -> Result<Self> {
+        Ok(Self {
+            file: path.file_name().context("a plugin without a name")?.to_string_lossy().into_owned(),
+            size: fs::metadata(path).with_context(|| format!("no plugin {}", path.display()))?.len(),
+            first_start: Latencies::new()?,
+            further_start: Latencies::new()?,
+            first_call: Latencies::new()?,
+            calls: Latencies::new()?,
+            memory: 0,
+        })
+    }
+
     /// In milliseconds and bytes; medians.
     pub(crate) fn json(&self) -> Value {
-        let ms = |durations: &[Duration]| median(durations).as_secs_f64() * 1e3;
+        let ms = |durations: &Latencies| durations.median().as_secs_f64() * 1e3;
         json!({
             "file": self.file, "bytes": self.size, "first_start_ms": ms(&self.first_start),
             "further_start_ms": ms(&self.further_start), "first_call_ms": ms(&self.first_call),
@@ -67,21 +80,7 @@ impl Costs {
 
 /// Starts a server with each of the files in turn, twice: nothing is compiled the first time, everything the second time.
 pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<Vec<Costs>> {
-    let mut all = Vec::new();
-    for file in &options.files {
-        let size = fs::metadata(file).with_context(|| format!("no plugin {}", file.display()))?.len();
-        let name = file.file_name().context("a plugin without a name")?.to_string_lossy().into_owned();
-        let empty = Vec::new;
-        all.push(Costs {
-            file: name,
-            size,
-            first_start: empty(),
-            further_start: empty(),
-            first_call: empty(),
-            calls: empty(),
-            memory: 0,
-        });
-    }
+    let mut all = options.files.iter().map(|file| Costs::of(file.as_path())).collect::<Result<Vec<_>>>()?;
     for _ in 0..rounds {
         for (file, costs) in options.files.iter().zip(&mut all) {
             let folder = serving::with_plugin(server, file)?;
@@ -89,15 +88,15 @@ pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<V
                 let beside = folder.plugins().join(&costs.file).with_extension("toml");
                 fs::copy(grant, beside).with_context(|| format!("no grant {}", grant.display()))?;
             }
-            costs.first_start.push(started(&folder, options, |_| Ok(()))?);
+            costs.first_start.add(started(&folder, options, |_| Ok(()))?);
             let further = started(&folder, options, |connection| {
                 let mut took = calls(connection, options)?.into_iter();
-                costs.first_call.extend(took.next());
-                costs.calls.extend(took);
+                took.next().into_iter().for_each(|first| costs.first_call.add(first));
+                took.for_each(|further| costs.calls.add(further));
                 costs.memory = costs.memory.max(vitals::vitals(connection.pid())?.resident << 10);
                 Ok(())
             })?;
-            costs.further_start.push(further);
+            costs.further_start.add(further);
         }
     }
     Ok(all)
@@ -132,13 +131,6 @@ fn calls(connection: &Connection, options: &Options) -> Result<Vec<Duration>> {
     (0..=CALLS).map(|_| once()).collect()
 }
 
-/// The middle one, or nothing.
-fn median(durations: &[Duration]) -> Duration {
-    let mut sorted = durations.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
-}
-
 /// For people: medians, and the most memory.
 pub(crate) fn table(all: &[Costs]) -> Table {
     let mut table = Table::new();
@@ -149,10 +141,10 @@ pub(crate) fn table(all: &[Costs]) -> Table {
         table.add_row([
             costs.file.clone(),
             mib(costs.size),
-            ms(median(&costs.first_start)),
-            ms(median(&costs.further_start)),
-            ms(median(&costs.first_call)),
-            ms(median(&costs.calls)),
+            ms(costs.first_start.median()),
+            ms(costs.further_start.median()),
+            ms(costs.first_call.median()),
+            ms(costs.calls.median()),
             mib(costs.memory),
         ]);
     }

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -133,29 +134,51 @@ fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<Folder> {
     Ok(folder)
 }
 
-/// A server that answers every request at once, in a process of its own: neither client is nearer to it.
-struct Site {
+/// A program that writes lines, until this is dropped.
+struct Helper {
     process: Child,
-    address: SocketAddr,
+    output: BufReader<ChildStdout>,
 }
 
-impl Site {
-    fn start() -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg(SITE).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().context("failed to start the site")?;
+impl Helper {
+    fn start(command: &mut Command) -> Result<Self> {
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut process = spawned.with_context(|| format!("failed to start {}", command.get_program().display()))?;
+        let output = BufReader::new(process.stdout.take().context("a helper has no output")?);
+        Ok(Self { process, output })
+    }
+
+    /// The next line, read as what it should be.
+    fn line<T: FromStr>(&mut self) -> Result<T> {
         let mut line = String::new();
-        BufReader::new(process.stdout.take().context("the site has no output")?).read_line(&mut line)?;
-        let address = line.trim().parse().with_context(|| format!("the site has no address, but says {line:?}"))?;
-        Ok(Self { process, address })
+        self.output.read_line(&mut line)?;
+        line.trim().parse().ok().with_context(|| format!("a helper wrote {line:?}"))
+    }
+
+    /// Has it write the next line.
+    fn ask(&mut self) -> Result<()> {
+        Ok(self.process.stdin.as_mut().context("a helper has no input")?.write_all(b"\n")?)
     }
 }
 
-impl Drop for Site {
+impl Drop for Helper {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// A server that answers every request at once, in a process of its own: neither client is nearer to it.
+struct Site {
+    address: SocketAddr,
+    _helper: Helper,
+}
+
+impl Site {
+    fn start() -> Result<Self> {
+        let mut helper = Helper::start(Command::new(std::env::current_exe()?).arg(SITE))?;
+        Ok(Self { address: helper.line()?, _helper: helper })
     }
 }
 
@@ -186,35 +209,17 @@ fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
 }
 
 /// A native client with a warm pool of connections, in a process of its own.
-struct Pooled {
-    process: Child,
-    output: BufReader<ChildStdout>,
-}
+struct Pooled(Helper);
 
 impl Pooled {
     fn start(program: &Path, site: SocketAddr) -> Result<Self> {
-        let mut command = Command::new(program);
-        command.arg(format!("http://{site}/")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().context("failed to start the native client")?;
-        let output = BufReader::new(process.stdout.take().context("the native client has no output")?);
-        Ok(Self { process, output })
+        Helper::start(Command::new(program).arg(format!("http://{site}/"))).map(Self)
     }
 
     /// How long a request took, by its own clock.
     fn request(&mut self) -> Result<Duration> {
-        self.process.stdin.as_mut().context("the native client has no input")?.write_all(b"\n")?;
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        let nanoseconds = line.trim().parse().with_context(|| format!("the native client wrote {line:?}"))?;
-        Ok(Duration::from_nanos(nanoseconds))
-    }
-}
-
-impl Drop for Pooled {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.0.ask()?;
+        self.0.line().map(Duration::from_nanos)
     }
 }
 
