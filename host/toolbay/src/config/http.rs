@@ -371,40 +371,35 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
-    deserializer.deserialize_str(AddressVisitor).map(Some)
-}
-
-struct AddressVisitor;
-
-impl Visitor<'_> for AddressVisitor {
-    type Value = Address;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Address, E> {
-        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
-    }
+    let expected =
+        "an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"";
+    deserializer.deserialize_str(Text { expected, read: |text| text.parse().ok() }).map(Some)
 }
 
 fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    deserializer.deserialize_str(ModeVisitor)
+    let expected = "four octal digits from \"0000\" to \"0777\", such as \"0660\"";
+    let read = |text: &str| {
+        let digits = Some(text).filter(|text| text.len() == 4 && text.starts_with('0'));
+        u32::from_str_radix(digits?, 8).ok()
+    };
+    deserializer.deserialize_str(Text { expected, read })
 }
 
-struct ModeVisitor;
+/// A text that means something else.
+struct Text<T> {
+    expected: &'static str,
+    read: fn(&str) -> Option<T>,
+}
 
-impl Visitor<'_> for ModeVisitor {
-    type Value = u32;
+impl<T> Visitor<'_> for Text<T> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("four octal digits from \"0000\" to \"0777\", such as \"0660\"")
+        f.write_str(self.expected)
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u32, E> {
-        let digits = Some(text).filter(|text| text.len() == 4 && text.starts_with('0'));
-        let mode = digits.and_then(|digits| u32::from_str_radix(digits, 8).ok());
-        mode.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        (self.read)(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 
