@@ -13,6 +13,7 @@ mod body;
 pub(crate) mod client;
 mod decimal;
 mod denied;
+mod doorkeeper;
 mod endpoint;
 mod guard;
 mod headers;
@@ -47,7 +48,6 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -58,6 +58,7 @@ use tower_http::trace::TraceLayer;
 pub use self::address::{Address, NoAddress};
 use self::app::App;
 use self::auth::Gate;
+pub use self::doorkeeper::Doorkeeper;
 use self::guard::Guard;
 use self::lane::Lane;
 pub use self::options::{AuthorizationServer, Doors, OAuth, Options, Token};
@@ -78,8 +79,8 @@ pub const PATH: &str = "/mcp";
 /// Path of the metrics.
 pub const METRICS: &str = "/metrics";
 
-/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`. What `doors` gets
-/// replaces that part of the options.
+/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`. `doors` replaces
+/// that part of the options.
 ///
 /// # Errors
 ///
@@ -88,7 +89,7 @@ pub async fn serve(
     host: Arc<dyn Host>,
     options: Options,
     listener: impl Into<Listener>,
-    mut doors: watch::Receiver<Doors>,
+    doors: &Doorkeeper,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let listener = listener.into();
@@ -105,6 +106,7 @@ pub async fn serve(
         scrapes: Scrapes::default(),
         streams: Streams::default(),
         life: life.clone(),
+        address: address.clone(),
         host: Arc::clone(&host),
         options,
     });
@@ -118,14 +120,7 @@ pub async fn serve(
             oauth.read_keys(reading.life.ended.clone()).await;
         }
     });
-    let (changing, at) = (Arc::clone(&app), address.clone());
-    let _changing = AbortOnDropHandle::new(tokio::spawn(async move {
-        while doors.changed().await.is_ok() {
-            let Doors { hosts, origins, tokens } = doors.borrow_and_update().clone();
-            changing.guard.store(Arc::new(Guard::new(&hosts, &origins, &at)));
-            changing.gate.set_tokens(&tokens, &*changing.host);
-        }
-    }));
+    doors.keep(&app);
     let scheme = if app.options.tls.is_some() { "https" } else { "http" };
     match &address {
         Address::Internet(address) => tracing::info!("listening on {scheme}://{address}{PATH}"),

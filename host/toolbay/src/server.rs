@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, LiveRules, Loader, Reloader, Rules, Snapshot, Watcher, Witness, channel};
 use toolbay_confine::Reach;
 use toolbay_console::Watch;
-use toolbay_mcp::http::Doors;
+use toolbay_mcp::http::Doorkeeper;
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Client, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
@@ -67,7 +66,7 @@ pub struct Server {
     /// What plugins get where their grants say nothing; `None` if the server loads none.
     rules: Option<Arc<LiveRules>>,
     /// Who is let in over HTTP.
-    doors: watch::Sender<Doors>,
+    doors: Doorkeeper,
     /// Who opens the console, once there is one.
     operators: Mutex<Option<Operators>>,
     _loading: DropGuard,
@@ -248,8 +247,11 @@ fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
 /// The recording that the configuration asks for, in a file that may be `opened` already.
 fn recording(config: &Config, opened: Option<Opened>) -> anyhow::Result<Option<Recorded>> {
     let Some(settings) = config.record.settings() else { return Ok(None) };
-    let opened = opened.map_or_else(|| Opened::open(&settings.file), Ok)?;
-    let recorder = Recorder::start(opened, &settings, env!("CARGO_PKG_VERSION"))?;
+    let version = env!("CARGO_PKG_VERSION");
+    let recorder = match opened {
+        Some(opened) => Recorder::start(opened, &settings, version)?,
+        None => Recorder::open(&settings, version)?,
+    };
     Ok(Some(Recorded::new(recorder, config.record.tools.clone())))
 }
 
@@ -318,14 +320,13 @@ impl Server {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
-        let doors = watch::Sender::new(config.http.doors());
         Self {
             service,
             client,
             config,
             sending: None,
             rules: None,
-            doors,
+            doors: Doorkeeper::default(),
             operators: Mutex::default(),
             _loading: loading.drop_guard(),
             _audited: audited.map(Ending),
@@ -445,7 +446,7 @@ impl Server {
             }
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).take_in()))
         });
-        let ended = http::serve(host, options, listener, self.doors.subscribe(), stop).await;
+        let ended = http::serve(host, options, listener, &self.doors, stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();
@@ -457,7 +458,7 @@ impl Server {
     pub(crate) fn change(&self, config: &Config) {
         self.service.set_instructions(config.server.instructions.clone());
         self.service.admission().set_client_rate(config.client_rate_limit);
-        self.doors.send_replace(config.http.doors());
+        self.doors.change(config.http.doors());
         if let Some(operators) = &*self.operators.lock().unwrap_or_else(PoisonError::into_inner) {
             operators.change(config);
         }

@@ -10,10 +10,11 @@ use http::StatusCode;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 
+use super::address::Address;
 use super::auth::Gate;
 use super::guard::Guard;
 use super::lane::Lane;
-use super::options::Options;
+use super::options::{Doors, Options};
 use super::reply;
 use super::scrapes::Scrapes;
 use super::sessions::Sessions;
@@ -28,6 +29,7 @@ use crate::session::Life;
 /// State that every request shares.
 pub(super) struct App {
     pub(super) host: Arc<dyn Host>,
+    pub(super) address: Address,
     pub(super) options: Options,
     pub(super) gate: Gate,
     /// Replaced as a whole when the configuration changes.
@@ -49,6 +51,12 @@ pub(super) struct App {
 }
 
 impl App {
+    /// From now on, these are let in. What others opened with a token ends.
+    pub(super) fn change(&self, doors: &Doors) {
+        self.guard.store(Arc::new(Guard::new(&doors.hosts, &doors.origins, &self.address)));
+        self.gate.set_tokens(&doors.tokens, &*self.host);
+    }
+
     /// What clients have open.
     pub(super) fn traffic(&self) -> Traffic {
         let (connections, requests) = (self.connections.by_all(), self.requests.by_all());

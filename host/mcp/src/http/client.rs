@@ -43,8 +43,11 @@ impl Client {
     pub(crate) async fn new(host: Arc<Stub>, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let doors = tokio::sync::watch::Sender::new(http::Doors::default()).subscribe();
-        let serving = tokio::spawn(http::serve(host, options, listener, doors, stop.clone()));
+        let stopped = stop.clone();
+        let serving =
+            tokio::spawn(
+                async move { http::serve(host, options, listener, &http::Doorkeeper::default(), stopped).await },
+            );
         Self { address, stop, serving }
     }
 
