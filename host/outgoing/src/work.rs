@@ -87,13 +87,18 @@ impl Drop for Loan {
 }
 
 /// Waits for something that the connection brings about, which it does meanwhile if its work is lent.
+///
+/// It works first: what is handed to the connection afterwards wakes who polled its work last, and this has to be the task
+/// of the request. Another one would have to be woken, find that the work is lent, and sleep again.
 pub(crate) async fn beside<T>(loan: Option<&Loan>, waited: impl Future<Output = T>) -> T {
     let Some(loan) = loan else { return waited.await };
     let mut waited = std::pin::pin!(waited);
     std::future::poll_fn(|context| {
+        loan.advance(context);
         if let Poll::Ready(done) = waited.as_mut().poll(context) {
             return Poll::Ready(done);
         }
+        // With what it was handed just now.
         loan.advance(context);
         waited.as_mut().poll(context)
     })
@@ -103,10 +108,11 @@ pub(crate) async fn beside<T>(loan: Option<&Loan>, waited: impl Future<Output = 
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+    use std::pin::pin;
     use std::sync::atomic::AtomicUsize;
     use std::task::{Wake, Waker};
 
-    use tokio::sync::oneshot;
+    use tokio::sync::{mpsc, oneshot};
 
     use super::*;
 
@@ -149,6 +155,29 @@ mod tests {
         loan.advance(&mut Context::from_waker(Waker::noop()));
         drop(owned);
         assert!(beside(Some(&loan), receiver).await.is_err());
+    }
+
+    #[test]
+    fn what_is_handed_to_a_connection_wakes_nobody_but_its_request() {
+        let [own, request] = [(); 2].map(|()| Arc::new(Count::default()));
+        let [own_waker, request_waker] = [&own, &request].map(|count| Waker::from(Arc::clone(count)));
+        let (sender, mut requests) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
+        let work = Work::new(async move {
+            while let Some(request) = requests.recv().await {
+                request.send(()).unwrap();
+            }
+        });
+        // Its own task waits for the next request.
+        assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
+        let loan = work.lend();
+        let response = async {
+            let (request, response) = oneshot::channel();
+            sender.send(request).unwrap();
+            response.await.unwrap();
+        };
+        let sent = pin!(beside(Some(&loan), response)).poll(&mut Context::from_waker(&request_waker));
+        assert!(sent.is_ready());
+        assert_eq!(own.0.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test]
