@@ -19,7 +19,7 @@ fn calls(server: &mut Server) {
     let driven = server.drive(&[light, Group::of(2, &burn)], Until::Calls(12)).unwrap();
     assert_eq!(driven.calls, 12);
     assert!(driven.groups.iter().all(|group| !group.is_empty()), "a group was not served");
-    assert!(server.memory().unwrap() > 0 && driven.rate() > 0.0);
+    assert!(server.memory().unwrap().resident > 0 && driven.rate() > 0.0);
 }
 
 #[test]

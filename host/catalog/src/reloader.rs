@@ -20,8 +20,9 @@ use crate::skill_folder::SkillFolder;
 use crate::snapshot::Snapshot;
 use crate::watcher::{Changes, Watcher};
 
-/// The plugins that are published at a start while more are loading: clients are introduced to no more.
-const FIRST: usize = 256;
+/// The plugins that are published at a start while more are loading. A client that begins then is introduced to them: its
+/// instructions have room for about as many lines. Its lists wait for all.
+const FIRST: usize = 64;
 
 /// How long the folder must be quiet before a change is published, so that a burst of files becomes one change.
 const SETTLE: Duration = Duration::from_millis(40);

@@ -7,7 +7,7 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
 
@@ -88,17 +88,17 @@ impl Drop for Loan {
 
 /// Waits for something that the connection brings about, which it does meanwhile if its work is lent.
 ///
-/// It works first: what is handed to the connection afterwards wakes who polled its work last, and this has to be the task
-/// of the request. Another one would have to be woken, find that the work is lent, and sleep again.
+/// What is handed to a connection wakes who polled its work last. So it is polled for nobody before that: its own task would
+/// be woken, find that the work is lent, and sleep again.
 pub(crate) async fn beside<T>(loan: Option<&Loan>, waited: impl Future<Output = T>) -> T {
     let Some(loan) = loan else { return waited.await };
     let mut waited = std::pin::pin!(waited);
     std::future::poll_fn(|context| {
-        loan.advance(context);
+        loan.advance(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(done) = waited.as_mut().poll(context) {
             return Poll::Ready(done);
         }
-        // With what it was handed just now.
+        // With what it was handed just now, and for this request.
         loan.advance(context);
         waited.as_mut().poll(context)
     })
@@ -110,7 +110,7 @@ mod tests {
     use std::future::poll_fn;
     use std::pin::pin;
     use std::sync::atomic::AtomicUsize;
-    use std::task::{Wake, Waker};
+    use std::task::Wake;
 
     use tokio::sync::{mpsc, oneshot};
 
@@ -177,7 +177,7 @@ mod tests {
         };
         let sent = pin!(beside(Some(&loan), response)).poll(&mut Context::from_waker(&request_waker));
         assert!(sent.is_ready());
-        assert_eq!(own.0.load(Ordering::Relaxed), 0);
+        assert_eq!((own.0.load(Ordering::Relaxed), request.0.load(Ordering::Relaxed)), (0, 1));
     }
 
     #[tokio::test]

@@ -47,6 +47,8 @@ pub struct Finished<T> {
     pub entered: Option<Instant>,
     /// How long it waited, or others had the processor: the rest of [`Usage::wall`] is its own CPU time.
     pub waited: Duration,
+    /// Whether the guest itself waited for something, such as a response.
+    pub idled: bool,
     /// The first 64 KiB that the guest wrote to standard output, without control characters and secrets.
     pub stdout: String,
     /// The first 64 KiB that the guest wrote to standard error, without control characters and secrets.
@@ -207,15 +209,16 @@ impl Entered<'_> {
         let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance()).or(full);
         let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
         let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
-        Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered }
+        let idled = self.meter.has_idled();
+        Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
     }
 }
 
 impl<T> Finished<T> {
     /// The same with another outcome, which follows from this one.
     pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> Finished<U> {
-        let Self { result, usage, entered, waited, stdout, stderr, log_dropped, hindered } = self;
-        Finished { result: result.and_then(next), usage, entered, waited, stdout, stderr, log_dropped, hindered }
+        let Self { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } = self;
+        Finished { result: result.and_then(next), usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
     }
 
     /// Of a call in which no guest was entered at the end.
@@ -225,6 +228,7 @@ impl<T> Finished<T> {
             usage: Usage::default(),
             entered: None,
             waited: Duration::ZERO,
+            idled: false,
             stdout: String::new(),
             stderr: String::new(),
             log_dropped: 0,

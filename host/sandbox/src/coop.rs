@@ -16,25 +16,36 @@ use std::time::Duration;
 
 use crate::exchanges::Exchanges;
 
-/// The CPU time that a call has used, in nanoseconds. Clones share it.
+/// The CPU time that a call has used, and whether it waited for something. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter(Arc<AtomicU64>);
+pub(crate) struct Meter(Arc<Metered>);
+
+#[derive(Debug, Default)]
+struct Metered {
+    nanoseconds: AtomicU64,
+    idled: AtomicBool,
+}
 
 impl Meter {
     pub(crate) fn nanoseconds(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.nanoseconds.load(Ordering::Relaxed)
+    }
+
+    /// Whether the call gave the processor back because it had to wait.
+    pub(crate) fn has_idled(&self) -> bool {
+        self.0.idled.load(Ordering::Relaxed)
     }
 
     /// Adds CPU time that another thread spent for the call.
     pub(crate) fn add(&self, time: Duration) {
-        self.0.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.0.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Runs one step of the call, all of it on one thread.
     fn measure<T>(&self, step: impl FnOnce() -> T) -> T {
         let before = thread_time();
         let result = step();
-        self.0.fetch_add(thread_time().saturating_sub(before), Ordering::Relaxed);
+        self.0.nanoseconds.fetch_add(thread_time().saturating_sub(before), Ordering::Relaxed);
         result
     }
 }
@@ -68,7 +79,10 @@ pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F)
             match polled {
                 Poll::Ready(output) => Poll::Ready(Some(output)),
                 Poll::Pending if yielded => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
+                Poll::Pending => {
+                    meter.0.idled.store(true, Ordering::Relaxed);
+                    Poll::Pending
+                }
             }
         });
         match step.await {
@@ -149,7 +163,9 @@ mod tests {
     #[tokio::test]
     async fn a_yielding_call_finishes_and_lets_others_run() {
         let other = tokio::spawn(async { "other" });
-        assert_eq!(coop(Meter::default(), Exchanges::default(), yields(1000)).await, "done");
+        let meter = Meter::default();
+        assert_eq!(coop(meter.clone(), Exchanges::default(), yields(1000)).await, "done");
+        assert!(!meter.has_idled(), "a call that yields has something to do");
         assert!(other.is_finished(), "the other task ran between two yields");
     }
 
@@ -168,6 +184,7 @@ mod tests {
         coop(meter.clone(), Exchanges::default(), tokio::time::sleep(std::time::Duration::from_millis(20))).await;
         let waited = meter.nanoseconds() - busy;
         assert!(waited < 10_000_000, "{waited}");
+        assert!(meter.has_idled());
     }
 
     #[tokio::test]

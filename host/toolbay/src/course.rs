@@ -22,6 +22,7 @@ pub(crate) struct Course<'a> {
     /// When the guest's store was ready, and how long the guest had it.
     guest: Option<(Instant, Duration)>,
     waited: Duration,
+    idled: bool,
 }
 
 impl<'a> Course<'a> {
@@ -31,7 +32,8 @@ impl<'a> Course<'a> {
         metered: Option<(&'a Metrics, &'a ToolMeter)>,
         span: Option<&'a CallSpan>,
     ) -> Self {
-        Self { pace, metered, span, began: Instant::now(), admitted: None, guest: None, waited: Duration::ZERO }
+        let (began, waited) = (Instant::now(), Duration::ZERO);
+        Self { pace, metered, span, began, admitted: None, guest: None, waited, idled: false }
     }
 
     /// Its turn came.
@@ -42,6 +44,7 @@ impl<'a> Course<'a> {
     /// The guest was left, or could not be entered.
     pub(crate) fn left<T>(&mut self, finished: &Finished<T>) {
         self.waited += finished.waited;
+        self.idled |= finished.idled;
         let Some(entered) = finished.entered else { return };
         self.guest = Some((entered, finished.usage.wall));
         if let Some((metrics, meter)) = self.metered {
@@ -76,7 +79,7 @@ impl Drop for Course<'_> {
     fn drop(&mut self) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.began);
-        self.pace.note(took.saturating_sub(self.waited));
+        self.pace.note(took.saturating_sub(self.waited), self.idled);
         if let Some(span) = self.span {
             span.staged(self.began, self.stages(now));
         }

@@ -1,4 +1,4 @@
-//! Whether the calls of a plugin are short: such a call may begin on the thread that received it.
+//! Whether the calls of a plugin are short and never wait: such a call may begin on the thread that received it.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
@@ -23,10 +23,18 @@ impl Pace {
         self.0.load(Ordering::Relaxed) >= QUICK
     }
 
-    /// Takes note of a call that computed for so long. Two at the same time may count as one.
-    pub(crate) fn note(&self, took: Duration) {
+    /// Takes note of a call that computed for so long, and may have waited for something, such as a response. Two at the
+    /// same time may count as one.
+    ///
+    /// A call that waits goes on on the guests' runtime, whoever began it. Had it begun elsewhere, it would have to move
+    /// while it waits: what it waits for wakes the runtime before it is there.
+    pub(crate) fn note(&self, took: Duration, idled: bool) {
         let known = self.0.load(Ordering::Relaxed);
-        let now = if took <= SHORT { (known + 1).min(QUICK) } else { -DOUBT };
+        let now = match (took <= SHORT, idled) {
+            (true, false) => (known + 1).min(QUICK),
+            (true, true) => known.min(0),
+            (false, _) => -DOUBT,
+        };
         if now != known {
             self.0.store(now, Ordering::Relaxed);
         }
@@ -43,13 +51,18 @@ mod tests {
         let until_quick = |pace: &Pace| {
             (0..=DOUBT + QUICK).find(|_| {
                 let quick = pace.is_quick();
-                pace.note(SHORT);
+                pace.note(SHORT, false);
                 quick
             })
         };
         assert_eq!(until_quick(&pace), Some(QUICK));
         assert!(pace.is_quick());
-        pace.note(SHORT + Duration::from_nanos(1));
+        pace.note(SHORT + Duration::from_nanos(1), false);
         assert_eq!(until_quick(&pace), Some(DOUBT + QUICK));
+        pace.note(SHORT, true);
+        assert_eq!(until_quick(&pace), Some(QUICK), "a call that waits is no reason for doubt");
+        pace.note(SHORT + Duration::from_nanos(1), true);
+        pace.note(SHORT, true);
+        assert_eq!(until_quick(&pace), Some(DOUBT + QUICK), "and does not end it");
     }
 }

@@ -433,8 +433,8 @@ impl Service {
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         self.note_crash(&record, &activity, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
-        let Finished { usage, entered, waited, stdout, stderr, log_dropped, .. } = entered;
-        let finished = Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered: None };
+        let Finished { usage, entered, waited, idled, stdout, stderr, log_dropped, .. } = entered;
+        let finished = Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished, &course));
         let result = work.tell(&target, &request, finished.result, size, &*observer).await;
         Answer { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }

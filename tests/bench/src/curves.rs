@@ -51,7 +51,7 @@ enum Curve {
     Payload,
     /// Clients that are connected over HTTP, to 500
     Clients,
-    /// Plugins, to 1,000
+    /// Plugins, to 5,000
     Plugins,
     /// Files that are changed at once, to 5,000
     Files,

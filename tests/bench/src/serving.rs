@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use toolbay_testkit::{Folder, Program, Toolbay};
 
-/// Bounds that no measurement may reach: of a result, of how often one may call over HTTP, and of what one address may
-/// take. Everything else is as it is by default.
+/// Bounds that no measurement may reach: of a result, of the prompts in a folder, of how often one may call over HTTP, and
+/// of what one address may take. Everything else is as it is by default.
 const CONFIG: &str = "\
 log = \"error\"
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 pub use self::drive::{Driven, Group, Until};
 pub use self::server::{Launch, Server, Via};
+pub use self::usage::Memory;
 pub use self::work::{Burn, Echo, Work};
 
 /// Lets time pass in which something is or is not done.

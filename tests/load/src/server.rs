@@ -158,8 +158,8 @@ impl Server {
         usage::cpu(self.child.id())
     }
 
-    /// Resident memory, in KiB.
-    pub fn memory(&self) -> Result<u64> {
+    /// The memory that it has now.
+    pub fn memory(&self) -> Result<Memory> {
         usage::memory(self.child.id())
     }
 

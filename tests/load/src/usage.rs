@@ -22,10 +22,24 @@ pub(crate) fn cpu(pid: u32) -> Result<Duration> {
     Ok(sum)
 }
 
-/// The resident memory of a process and its children, in KiB.
-pub(crate) fn memory(pid: u32) -> Result<u64> {
-    let others = children(pid).into_iter().map(|child| memory(child).unwrap_or_default());
-    Ok(vitals(pid)?.resident + others.sum::<u64>())
+/// The memory of a process and its children, in KiB.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Memory {
+    /// What is resident. Pages that processes share count for each of them.
+    pub resident: u64,
+    /// What of it is no page of a file, such as the program: the kernel cannot read that again.
+    pub own: u64,
+}
+
+/// The memory of a process and its children.
+pub(crate) fn memory(pid: u32) -> Result<Memory> {
+    let vitals = vitals(pid)?;
+    let mut sum = Memory { resident: vitals.resident, own: vitals.anonymous };
+    for child in children(pid) {
+        let Memory { resident, own } = memory(child).unwrap_or_default();
+        sum = Memory { resident: sum.resident + resident, own: sum.own + own };
+    }
+    Ok(sum)
 }
 
 fn children(pid: u32) -> Vec<u32> {
@@ -41,6 +55,7 @@ mod tests {
     #[test]
     fn this_process_uses_something() {
         assert!(cpu(std::process::id()).unwrap() > Duration::ZERO);
-        assert!(memory(std::process::id()).unwrap() > 0);
+        let Memory { resident, own } = memory(std::process::id()).unwrap();
+        assert!(0 < own && own < resident);
     }
 }

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 const REST: Duration = Duration::from_millis(200);
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
-    let points = stand.points(&[1, 10, 100, 1_000], 100);
+    let points = stand.points(&[1, 10, 100, 1_000, 5_000], 100);
     let mut starts = Growing::new(&["first start", "further start", "handshake"]);
     let mut memory = Growing::new(&["resident"]);
     for plugins in stand.turns(&points) {
@@ -55,7 +55,7 @@ fn started(folder: &Folder, plugins: u32) -> Result<(Duration, Duration, f64)> {
     let all = server.started.elapsed();
     pause(REST);
     #[expect(clippy::cast_precision_loss, reason = "no server takes so much memory")]
-    let resident = server.memory()? as f64 / 1024.0;
+    let resident = server.memory()?.resident as f64 / 1024.0;
     Ok((handshake, all, resident))
 }
 

@@ -7,6 +7,7 @@ use toolbay_report::Unit;
 pub(super) enum Figure {
     Cold,
     Idle,
+    Own,
     AloneMedian,
     AloneTail,
     AloneCpu,
@@ -28,9 +29,10 @@ pub(super) enum Figure {
 }
 
 impl Figure {
-    pub(super) const ALL: [Self; 20] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::Cold,
         Self::Idle,
+        Self::Own,
         Self::AloneMedian,
         Self::AloneTail,
         Self::AloneCpu,
@@ -56,6 +58,7 @@ impl Figure {
         match self {
             Self::Cold => "start to the first answer of a call",
             Self::Idle => "resident memory, idle",
+            Self::Own => "resident memory, idle, without pages of the program and of libraries",
             Self::AloneMedian => "stdio, one call at a time, p50",
             Self::AloneTail => "stdio, one call at a time, p99",
             Self::AloneCpu => "stdio, one call at a time, processor time of the server",
@@ -80,7 +83,7 @@ impl Figure {
     pub(super) fn unit(self) -> Unit {
         match self {
             Self::Cold | Self::Mebibyte | Self::BesideTwo | Self::BesideEight => Unit::Milliseconds,
-            Self::Idle => Unit::Mebibytes,
+            Self::Idle | Self::Own => Unit::Mebibytes,
             Self::AloneMedian
             | Self::AloneTail
             | Self::AloneCpu

@@ -75,7 +75,7 @@ impl Outcome {
     /// Draws the charts; what shows them.
     pub(super) fn charts(&self, page: &Page, servers: &[&'static str]) -> Result<String> {
         let charts: [(&str, &str, &[Figure]); 4] = [
-            ("start", "Start and memory", &[Figure::Cold, Figure::Idle]),
+            ("start", "Start and memory", &[Figure::Cold, Figure::Idle, Figure::Own]),
             (
                 "stdio",
                 "Standard input and output",

@@ -71,8 +71,11 @@ fn stdio(peer: &Peer, plan: &Plan, figures: &mut Vec<(Figure, f64)>) -> Result<(
     server.drive(&[Group::of(1, &echo)], Until::Calls(1))?;
     figures.push((Figure::Cold, ms(server.started.elapsed())));
     pause(REST);
-    #[expect(clippy::cast_precision_loss, reason = "no server takes so much memory")]
-    figures.push((Figure::Idle, server.memory()? as f64 / 1024.0));
+    let memory = server.memory()?;
+    for (figure, kib) in [(Figure::Idle, memory.resident), (Figure::Own, memory.own)] {
+        #[expect(clippy::cast_precision_loss, reason = "no server takes so much memory")]
+        figures.push((figure, kib as f64 / 1024.0));
+    }
     server.drive(&[Group::of(1, &echo)], Until::Calls(plan.warm))?;
     let alone = server.drive(&[Group::of(1, &echo)], Until::Time(plan.each))?;
     figures.push((Figure::AloneMedian, alone.percentile_us(50.0)));
