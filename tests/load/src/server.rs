@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolbay_testkit::{DEADLINE, message, revision};
 
 use super::poll::Poll;
-use super::usage;
+use super::usage::{self, Memory};
 use super::wire::Wire;
 use crate::pause;
 
