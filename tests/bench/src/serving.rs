@@ -16,6 +16,9 @@ log = \"error\"
 [limits]
 output = \"4MiB\"
 
+[describe]
+prompts = 8192
+
 [rate_limit]
 calls = 1_000_000
 per = \"1s\"
