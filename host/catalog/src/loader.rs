@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytesize::ByteSize;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use toolbay_model::text::line;
 use toolbay_model::{Description, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
@@ -367,24 +367,34 @@ impl Loader {
     /// The component in the file and the grant. The component may be in use already, may be in the compile cache, or is
     /// compiled now.
     async fn component(self: &Arc<Self>, id: &str, known: Option<Files>) -> Result<(Arc<Component>, Grant), LoadError> {
-        let (digest, compiled, grant) = {
-            // The semaphores are never closed.
-            let _reading = self.reading.acquire().await;
-            let (digest, looked, grant) = self.look(id, known).await?;
-            let source = match looked {
-                Looked::Ready(component) => return Ok((component, grant)),
-                Looked::Stored(stored) => {
-                    let component = self.checking(move |loader| stored.check(&loader.rules.now().bounds)).await;
-                    return Ok((self.in_use(self.remember(digest, component)?), grant));
-                }
-                Looked::New(source) => source,
-            };
-            let compiled = self.compile_in_turn(id, digest, source).await?;
-            match compiled {
-                Ok(compiled) => (digest, compiled, grant),
-                Err(component) => return Ok((component, grant)),
+        // The semaphores are never closed.
+        let reading = self.reading.acquire().await;
+        let (digest, looked, grant) = self.look(id, known).await?;
+        let component = match looked {
+            Looked::Ready(component) => component,
+            Looked::Stored(stored) => {
+                let component = self.checking(move |loader| stored.check(&loader.rules.now().bounds)).await;
+                self.in_use(self.remember(digest, component)?)
             }
+            // In a box: thousands of loads that find a stored component wait for their turn.
+            Looked::New(source) => Box::pin(self.made(id, digest, source, reading)).await?,
         };
+        Ok((component, grant))
+    }
+
+    /// Compiles a component when it has its turn, and asks it what it offers. Others are read from then on.
+    async fn made(
+        self: &Arc<Self>,
+        id: &str,
+        digest: Digest,
+        source: Source,
+        reading: Result<SemaphorePermit<'_>, AcquireError>,
+    ) -> Result<Arc<Component>, LoadError> {
+        let compiled = match self.compile_in_turn(id, digest, source).await? {
+            Ok(compiled) => compiled,
+            Err(component) => return Ok(component),
+        };
+        drop(reading);
         let (mut compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
             let description = compiled.description(listed);
@@ -397,7 +407,7 @@ impl Loader {
             Ok(Component { digest, callable: Some(Arc::new(prepared.into())), contents, about: said, remarks })
         };
         let component = self.remember(digest, self.checking(work).await)?;
-        Ok((self.in_use(component), grant))
+        Ok(self.in_use(component))
     }
 
     /// Compiles a component when it has its turn; or the component in use, if another load has compiled it meanwhile.
