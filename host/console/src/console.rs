@@ -50,7 +50,7 @@ struct Inner {
     desk: Desk,
     access: Access,
     sessions: Sessions,
-    /// The name of the cookie. Servers on other ports of this host have others.
+    /// The name of the cookie. Other servers on this host have others: browsers send cookies to all ports.
     cookie: String,
     /// For those who have a session.
     places: Semaphore,
@@ -79,9 +79,16 @@ impl fmt::Debug for Console {
 pub(crate) type Asked = Query<Filled>;
 
 impl Console {
-    /// The console of the server behind `operations`, which listens on `port`. A session ends after `life` at the latest.
-    pub fn new(operations: Arc<dyn Operations>, watch: Arc<Watch>, access: Access, port: u16, life: Duration) -> Self {
-        let cookie = format!("toolbay_console_{port}");
+    /// The console of the server behind `operations`, which no other one on this host has the `name` of, such as its port. A
+    /// session ends after `life` at the latest.
+    pub fn new(
+        operations: Arc<dyn Operations>,
+        watch: Arc<Watch>,
+        access: Access,
+        name: impl fmt::Display,
+        life: Duration,
+    ) -> Self {
+        let cookie = format!("toolbay_console_{name}");
         let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
         Self(Arc::new(Inner { desk: Desk { operations, watch }, access, sessions, cookie, places, door }))
     }
