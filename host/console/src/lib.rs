@@ -42,7 +42,8 @@ pub use self::approvals::ApprovalNote;
 pub use self::calls::{CallNote, Excerpt};
 pub use self::console::Console;
 pub use self::data::{
-    AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+    Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow,
+    ToolsPage, WaitingApproval,
 };
 pub use self::denials::DenialNote;
 pub use self::forwarder::{Login, about, forward, login};
