@@ -199,9 +199,11 @@ fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
     let folder = Folder::with("asker.wasm", crate::support::asker());
     let site = site(&folder);
     let session = site.server.session_declaring(ASKING[1], forms(), &[]);
-    let form = json!({"form": {"key": "who", "message": "Who?", "schema": {"type": "object", "properties": {}}}});
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let mut stream = session.ask("tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}}));
     let first = stream.next().unwrap();
+    assert_eq!(first["method"], "elicitation/create", "{first}");
     assert!(!site.page("/approvals").contains("value=\"approve\""), "{first}");
 }
 
@@ -230,6 +232,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
 #[test]
 fn a_task_that_waits_is_answered_as_well() {
     let folder = folder("always");
+    folder.put("a.toml", "approve = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n");
     let site = site(&folder);
     let session = site.server.session_declaring(ASKING[1], forms(), &[]);
     let mut params = echo("one");

@@ -82,6 +82,7 @@ function live() {
   if (!control || parts().length === 0) return;
   control.parentElement.hidden = false;
   const tick = async () => {
+    document.documentElement.dataset.ticks = Number(document.documentElement.dataset.ticks || 0) + 1;
     const wanted = control.checked && document.visibilityState === 'visible';
     if (!wanted || await look()) setTimeout(tick, PAUSE);
   };
