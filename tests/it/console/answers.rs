@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::RATES;
-use super::site::{Site, enter, hidden, post, query};
+use super::site::{Site, cookie, enter, hidden, post, query};
 use crate::http::auth::token;
 use crate::support::{Folder, HttpServer, MODERN, Response, Server, Tiny, failure, text};
 
@@ -150,8 +150,7 @@ fn only_a_page_of_an_operators_session_answers() {
     let (model, models) = token("model", "");
     let server = HttpServer::configured(&folder("always"), &format!("{RATES}{watchers}{operators}{models}")).ready();
     let bearer = format!("Bearer {model}");
-    let watched = enter(&server, &watcher);
-    let watched = super::site::cookie(&watched).unwrap();
+    let restricted = cookie(&enter(&server, &watcher)).unwrap();
     let site = Site::enter(server, &operator);
     let session = site.server.session_declaring(ASKING[1], forms(), &[("Authorization", &bearer)]);
     let mut stream = session.ask("tools/call", echo("one"));
@@ -160,18 +159,18 @@ fn only_a_page_of_an_operators_session_answers() {
     let form = |csrf: &str| query(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
     let send =
         |headers: &[(&str, &str)], csrf: &str| post(&site.server, "/console/approval", headers, &form(csrf)).status;
-    let cookie = ("Cookie", site.cookie.as_str());
+    let own = ("Cookie", site.cookie.as_str());
     // Nobody, a model with its own token, a wrong token of the form, another page, and a viewer without the right.
     assert_eq!(send(&[], &site.csrf), 401);
     assert_eq!(send(&[("Authorization", &bearer)], &site.csrf), 401);
     assert_eq!(send(&[("Authorization", &format!("Bearer {operator}"))], &site.csrf), 401);
-    assert_eq!(send(&[cookie], "wrong"), 403);
-    assert_eq!(send(&[cookie, ("Origin", "http://evil.example")], &site.csrf), 403);
-    assert_eq!(send(&[cookie, ("Sec-Fetch-Site", "cross-site")], &site.csrf), 403);
-    let page = site.server.get("/console/approvals", &[("Cookie", &watched)]).text();
+    assert_eq!(send(&[own], "wrong"), 403);
+    assert_eq!(send(&[own, ("Origin", "http://evil.example")], &site.csrf), 403);
+    assert_eq!(send(&[own, ("Sec-Fetch-Site", "cross-site")], &site.csrf), 403);
+    let page = site.server.get("/console/approvals", &[("Cookie", &restricted)]).text();
     assert!(page.contains("may not call this tool") && !page.contains("operator of this server wants"), "{page}");
-    assert_eq!(send(&[("Cookie", &watched)], &hidden(&page, "csrf")), 403);
-    assert_eq!(site.server.get(&format!("/console/approval?{}", form(&site.csrf)), &[cookie]).status, 405);
+    assert_eq!(send(&[("Cookie", &restricted)], &hidden(&page, "csrf")), 403);
+    assert_eq!(site.server.get(&format!("/console/approval?{}", form(&site.csrf)), &[own]).status, 405);
     // It waits all the same, and the operator says no.
     assert_eq!(waiting(&site), id);
     assert_eq!(answer(&site, &id, "decline").status, 303);
