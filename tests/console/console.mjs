@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 
 import { launch } from './browser.mjs';
 import { check, counted } from './checks.mjs';
-import { Serving } from './serving.mjs';
+import { Beside, Serving } from './serving.mjs';
 
 /** Milliseconds that everything may take. */
 const PATIENCE = process.env.CONSOLE_SCREENSHOTS ? 480_000 : 240_000;
@@ -154,6 +154,57 @@ async function actions(browser, serving) {
   await page.context().close();
 }
 
+/** Calls that wait for a person at a client, and are answered here. */
+async function answers(browser, serving) {
+  const page = await opened(browser, serving);
+  const text = (selector) => page.locator(selector).innerText();
+  await page.goto(`${serving.site}/console/approvals`);
+  const approved = serving.call('calculate_total', { numbers: [1, 2] });
+  // It comes without a reload.
+  await page.getByRole('button', { name: 'Approve' }).waitFor();
+  check('a call that waits is there, with its question', (await text('.question')).includes('calculate_total'), await text('main'));
+  check('axe has no finding in it', (await findings(page)).length === 0, await findings(page));
+  await page.setViewportSize(NARROW);
+  check('nothing of it is wider than a telephone', !await isTooWide(page));
+  await page.setViewportSize(WIDE);
+  await page.getByRole('button', { name: 'Approve' }).click();
+  check('it is approved by a button', (await text('.told')).includes('allowed the call'), await text('main'));
+  const result = await approved;
+  check('the call goes on, and the question is withdrawn', result.includes('notifications/cancelled') && result.includes('"total":3'), result);
+  const declined = serving.call('calculate_total', { numbers: [1, 2] });
+  await page.goto(`${serving.site}/console/approvals`);
+  await page.getByRole('button', { name: 'Decline' }).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/done=declined/);
+  check('another one is declined with the keyboard', (await declined).includes('said no'), await declined);
+  check('both are listed with who answered', (await text('#approvals')).includes('by console'), await text('main'));
+  check('nothing was blocked, and nothing failed in these', page.wrong.length === 0, page.wrong);
+  await page.context().close();
+}
+
+/** A server that a client has started, opened with `toolbay console`. */
+async function beside(browser) {
+  const serving = await Beside.start(server, { 'calculator.wasm': { from: join(plugins, 'calculator.wasm') } });
+  // It is loaded then.
+  await serving.call('calculate_sum', { a: 1, b: 2 });
+  const page = await opened(browser, serving);
+  await page.goto(`${serving.site}/console/tool?name=calculate_sum`);
+  await page.locator('[name=f0]').fill('40');
+  await page.locator('[name=f1]').fill('2');
+  await page.getByRole('button', { name: 'Call calculate_sum' }).click();
+  check('beside a client, a tool is called', (await page.locator('.result').innerText()).includes('42'));
+  await page.goto(`${serving.site}/console/calls`);
+  const called = await serving.call('calculate_sum', { a: 20, b: 3 });
+  check('the client is served all the same', called.includes('23'), called);
+  await page.locator('#calls tbody tr', { hasText: 'stdio' }).first().waitFor();
+  check('and its calls are there without a reload', true);
+  check('axe has no finding beside a client', (await findings(page)).length === 0, await findings(page));
+  check('nothing was blocked, and nothing failed beside a client', page.wrong.length === 0, page.wrong);
+  await page.context().close();
+  const said = await serving.end();
+  check('the command ends with the server and says so', said.includes('has ended'), said);
+}
+
 /** The same with the keyboard alone. */
 async function keyboard(browser, serving) {
   const context = await browser.newContext({ viewport: WIDE });
@@ -250,10 +301,15 @@ async function busy(browser, serving) {
   check('the newest call on it is a few seconds old at most', Math.max(...late) < 4000, late);
   check('there are a hundred of them', await rows.count() === 100, await rows.count());
   await page.locator('[data-live-switch]').uncheck();
-  await page.waitForTimeout(1500);
+  // One tick after the other: when the next one comes, the look that was on its way has ended.
+  const ticks = async (more) => {
+    const now = await page.evaluate(() => Number(document.documentElement.dataset.ticks));
+    await page.waitForFunction((wanted) => Number(document.documentElement.dataset.ticks) >= wanted, now + more);
+  };
+  await ticks(1);
   const paused = await rows.first().innerText();
   await serving.call('count_words', { text: 'unseen' });
-  await page.waitForTimeout(2500);
+  await ticks(2);
   check('Live can be switched off', await rows.first().innerText() === paused);
   check('nothing was blocked, and nothing failed', page.wrong.length === 0, page.wrong);
   await page.context().close();
@@ -365,10 +421,12 @@ try {
   if (screenshots) await pictures(browser, serving);
   await everyPage(browser, serving);
   await actions(browser, serving);
+  await answers(browser, serving);
   await keyboard(browser, serving);
   await withoutScripts(browser, serving);
   await busy(browser, serving);
   await serving.end();
+  await beside(browser);
   await many(browser);
 } catch (error) {
   check('the run came to its end', false, String(error.stack ?? error));

@@ -1,6 +1,7 @@
 // The server under test, with a folder of its own, and a client of it.
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,6 +69,7 @@ export class Serving {
     return lines.at(-1)[1];
   }
 
+  /** Sends a message, and returns everything that comes back until its response. */
   async #send(method, params, id) {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
     if (this.#session) headers['mcp-session-id'] = this.#session;
@@ -81,7 +83,7 @@ export class Serving {
   async call(name, args = {}) {
     if (!this.#session) {
       const clientInfo = { name: 'browser test', version: '1' };
-      await this.#send('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }, 0);
+      await this.#send('initialize', { protocolVersion: '2025-06-18', capabilities: { elicitation: {} }, clientInfo }, 0);
       await this.#send('notifications/initialized', {});
     }
     return this.#send('tools/call', { name, arguments: args }, this.#next++);
@@ -91,5 +93,72 @@ export class Serving {
     this.#child.kill();
     await this.#ended;
     rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** A server over standard input and output, its client, and `toolbay console` beside it. */
+export class Beside {
+  #server;
+  #console;
+  #folder;
+  #said = '';
+  #address;
+  #waiting = new Map();
+  #next = 1;
+
+  static async start(server, files) {
+    const beside = new Beside();
+    const folder = mkdtempSync(join(tmpdir(), 'toolbay-beside-'));
+    beside.#folder = folder;
+    mkdirSync(join(folder, 'plugins'));
+    for (const [name, content] of Object.entries(files)) cpSync(content.from, join(folder, 'plugins', name));
+    const places = { XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder, XDG_RUNTIME_DIR: folder };
+    const options = { cwd: folder, env: { ...process.env, ...places } };
+    beside.#server = spawn(server, ['serve'], { ...options, stdio: ['pipe', 'pipe', 'ignore'] });
+    createInterface(beside.#server.stdout).on('line', (line) => {
+      const { id, method } = JSON.parse(line);
+      if (method === undefined) beside.#waiting.get(id)?.(line);
+    });
+    const clientInfo = { name: 'browser test', version: '1' };
+    await beside.#ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+    beside.#send({ method: 'notifications/initialized' });
+    beside.#console = spawn(server, ['console', '--pid', beside.#server.pid], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [beside.#console.stdout, beside.#console.stderr]) {
+      stream.on('data', (text) => { beside.#said += text; });
+    }
+    const [line] = await once(createInterface(beside.#console.stdout), 'line');
+    [, beside.#address] = /opens once at (\S+)/.exec(line);
+    beside.site = new URL(beside.#address).origin;
+    return beside;
+  }
+
+  /** The address that was printed. */
+  address() {
+    return this.#address;
+  }
+
+  #send(message) {
+    this.#server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  }
+
+  #ask(method, params) {
+    const id = this.#next++;
+    const answered = new Promise((resolve) => this.#waiting.set(id, resolve));
+    this.#send({ id, method, params });
+    return answered;
+  }
+
+  /** Calls a tool as the client does. */
+  call(name, args) {
+    return this.#ask('tools/call', { name, arguments: args });
+  }
+
+  /** Ends as a client does. What the command beside it said. */
+  async end() {
+    const ended = once(this.#console, 'close');
+    this.#server.stdin.end();
+    await ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+    return this.#said;
   }
 }

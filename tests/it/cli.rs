@@ -27,6 +27,7 @@ fn help() {
         "install",
         "uninstall",
         "token",
+        "console",
         "call",
     ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();

@@ -1,7 +1,9 @@
 //! `/console`: who opens it, what attackers try, what it shows, and the few things that it does.
 
 mod access;
+mod answers;
 mod attacks;
+mod beside;
 mod shown;
 mod site;
 

@@ -86,6 +86,9 @@ pub enum Event {
         /// Milliseconds since the question; `None` if there is no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         waited_ms: Option<u64>,
+        /// The operator who answered in the console; `None` if it was the caller's user, or nobody.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answered_by: Option<String>,
     },
     /// A call reached a limit, or was rejected because of one.
     Limit {

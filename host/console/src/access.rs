@@ -42,7 +42,17 @@ pub struct Admin {
 impl Access {
     /// Whoever can read the log opens a console at this site, such as `http://127.0.0.1:8931`, with a token that works once.
     pub fn local(site: String) -> Self {
-        Self::of(Kind::Local(Arc::new(LoginToken::new(site))))
+        Self::of(Kind::Local(Arc::new(LoginToken::new(Some(site)))))
+    }
+
+    /// Whoever gets a token that works once through the console's own socket opens it.
+    pub fn socket() -> Self {
+        Self::of(Kind::Local(Arc::new(LoginToken::new(None))))
+    }
+
+    /// A token that opens the console once, and takes the place of the one before; `None` if tokens are configured.
+    pub(crate) fn issue(&self) -> Option<String> {
+        self.login_token()?.issue()
     }
 
     /// Whoever has one of these tokens opens it.
@@ -106,6 +116,10 @@ impl Access {
     /// Where somebody finds the token, as a sentence.
     pub(crate) fn advice(&self) -> &'static str {
         match &*self.kind() {
+            Kind::Local(token) if !token.is_logged() => {
+                "The command `toolbay console` prints an address that opens the console once. Open that address, or copy \
+                 what follows its # here."
+            }
             Kind::Local(_) => {
                 "The server writes an address to its log that opens the console once. Open that address, or copy what \
                  follows its # here."

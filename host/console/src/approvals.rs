@@ -25,6 +25,8 @@ pub struct ApprovalNote {
     pub tool: String,
     /// `asked`, `approved`, `declined`, `remembered`, or why there was no answer.
     pub word: &'static str,
+    /// Who answered in the console; `None` if nobody did.
+    pub by: Option<String>,
     /// SHA-256 of the arguments.
     pub arguments: Option<Digest>,
     /// How long the person has for the answer.
@@ -75,7 +77,13 @@ impl ApprovalNote {
 
     fn bounded(self) -> Self {
         let short = |text: String| line(&text, NAME);
-        Self { caller: short(self.caller), plugin: short(self.plugin), tool: short(self.tool), ..self }
+        Self {
+            caller: short(self.caller),
+            plugin: short(self.plugin),
+            tool: short(self.tool),
+            by: self.by.map(short),
+            ..self
+        }
     }
 }
 
@@ -90,6 +98,7 @@ mod tests {
             plugin: "mail".to_owned(),
             tool: "send".to_owned(),
             word,
+            by: None,
             arguments: None,
             time: Duration::from_mins(1),
         }

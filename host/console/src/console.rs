@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use crate::access::Access;
 use crate::answer::{guarded, page, see_other};
 use crate::assets::{SCRIPT, STYLE};
+use crate::data::Answered;
 use crate::desk::Desk;
 use crate::form::Filled;
 use crate::guard::{cookie, is_secure, may_change, may_read};
@@ -50,7 +51,7 @@ struct Inner {
     desk: Desk,
     access: Access,
     sessions: Sessions,
-    /// The name of the cookie. Servers on other ports of this host have others.
+    /// The name of the cookie. Other servers on this host have others: browsers send cookies to all ports.
     cookie: String,
     /// For those who have a session.
     places: Semaphore,
@@ -79,9 +80,16 @@ impl fmt::Debug for Console {
 pub(crate) type Asked = Query<Filled>;
 
 impl Console {
-    /// The console of the server behind `operations`, which listens on `port`. A session ends after `life` at the latest.
-    pub fn new(operations: Arc<dyn Operations>, watch: Arc<Watch>, access: Access, port: u16, life: Duration) -> Self {
-        let cookie = format!("toolbay_console_{port}");
+    /// The console of the server behind `operations`, which no other one on this host has the `name` of, such as its port. A
+    /// session ends after `life` at the latest.
+    pub fn new(
+        operations: Arc<dyn Operations>,
+        watch: Arc<Watch>,
+        access: Access,
+        name: impl fmt::Display,
+        life: Duration,
+    ) -> Self {
+        let cookie = format!("toolbay_console_{name}");
         let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
         Self(Arc::new(Inner { desk: Desk { operations, watch }, access, sessions, cookie, places, door }))
     }
@@ -102,6 +110,7 @@ impl Console {
             .route(&at("/calls"), get(calls))
             .route(&at("/denied"), get(denied))
             .route(&at("/approvals"), get(approvals))
+            .route(&at("/approval"), post(answer))
             .route(&at("/audit"), get(audit))
             .route(&at("/log"), get(log))
             .route(&at("/cache"), post(clear))
@@ -285,8 +294,8 @@ async fn denied(State(inner): Shared, headers: HeaderMap) -> Response {
     written(&inner, &headers, |desk, session| shown(pages::denied(desk, session))).await
 }
 
-async fn approvals(State(inner): Shared, headers: HeaderMap) -> Response {
-    written(&inner, &headers, |desk, session| shown(pages::approvals(desk, session))).await
+async fn approvals(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |desk, session| shown(pages::approvals(desk, session, told(&asked)))).await
 }
 
 async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
@@ -329,6 +338,29 @@ async fn rest(State(inner): Shared, request: extract::Request) -> Result<Respons
     Ok(see_other(&format!("{PATH}/plugin?{}", query(&[("id", id), ("done", done)]))))
 }
 
+/// Allows a call that waits for a person, or does not.
+async fn answer(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+    let (session, form) = changer(&inner, request, LOGIN).await?;
+    let yes = match text(&form, "answer") {
+        "approve" => true,
+        "decline" => false,
+        _ => return Err(refused(StatusCode::BAD_REQUEST, "The form says neither yes nor no.")),
+    };
+    let id = text(&form, "id").parse().unwrap_or_default();
+    match inner.desk.operations.answer(&session.viewer, id, yes) {
+        Answered::Done => {
+            let done = if yes { "approved" } else { "declined" };
+            tracing::info!(viewer = session.viewer.name, "console: a call that waited was {done}");
+            Ok(see_other(&format!("{PATH}/approvals?done={done}")))
+        }
+        Answered::Gone => Ok(page(StatusCode::CONFLICT, pages::over(&session))),
+        Answered::Forbidden => Err(refused(
+            StatusCode::FORBIDDEN,
+            "Your token may not call this tool, so it cannot allow a call of it either.",
+        )),
+    }
+}
+
 /// Empties the compile cache.
 async fn clear(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
     let (session, _) = changer(&inner, request, LOGIN).await?;
@@ -355,6 +387,8 @@ fn told(asked: &Filled) -> Option<&'static str> {
     Some(match text(asked, "done") {
         "rests" => "The plugin rests: it rejects all calls until you wake it, or until it is loaded again.",
         "serves" => "The plugin serves calls again, those of all callers.",
+        "approved" => "You have allowed the call. It goes on, and the question is withdrawn from the client.",
+        "declined" => "You have declined the call. It has failed, and the question is withdrawn from the client.",
         "cleared" => "The compile cache was cleared. Components are compiled again when they are needed.",
         "uncleared" => "The compile cache could not be cleared. The log says why.",
         _ => return None,

@@ -1,6 +1,6 @@
 //! What the server says of itself, as plain data.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use toolbay_model::{Digest, Json, Usage};
@@ -136,6 +136,36 @@ pub enum Called {
         /// What it used; `None` if no guest was entered.
         usage: Option<Usage>,
     },
+}
+
+/// A call that waits for a person's yes, and whose question an operator may answer here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingApproval {
+    /// Its number, from 1 at each start of the server.
+    pub id: u64,
+    /// Since when it waits.
+    pub at: SystemTime,
+    /// When an answer comes too late.
+    pub until: SystemTime,
+    /// The caller's name.
+    pub caller: String,
+    /// The plugin.
+    pub plugin: String,
+    /// The tool, as clients call it.
+    pub tool: String,
+    /// The question, as the client's user gets it: several lines.
+    pub question: String,
+}
+
+/// What came of an answer to a call that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// The call goes on with it.
+    Done,
+    /// No such call waits: it was answered or cancelled, it is too late, or there never was one.
+    Gone,
+    /// The viewer may not call the tool, and so not allow it either.
+    Forbidden,
 }
 
 /// What was removed from the compile cache.

@@ -18,6 +18,7 @@ mod data;
 mod denials;
 mod desk;
 mod form;
+mod forwarder;
 mod guard;
 mod history;
 mod log_lines;
@@ -30,7 +31,9 @@ mod secret;
 mod series;
 mod sessions;
 mod shown;
+mod socket;
 mod watch;
+mod word;
 
 pub use axum::Router;
 
@@ -39,10 +42,13 @@ pub use self::approvals::ApprovalNote;
 pub use self::calls::{CallNote, Excerpt};
 pub use self::console::Console;
 pub use self::data::{
-    AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+    Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow,
+    ToolsPage, WaitingApproval,
 };
 pub use self::denials::DenialNote;
+pub use self::forwarder::{Login, about, forward, login};
 pub use self::login_token::LOGIN;
 pub use self::operations::{Operations, Viewer};
 pub use self::paths::PATH;
+pub use self::socket::{Opened, serve};
 pub use self::watch::Watch;

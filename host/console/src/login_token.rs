@@ -1,4 +1,5 @@
-//! The token that opens a console without configured tokens: it is in the log, and works once.
+//! The token that opens a console without configured tokens: it is in the log, or given to whoever asks through the console's
+//! own socket, and works once.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,25 +12,40 @@ pub const LOGIN: &str = "/console/login#";
 /// A token that works once. The next one takes its place when it has been used.
 #[derive(Debug)]
 pub(crate) struct LoginToken {
-    /// What the addresses begin with, such as `http://127.0.0.1:8931`.
-    site: String,
+    /// What the addresses begin with, such as `http://127.0.0.1:8931`; `None` if no address is logged.
+    site: Option<String>,
     current: Mutex<Option<Hash>>,
 }
 
 impl LoginToken {
-    /// The tokens of a console at this site. There is none before [`LoginToken::announce`].
-    pub(crate) fn new(site: String) -> Self {
+    /// The tokens of a console at this site. There is none before [`LoginToken::announce`] or [`LoginToken::issue`].
+    pub(crate) fn new(site: Option<String>) -> Self {
         Self { site, current: Mutex::default() }
     }
 
-    /// Makes a token and logs the address that it opens. The token is after the `#`: browsers send that to nobody.
+    /// Whether addresses are logged.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.site.is_some()
+    }
+
+    /// Makes a token and logs the address that it opens, if addresses are logged. The token is after the `#`: browsers send
+    /// that to nobody.
     pub(crate) fn announce(&self) {
-        let Some(token) = secret() else {
+        let Some(site) = &self.site else { return };
+        if let Some(token) = self.issue() {
+            tracing::info!("the console opens once at {site}{PATH}/login#{token}");
+        }
+    }
+
+    /// Makes a token, which takes the place of the one before; `None` if the system has no random bytes.
+    pub(crate) fn issue(&self) -> Option<String> {
+        let token = secret();
+        let Some(made) = &token else {
             tracing::error!("the console cannot be opened: the system provides no random bytes");
-            return;
+            return None;
         };
-        *self.current() = Some(hash(&token));
-        tracing::info!("the console opens once at {}{PATH}/login#{token}", self.site);
+        *self.current() = Some(hash(made));
+        token
     }
 
     /// Whether this is the token. It is used up then.
@@ -54,12 +70,15 @@ mod tests {
 
     #[test]
     fn a_token_works_once() {
-        let token = LoginToken::new("http://127.0.0.1:8931".to_owned());
+        let token = LoginToken::new(Some("http://127.0.0.1:8931".to_owned()));
         assert!(!token.take(""), "there is none yet");
         *token.current() = Some(hash("a"));
         assert!(!token.take("b"));
         assert!(token.take("a"));
         assert!(!token.take("a"));
+        let (first, second) = (token.issue().unwrap(), token.issue().unwrap());
+        assert!(!token.take(&first), "the newest one counts");
+        assert!(token.take(&second) && !token.take(&second));
         assert_eq!(LOGIN, format!("{PATH}/login#"));
     }
 }

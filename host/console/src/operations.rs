@@ -4,7 +4,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolbay_model::Digest;
 
-use crate::data::{AuditLine, Called, Cleared, PluginDetail, PluginRow, ServerStatus, ToolDetail, ToolsPage};
+use crate::data::{
+    Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, ServerStatus, ToolDetail, ToolsPage, WaitingApproval,
+};
 
 /// Whoever has opened the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,13 @@ pub trait Operations: Send + Sync + 'static {
         arguments: Map<String, Value>,
         allowed: Option<Digest>,
     ) -> BoxFuture<'static, Called>;
+
+    /// The calls that wait for a person at their client, and that an operator may answer as well, the oldest first. Few
+    /// hundred at the most.
+    fn waiting(&self) -> Vec<WaitingApproval>;
+
+    /// Answers a call of [`Operations::waiting`] for the viewer. The first answer counts, whoever gives it.
+    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> Answered;
 
     /// Has a plugin reject all calls, or serve them again, also those of callers for which it is disabled, because the viewer
     /// wants that. Returns whether there is such a plugin with code.

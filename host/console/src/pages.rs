@@ -17,7 +17,7 @@ mod tool;
 mod tools;
 mod tried;
 
-pub(crate) use self::approvals::approvals;
+pub(crate) use self::approvals::{approvals, over};
 pub(crate) use self::audit::{AUDIT_LINES, audit};
 pub(crate) use self::calls::calls;
 pub(crate) use self::denied::denied;

@@ -18,6 +18,7 @@ use toolbay_model::{
 };
 
 use crate::caller::Caller;
+use crate::elsewhere::{AnsweredElsewhere, Elsewhere, Put};
 use crate::host::{Call, Place, Wire};
 use crate::in_flight::Registered;
 use crate::interview::{self, Ended, Stream};
@@ -564,14 +565,40 @@ impl Journey<'_> {
             intake.take(name, interview.journal.size()).map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?;
         // In place of what the journal of the round before took.
         self.journaled = vec![room];
-        let held = match self.way {
+        let put = Put { caller: name, questions: &questions, journal: &interview.journal };
+        let mut elsewhere = self.session.host.elsewhere(put);
+        let (session, cancelled, journal) = (self.session, self.cancelled, &mut interview.journal);
+        // If the answer comes from elsewhere, the question is withdrawn from the client.
+        let answered = match self.way {
             Way::Reply(reply) => {
-                let stream = Stream { session: self.session, reply, revision, cancelled: self.cancelled, task: None };
-                interview::conduct(&stream, questions, &mut interview.journal).await?
+                let stream = Stream { session, reply, revision, cancelled, task: None };
+                tokio::select! {
+                    biased;
+                    answered = Elsewhere::answered(&mut elsewhere) => Err(answered),
+                    held = interview::conduct(&stream, questions, journal) => Ok(held?),
+                }
             }
-            Way::Task(live) => Box::pin(interview::wait(self.session, live, questions, &mut interview.journal)).await?,
+            Way::Task(live) => {
+                let waiting = Box::pin(interview::wait(session, live, questions, journal));
+                tokio::select! {
+                    biased;
+                    answered = Elsewhere::answered(&mut elsewhere) => Err(answered),
+                    held = waiting => Ok(held?),
+                }
+            }
         };
-        self.journaled.extend(held);
+        let answered = match answered {
+            Ok(held) => {
+                self.journaled.extend(held);
+                // Whoever gave it in the same moment was told that it counts.
+                elsewhere.and_then(Elsewhere::close)
+            }
+            Err(answered) => Some(answered),
+        };
+        if let Some(AnsweredElsewhere { key, answer, by }) = answered {
+            interview.journal.answers.insert(key, answer);
+            interview.journal.operator = Some(by);
+        }
         Ok(Arc::new(interview.journal))
     }
 

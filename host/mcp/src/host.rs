@@ -11,6 +11,7 @@ use toolbay_model::{
 
 use crate::access::Rights;
 use crate::capabilities::Capabilities;
+use crate::elsewhere::{Elsewhere, Put};
 use crate::listings::Listings;
 use crate::quota::{Portion, Quota};
 use crate::request_state::RequestStates;
@@ -87,6 +88,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Text for the model of a client with these rights: `instructions`. Empty sends none.
     fn instructions(&self, rights: &Rights) -> String;
+
+    /// Somebody besides the client who may answer one of these questions; `None` if nobody else may.
+    fn elsewhere(&self, _put: Put<'_>) -> Option<Elsewhere> {
+        None
+    }
 
     /// What there is to measure, as text that is read in this form; `None` if it cannot be told now. May take long, and never
     /// on the thread that asks.

@@ -114,6 +114,12 @@ pub struct Journal {
     pub edition: Option<Digest>,
     /// How far the call is with the approval that the operator wants for it.
     pub approval: Approval,
+    /// Who gave the last answer in the place of the client's user. Neither a client nor what is kept for one says that.
+    #[serde(skip)]
+    pub operator: Option<String>,
+    /// The plugin and the tool that a person is asked about, as long as the call waits in this process.
+    #[serde(skip)]
+    pub asked_about: Option<Box<(String, String)>>,
 }
 
 /// Something that a call did that must not happen again.

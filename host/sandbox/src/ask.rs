@@ -194,7 +194,16 @@ impl Asking {
         // Whoever allowed the call is not asked again.
         let approval = self.journal.approval;
         let until = began.saturating_add(milliseconds(self.time));
-        let journal = Journal { answers, effects, rounds: self.journal.rounds + 1, began, until, edition, approval };
+        let journal = Journal {
+            answers,
+            effects,
+            rounds: self.journal.rounds + 1,
+            began,
+            until,
+            edition,
+            approval,
+            ..Journal::default()
+        };
         if journal.size() > self.size {
             let why = "the answers so far, and what the call did before this question, are too large to keep \
                        (limits.journal): ask for less";

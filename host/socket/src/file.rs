@@ -83,6 +83,13 @@ impl Drop for SocketFile {
     }
 }
 
+/// Whether there is a socket at `path` on which nobody listens any more. Blocks for a moment.
+pub fn is_dead(path: &Path) -> bool {
+    let is_socket = path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
+    let refused = |address| new_socket().is_ok_and(|socket| connect(socket, &address) == Err(Errno::CONNREFUSED));
+    is_socket && address(path).is_ok_and(refused)
+}
+
 fn new_socket() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
@@ -184,7 +191,9 @@ mod tests {
         let path = dir.path().join("s");
         // Nothing removes this one.
         drop(UnixListener::bind(&path).unwrap());
+        assert!(is_dead(&path));
         let (listener, file) = SocketFile::bind(&path, 0o600).unwrap();
+        assert!(!is_dead(&path) && !is_dead(&dir.path().join("missing")) && !is_dead(dir.path()));
         for _ in 0..2 {
             let error = SocketFile::bind(&path, 0o600).unwrap_err();
             assert_eq!(

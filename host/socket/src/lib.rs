@@ -4,4 +4,4 @@
 
 mod file;
 
-pub use self::file::{LONGEST, SocketFile};
+pub use self::file::{LONGEST, SocketFile, is_dead};

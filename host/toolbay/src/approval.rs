@@ -10,6 +10,7 @@ mod opens;
 mod question;
 mod remembered;
 mod visible;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,6 +25,7 @@ use toolbay_model::{
 
 pub(crate) use self::question::{Counts, question};
 pub(crate) use self::remembered::{Remembered, Scope};
+pub(crate) use self::waiting::{Subject, Waiting};
 use crate::target::Target;
 
 /// The key of the host's question. No plugin can have one with a slash (`toolbay_sandbox`).
@@ -71,12 +73,14 @@ pub(crate) enum Step {
 }
 
 /// What there is to record of an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     /// `asked`, `approved`, `remembered`, or why there is none.
     pub(crate) word: &'static str,
     /// Time since the user was first asked about this call; `None` before.
     pub(crate) waited: Option<Duration>,
+    /// Who answered in the console; `None` if nobody did.
+    pub(crate) by: Option<String>,
 }
 
 /// What the user said.
@@ -105,6 +109,7 @@ impl<'a> Case<'a> {
     pub(crate) fn rule(&self, mut journal: Journal) -> Ruling {
         // Without having asked, this is something that the client made up.
         let answer = journal.answers.remove(KEY);
+        let by = journal.operator.take();
         let Some(asks) = self.offer.asks() else {
             // Its last run was to be approved: the configuration was another one.
             let journal = if matches!(journal.approval, Approval::Asked(_)) { Journal::default() } else { journal };
@@ -113,7 +118,10 @@ impl<'a> Case<'a> {
         match journal.approval {
             Approval::Given => Ruling { step: Step::Enter(journal), decision: None },
             Approval::Unasked => self.first_run(journal, asks),
-            Approval::Asked(rounds) => self.answered(&journal, rounds, answer.as_deref(), asks),
+            Approval::Asked(rounds) => {
+                let Ruling { step, decision } = self.answered(&journal, rounds, answer.as_deref(), asks);
+                Ruling { step, decision: decision.map(|decision| Decision { by, ..decision }) }
+            }
         }
     }
 
@@ -186,7 +194,7 @@ impl<'a> Case<'a> {
 
 impl Ruling {
     fn of(step: Step, word: &'static str, waited: Option<Duration>) -> Self {
-        Self { step, decision: Some(Decision { word, waited }) }
+        Self { step, decision: Some(Decision { word, waited, by: None }) }
     }
 }
 

@@ -145,9 +145,15 @@ impl CallLine {
 
     /// Records what came of asking a person about the call. Waits for room in the queue, for a short time.
     pub(crate) async fn approval(&self, decision: Decision) {
-        let Decision { word, waited } = decision;
+        let Decision { word, waited, by } = decision;
         let (subject, arguments) = (self.record.subject.clone(), self.record.arguments.digest);
-        let event = Event::Approval { subject, decision: word, arguments, waited_ms: waited.map(milliseconds) };
+        let event = Event::Approval {
+            subject,
+            decision: word,
+            arguments,
+            waited_ms: waited.map(milliseconds),
+            answered_by: by.as_deref().map(shortened),
+        };
         self.audited.audit.record(event).await;
     }
 

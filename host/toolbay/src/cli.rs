@@ -7,6 +7,7 @@ mod common;
 mod compile;
 mod completions;
 mod confirm;
+mod console;
 mod dev;
 mod escape;
 mod init;
@@ -204,6 +205,15 @@ enum Command {
         #[command(subcommand)]
         command: state::Command,
     },
+    /// Open the console of a server that a client has started, in a browser on this machine
+    ///
+    /// Prints an address that opens the console once, and passes on what a browser sends there until Ctrl-C, or until the
+    /// server ends. If several servers are running, it lists them (exit code 64).
+    Console {
+        /// The process number of the server; needed if several are running
+        #[arg(long, value_name = "N")]
+        pid: Option<u32>,
+    },
     /// Print what a shell needs to complete commands and options
     ///
     /// For bash: toolbay completions bash > ~/.local/share/bash-completion/completions/toolbay
@@ -271,6 +281,7 @@ impl Cli {
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Init { folder, samples, from } => init::run(&folder, samples.as_deref(), from),
+            Command::Console { pid } => console::run(pid),
             Command::Completions { shell } => Ok(completions::run(Self::command(), shell)),
             Command::Manual { folder } => completions::manual(Self::command(), &folder),
             Command::Token { name } => token::run(&name),

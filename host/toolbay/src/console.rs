@@ -10,8 +10,8 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_catalog::{Granted, Offer, Plugin, PluginReport, Snapshot, Status};
 use toolbay_console::{
-    Access, Admin, AuditLine, Called, Cleared, Console, Operations, PluginDetail, PluginRow, PluginStatus, Router,
-    ServerStatus, ToolDetail, ToolRow, ToolsPage, Viewer, Watch,
+    Access, Admin, Answered, AuditLine, Called, Cleared, Console, Opened, Operations, PluginDetail, PluginRow,
+    PluginStatus, Router, ServerStatus, ToolDetail, ToolRow, ToolsPage, Viewer, WaitingApproval, Watch,
 };
 use toolbay_mcp::http::Address;
 use toolbay_mcp::{Call, Client, Revision, Rights, result_json};
@@ -20,7 +20,7 @@ use toolbay_model::{
     Answer, Answerable, CallError, Digest, Failure, Journal, Limits, QuestionKind, Quiet, Reply, Request, TargetKind,
 };
 
-use crate::approval;
+use crate::approval::{self, Waiting};
 use crate::audit_line::{details, text};
 use crate::config::{Config, Opener};
 use crate::outcome::Outcome;
@@ -92,23 +92,22 @@ pub(crate) fn router(
         Opener::Reader => Access::local(format!("{scheme}://{}", address.authority())),
         Opener::Admin => Access::admins(admins(config)),
     };
-    let rights = Arc::new(Mutex::new(rights(config)));
-    let operated = Operated {
-        service: service.clone(),
-        folder: config.plugins.display().to_string(),
-        clamps: config.clamps(),
-        audit: config.audit.settings().map(|settings| settings.folder),
-        contents: config.console.contents,
-        rights: Arc::clone(&rights),
-        clients: Mutex::default(),
-    };
-    let operators = Operators { access: access.clone(), rights };
+    let operated = Operated::of(service, config);
+    let operators = Operators { access: access.clone(), rights: Arc::clone(&operated.rights) };
     let port = match address {
         Address::Internet(address) => address.port(),
         Address::Unix(_) => 0,
     };
     let console = Console::new(Arc::new(operated), Arc::clone(watch), access, port, config.console.session);
     Some((console.router(), operators))
+}
+
+/// The console of a server over standard input and output, for whoever gets a token through its socket.
+pub(crate) fn beside(service: &Service, watch: &Arc<Watch>, config: &Config) -> Opened {
+    let (operated, access) = (Operated::of(service, config), Access::socket());
+    let name = format!("stdio_{}", std::process::id());
+    let console = Console::new(Arc::new(operated), Arc::clone(watch), access.clone(), name, config.console.session);
+    Opened { router: console.router(), access }
 }
 
 impl Operations for Operated {
@@ -233,6 +232,15 @@ impl Operations for Operated {
         })
     }
 
+    fn waiting(&self) -> Vec<WaitingApproval> {
+        self.service.waiting().map(Waiting::list).unwrap_or_default()
+    }
+
+    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> Answered {
+        let Some(waiting) = self.service.waiting() else { return Answered::Gone };
+        waiting.answer(id, yes, &viewer.name, |tool| self.may_use(viewer, tool))
+    }
+
     fn rest(&self, viewer: &Viewer, plugin: &str, rests: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
         let code = plugins(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
@@ -276,6 +284,18 @@ impl Operations for Operated {
 }
 
 impl Operated {
+    fn of(service: &Service, config: &Config) -> Self {
+        Self {
+            service: service.clone(),
+            folder: config.plugins.display().to_string(),
+            clamps: config.clamps(),
+            audit: config.audit.settings().map(|settings| settings.folder),
+            contents: config.console.contents,
+            rights: Arc::new(Mutex::new(rights(config))),
+            clients: Mutex::default(),
+        }
+    }
+
     /// A plugin for the list. Without a `plugin`, nothing of it is in service.
     fn row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
         let rests = plugin.is_some_and(|plugin| self.service.activity(plugin).rest.rests());

@@ -1,14 +1,16 @@
 //! The service as the protocol's host.
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use toolbay_mcp::{
-    Client, Host, Listings, MetricsForm, Options, Page, RequestStates, Rights, Tasks, Traffic, TrafficSource, Updates,
-    View,
+    Client, Elsewhere, Host, Listings, MetricsForm, Options, Page, Put, RequestStates, Rights, Tasks, Traffic,
+    TrafficSource, Updates, View,
 };
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
+use crate::approval::{self, Subject};
 use crate::instructions;
 use crate::measured::measured;
 use crate::service::Service;
@@ -118,6 +120,14 @@ impl Host for Service {
 
     fn instructions(&self, rights: &Rights) -> String {
         instructions::of(&self.catalog().snapshot(), rights, &Service::instructions(self))
+    }
+
+    fn elsewhere(&self, put: Put<'_>) -> Option<Elsewhere> {
+        let waiting = self.waiting()?;
+        let (plugin, tool) = *put.journal.asked_about.clone()?;
+        let question = approval::text(put.questions)?;
+        let until = UNIX_EPOCH + Duration::from_millis(put.journal.until);
+        waiting.begin(Subject { caller: put.caller.to_owned(), plugin, tool, question, until })
     }
 
     fn metrics(&self, form: MetricsForm, traffic: Traffic) -> BoxFuture<'_, Option<String>> {

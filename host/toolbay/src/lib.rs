@@ -31,6 +31,7 @@ mod call_span;
 mod cli;
 mod config;
 mod console;
+mod console_socket;
 mod course;
 mod host;
 mod instructions;

@@ -1,6 +1,8 @@
 //! Starts the parts of a server: for embedders and for the command line.
 
 use std::fmt;
+use std::io;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +17,7 @@ use toolbay_console::Watch;
 use toolbay_mcp::http::Doorkeeper;
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Client, RequestStates, Updates, http, stdio};
+use toolbay_model::text::line;
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_otel::{Ending as Sending, Telemetry};
 use toolbay_private::Private;
@@ -40,6 +43,9 @@ use crate::witness::Counting;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
 const EMBEDDER: &str = "embedder";
+
+/// Longest path that `toolbay console` is told, in bytes.
+const ABOUT: usize = 4_000;
 
 /// Settings with which to start a [`Server`].
 #[derive(Clone, Debug)]
@@ -426,6 +432,28 @@ impl Server {
         self.service.tally().log();
         self.service.finish_learning();
         ended
+    }
+
+    /// Serves the console on this socket, beside a client on a pair of streams, until what is returned is dropped. The console
+    /// is made when somebody wants it for the first time, and shows what happens from then on.
+    ///
+    /// # Errors
+    ///
+    /// The listener cannot be used.
+    pub(crate) fn serve_console(self: &Arc<Self>, listener: UnixListener) -> io::Result<AbortOnDropHandle<()>> {
+        let listener = tokio::net::UnixListener::from_std(listener)?;
+        let server = Arc::downgrade(self);
+        let folder = std::path::absolute(&self.config.plugins).unwrap_or_else(|_| self.config.plugins.clone());
+        let about = line(&folder.to_string_lossy(), ABOUT);
+        let open = move || {
+            let server = server.upgrade()?;
+            let watch = Arc::<Watch>::default();
+            stderr::show(&watch);
+            server.service.show(&watch);
+            tokio::spawn(Arc::clone(&watch).take_in());
+            Some(console::beside(&server.service, &watch, &server.config))
+        };
+        Ok(AbortOnDropHandle::new(tokio::spawn(toolbay_console::serve(listener, about, open))))
     }
 
     /// Serves HTTP clients until `stop` is cancelled, and then for at most `server.grace`.

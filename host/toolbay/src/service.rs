@@ -3,7 +3,7 @@
 //! It knows neither JSON-RPC nor wasmtime.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
@@ -28,7 +28,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
-use crate::approval::{self, Case, Counts, REMEMBERED, Ruling, Scope, Step};
+use crate::approval::{self, Case, Counts, REMEMBERED, Ruling, Scope, Step, Waiting};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
@@ -91,8 +91,10 @@ struct Inner {
     /// Proposes grants; `None` unless the operator asked for that.
     learner: Option<Arc<Learner>>,
     audited: Option<Audited>,
-    /// What happens is told to the console; `None` if there is none.
-    watch: Option<Arc<Watch>>,
+    /// What happens is told to the console, once there is one.
+    watch: OnceLock<Arc<Watch>>,
+    /// Calls whose approval somebody may give in the console; `None` if there can be none.
+    waiting: Option<Waiting>,
     /// Whether the console is told what calls contain.
     contents: bool,
     recorded: Option<Recorded>,
@@ -155,7 +157,8 @@ impl Service {
             breaker: config.breaker,
             learner: learner.map(Arc::new),
             audited,
-            watch,
+            watch: watch.map_or_else(OnceLock::new, OnceLock::from),
+            waiting: config.console.is_possible(&config.http).then(Waiting::default),
             contents: config.console.contents,
             recorded,
             tracer: telemetry.as_ref().and_then(|telemetry| Tracer::new(telemetry, &config.otel)),
@@ -292,12 +295,22 @@ impl Service {
 
     /// Begins what the console is told of a call; `None` if there is none.
     pub(crate) fn noticed(&self, client: &ClientPermits, tool: &str) -> Option<Noticed> {
-        Some(Noticed::begin(self.inner.watch.as_ref()?, &client.name, tool, self.inner.contents))
+        Some(Noticed::begin(self.watch()?, &client.name, tool, self.inner.contents))
     }
 
     /// What happens, for the console; `None` if there is none.
     pub(crate) fn watch(&self) -> Option<&Arc<Watch>> {
-        self.inner.watch.as_ref()
+        self.inner.watch.get()
+    }
+
+    /// Has a console that begins now told what happens from now on. There is one at the most.
+    pub(crate) fn show(&self, watch: &Arc<Watch>) {
+        drop(self.inner.watch.set(Arc::clone(watch)));
+    }
+
+    /// Calls whose approval somebody may give in the console; `None` if there can be no console.
+    pub(crate) fn waiting(&self) -> Option<&Waiting> {
+        self.inner.waiting.as_ref()
     }
 
     /// Calls a tool for a client, and takes note of what becomes known of the call. Must run
@@ -398,7 +411,7 @@ impl Service {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
-        let told = (line.as_deref(), self.inner.watch.as_deref());
+        let told = (line.as_deref(), self.watch().map(Arc::as_ref));
         let journal = match work.approve(case, call.journal, request.text(), client, told).await {
             Ok(journal) => journal,
             Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
@@ -518,7 +531,7 @@ impl Service {
     /// What passes on what a call reports, and logs what it was denied.
     fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
         let (learner, metrics) = (self.inner.learner.clone(), self.inner.metrics.clone());
-        let (watch, tracer) = (self.inner.watch.clone(), self.inner.tracer.clone());
+        let (watch, tracer) = (self.watch().cloned(), self.inner.tracer.clone());
         Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, watch, tracer, denials })
     }
 
@@ -856,7 +869,9 @@ impl Work<'_> {
         let result = match step {
             Step::Enter(journal) => Ok(Arc::new(journal)),
             Step::End(failure) => Err(Err(failure)),
-            Step::Ask(journal, asks) => {
+            Step::Ask(mut journal, asks) => {
+                let (plugin, tool) = (&case.offer.plugin.id, &case.offer.tool.name);
+                journal.asked_about = Some(Box::new((plugin.clone(), tool.clone())));
                 let counts = Counts::of(asks, case.scope);
                 match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
                     Ok(question) => Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))),
@@ -871,7 +886,8 @@ impl Work<'_> {
         if let Some(decision) = decision {
             let (plugin, tool, caller, word) =
                 (&case.offer.plugin.id, &case.offer.tool.name, &client.name, decision.word);
-            tracing::info!(plugin, tool, caller, "approval: {word}");
+            let by = decision.by.clone();
+            tracing::info!(plugin, tool, caller, by, "approval: {word}");
             if let Some(line) = line {
                 line.approval(decision).await;
             }
@@ -883,6 +899,7 @@ impl Work<'_> {
                     plugin: plugin.clone(),
                     tool: tool.clone(),
                     word,
+                    by,
                     arguments: Some(Digest::new(Sha256::digest(arguments).into())),
                     time: case.offer.plugin.environment(&case.offer.definition.tool.name).limits.ask_time,
                 });

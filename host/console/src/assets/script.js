@@ -19,21 +19,24 @@ const parts = () => [...document.querySelectorAll('[data-live]')];
 function isBusy(part) {
   const selection = document.getSelection();
   const selected = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
+  // Under a pointer, one question must not take the place of another.
+  if (part.querySelector('.decision:hover')) return true;
   return selected || (part.contains(document.activeElement) && part.matches(':focus-within:hover'));
 }
 
-/** The same place in another version of a part: focus stays on the same link, and what was open stays open. */
+/** The same place in another version of a part: focus stays on the same link or button, and what was open stays open. */
 function replace(part, fresh) {
   if (part.innerHTML === fresh.innerHTML) return;
   const keys = [...part.querySelectorAll('details[open][data-key]')].map((details) => details.dataset.key);
   const focused = part.contains(document.activeElement) ? document.activeElement : null;
-  const target = focused && focused.getAttribute('href');
+  const mark = (element) => element.getAttribute('href') || element.dataset.key;
+  const target = focused && mark(focused);
   part.replaceChildren(...fresh.childNodes);
   for (const details of part.querySelectorAll('details[data-key]')) {
     if (keys.includes(details.dataset.key)) details.open = true;
   }
   if (target) {
-    const again = [...part.querySelectorAll('a[href]')].find((link) => link.getAttribute('href') === target);
+    const again = [...part.querySelectorAll('a[href], button[data-key]')].find((one) => mark(one) === target);
     if (again) again.focus({ preventScroll: true });
   }
 }
@@ -79,6 +82,7 @@ function live() {
   if (!control || parts().length === 0) return;
   control.parentElement.hidden = false;
   const tick = async () => {
+    document.documentElement.dataset.ticks = Number(document.documentElement.dataset.ticks || 0) + 1;
     const wanted = control.checked && document.visibilityState === 'visible';
     if (!wanted || await look()) setTimeout(tick, PAUSE);
   };

@@ -13,7 +13,8 @@ use crate::approvals::ApprovalNote;
 use crate::calls::tests::note;
 use crate::calls::{CallNote, Excerpt};
 use crate::data::{
-    AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+    Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow,
+    ToolsPage, WaitingApproval,
 };
 use crate::denials::DenialNote;
 use crate::operations::Viewer;
@@ -127,6 +128,19 @@ impl Operations for Stub {
         })
     }
 
+    fn waiting(&self) -> Vec<WaitingApproval> {
+        let (at, text) = (SystemTime::UNIX_EPOCH, || self.0.to_owned());
+        vec![WaitingApproval { id: 7, at, until: at, caller: text(), plugin: text(), tool: text(), question: text() }]
+    }
+
+    fn answer(&self, viewer: &Viewer, id: u64, _yes: bool) -> Answered {
+        match id {
+            7 if self.may_use(viewer, self.0) => Answered::Done,
+            7 => Answered::Forbidden,
+            _ => Answered::Gone,
+        }
+    }
+
     fn rest(&self, _viewer: &Viewer, plugin: &str, _rests: bool) -> bool {
         plugin == self.0
     }
@@ -179,7 +193,16 @@ impl Site {
         for (word, at) in [("asked", SystemTime::now()), ("declined", at)] {
             let time = Duration::from_hours(1);
             let arguments = Some(Digest::new([if word == "asked" { 1 } else { 2 }; 32]));
-            watch.approval(ApprovalNote { at, caller: words(), plugin: words(), tool: words(), word, arguments, time });
+            watch.approval(ApprovalNote {
+                at,
+                caller: words(),
+                plugin: words(),
+                tool: words(),
+                word,
+                by: Some(words()),
+                arguments,
+                time,
+            });
         }
         watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
         let admin = |name: &str| Admin { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
@@ -344,7 +367,7 @@ async fn nothing_is_shown_without_a_session_and_nothing_done_without_its_token()
     let live = site.send("GET", "/console/calls", &[("toolbay-live", "1")], String::new()).await;
     assert_eq!(live.status, 401, "the script is told, and not led to the login");
     let cookie = site.enter("secret-ops").await;
-    for path in ["/console/plugin", "/console/tool", "/console/cache", "/console/logout"] {
+    for path in ["/console/plugin", "/console/tool", "/console/cache", "/console/approval", "/console/logout"] {
         for form in [&[("id", "echo"), ("tool", "echo")][..], &[("csrf", "guessed"), ("id", "echo")]] {
             assert_eq!(site.post(path, &cookie, form).await.status, 403, "{path}");
         }
@@ -378,4 +401,40 @@ async fn pages_of_a_plugin_and_of_calls_as_they_are() {
     insta::assert_snapshot!("calls", main("/console/calls?failed=yes").await);
     insta::assert_snapshot!("tool", main("/console/tool?name=echo").await);
     insta::assert_snapshot!("denied", main("/console/denied").await);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_is_answered_by_whoever_may_call_the_tool() {
+    let mut site = Site::new("echo");
+    let cookie = site.enter("secret-ops").await;
+    let page = site.get("/console/approvals", &cookie).await.body;
+    let csrf = hidden(&page, "csrf");
+    assert!(page.contains("value=\"approve\"") && page.contains("value=\"decline\""), "{page}");
+    for (answer, location) in [("approve", "approved"), ("decline", "declined")] {
+        let form = [("csrf", csrf.as_str()), ("id", "7"), ("answer", answer)];
+        let got = site.post("/console/approval", &cookie, &form).await;
+        assert_eq!(
+            (got.status, got.headers[LOCATION].to_str().unwrap()),
+            (303, &*format!("/console/approvals?done={location}"))
+        );
+    }
+    for id in ["8", "0", "-7", "", "7 or 8", "99999999999999999999"] {
+        let form = [("csrf", csrf.as_str()), ("id", id), ("answer", "approve")];
+        let got = site.post("/console/approval", &cookie, &form).await;
+        assert_eq!(
+            (got.status, got.body.contains("No call waits for this answer")),
+            (409.try_into().unwrap(), true),
+            "{id}"
+        );
+    }
+    for answer in ["", "yes", "Approve"] {
+        let form = [("csrf", csrf.as_str()), ("id", "7"), ("answer", answer)];
+        assert_eq!(site.post("/console/approval", &cookie, &form).await.status, 400, "{answer}");
+    }
+    let watcher = site.enter("secret-watcher").await;
+    let page = site.get("/console/approvals", &watcher).await.body;
+    assert!(!page.contains("value=\"approve\"") && page.contains("may not call this tool"), "{page}");
+    let form = [("csrf", hidden(&page, "csrf")), ("id", "7".to_owned()), ("answer", "approve".to_owned())];
+    let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert_eq!(site.post("/console/approval", &watcher, &form).await.status, 403);
 }

@@ -5,28 +5,41 @@ use std::time::SystemTime;
 use maud::{Markup, html};
 
 use super::layout::{Place, layout};
-use super::parts::{at, to_plugin, to_tool};
+use super::parts::{at, csrf, to_plugin, to_tool, told};
 use crate::approvals::ApprovalNote;
+use crate::data::WaitingApproval;
 use crate::desk::Desk;
+use crate::paths::PATH;
 use crate::sessions::Session;
 use crate::shown::count;
 
 /// Calls that a person must allow.
-pub(crate) fn approvals(desk: &Desk, session: &Session) -> Markup {
+pub(crate) fn approvals(desk: &Desk, session: &Session, done: Option<&str>) -> Markup {
     let now = SystemTime::now();
     let all: Vec<ApprovalNote> = desk.watch.approvals().newest().cloned().collect();
-    let (waiting, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) = all.iter().partition(|one| one.waits(now));
+    let waiting = desk.operations.waiting();
+    let (asked, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) = all.iter().partition(|one| one.waits(now));
+    let elsewhere = without(asked, &waiting);
+    let number = waiting.len() + elsewhere.len();
     let body = html! {
+        (told(done))
         p.lead {
-            "Calls that a grant lets nobody make without a person’s yes (" code { "approve" } "). The question is with the client \
-             that calls, and so is what continues the call: the server keeps nothing while a person thinks. Answer there; from \
-             here, nobody can."
+            "Calls that a grant lets nobody make without a person’s yes (" code { "approve" } "). Whoever answers first, here or \
+             at the client, decides."
         }
         div #approvals data-live {
             section aria-labelledby="waiting" {
-                h2 #waiting { (count(waiting.len(), "call")) @if waiting.len() == 1 { " waits" } @else { " wait" } }
-                @if waiting.is_empty() { p.empty { "No call waits for an answer." } }
-                (table(&waiting, true))
+                h2 #waiting { (count(number, "call")) @if number == 1 { " waits" } @else { " wait" } }
+                @if number == 0 { p.empty { "No call waits for an answer." } }
+                @for one in &waiting { (question(desk, session, one)) }
+                @if !elsewhere.is_empty() {
+                    h3 { "Only the client can answer" }
+                    p.hint {
+                        "The question is with the client, and so is what continues the call: the server keeps nothing while a \
+                         person thinks."
+                    }
+                    (table(&elsewhere, true))
+                }
             }
             @if !over.is_empty() {
                 section aria-labelledby="over" { h2 #over { "Answered or too late" } (table(&over, false)) }
@@ -34,6 +47,61 @@ pub(crate) fn approvals(desk: &Desk, session: &Session) -> Markup {
         }
     };
     layout(session, Place::Approvals, "Approvals", true, &body)
+}
+
+/// Says that an answer came too late.
+pub(crate) fn over(session: &Session) -> Markup {
+    let body = html! {
+        p.empty {
+            "No call waits for this answer: it was answered already, here or at the client, it was cancelled, its time is over, or \
+             there never was one. Your answer changes nothing."
+        }
+        p { a href={ (PATH) "/approvals" } { "Back to the approvals" } }
+    };
+    layout(session, Place::Approvals, "Too late", false, &body)
+}
+
+/// Those of the notes that are not of a call in `waiting`.
+fn without<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec<&'a ApprovalNote> {
+    let mut left: Vec<&WaitingApproval> = waiting.iter().collect();
+    let is_other = |note: &&ApprovalNote| {
+        let same =
+            |one: &&WaitingApproval| (&one.caller, &one.plugin, &one.tool) == (&note.caller, &note.plugin, &note.tool);
+        left.iter().position(same).map(|at| left.swap_remove(at)).is_none()
+    };
+    asked.into_iter().filter(is_other).collect()
+}
+
+/// A question, and what answers it.
+fn question(desk: &Desk, session: &Session, one: &WaitingApproval) -> Markup {
+    let may = desk.operations.may_use(&session.viewer, &one.tool);
+    html! {
+        section.question aria-label={ "Call of " (one.tool) ", number " (one.id) } {
+            h3 { (to_tool(&one.tool)) " " span.of { "of " (to_plugin(&one.plugin)) } }
+            p.hint { "Asked at " (at(one.at)) " by " (one.caller) ". The answer counts until " (at(one.until)) "." }
+            @if may {
+                pre tabindex="0" { (one.question) }
+                div.actions {
+                    (button(session, one, "approve", "Approve"))
+                    (button(session, one, "decline", "Decline"))
+                }
+            } @else {
+                p { "Your token may not call this tool, so it cannot allow a call of it either." }
+            }
+        }
+    }
+}
+
+fn button(session: &Session, one: &WaitingApproval, answer: &str, label: &str) -> Markup {
+    html! {
+        form.decision method="post" action={ (PATH) "/approval" } {
+            (csrf(session))
+            input type="hidden" name="id" value=(one.id);
+            button.quiet[answer != "approve"] type="submit" name="answer" value=(answer) data-key={ (answer) "-" (one.id) } {
+                (label)
+            }
+        }
+    }
 }
 
 fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
@@ -47,7 +115,10 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
                             td data-label="Time" { (at(one.at)) }
                             th scope="row" { (to_tool(&one.tool)) " " span.of { "of " (to_plugin(&one.plugin)) } }
                             td data-label="Caller" { (one.caller) }
-                            td data-label="Answer" { (word(one, waiting)) }
+                            td data-label="Answer" {
+                                (word(one, waiting))
+                                @if let Some(by) = &one.by { " " span.of { "by " (by) } }
+                            }
                             td data-label="Arguments" {
                                 @if let Some(digest) = one.arguments { code title="SHA-256" { (digest.to_string().get(..12).unwrap_or_default()) } } @else { "–" }
                             }

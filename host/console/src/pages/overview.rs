@@ -25,7 +25,8 @@ const PLUGINS: usize = 20;
 pub(crate) fn overview(desk: &Desk, session: &Session, done: Option<&str>) -> Markup {
     let (server, plugins, now) = (desk.operations.status(), desk.operations.plugins(), SystemTime::now());
     let (history, denied) = (desk.watch.history().clone(), desk.watch.denials().newest().count());
-    let waiting = desk.watch.approvals().waiting(now);
+    // Those that waited before the console began are not among the ones that it saw.
+    let waiting = desk.watch.approvals().waiting(now).max(desk.operations.waiting().len());
     let body = html! {
         (told(done))
         div #now data-live {

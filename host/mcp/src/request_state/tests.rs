@@ -44,6 +44,8 @@ fn journal() -> Journal {
         until: 6,
         edition: Some(Digest::new([3; 32])),
         approval: Approval::Given,
+        operator: None,
+        asked_about: None,
     }
 }
 
@@ -140,7 +142,7 @@ proptest! {
         asked in prop::collection::vec("[a-z]{1,64}", 0..16),
     ) {
         let effects = effects.into_iter().map(|(what, result)| Effect { what, result }).collect();
-        let journal = Journal { answers, effects, rounds, began, until, edition: edition.map(Digest::new), approval };
+        let journal = Journal { answers, effects, rounds, began, until, edition: edition.map(Digest::new), approval, ..Journal::default() };
         let states = states(None, &clock());
         let state = states.seal(bound(), asked.clone(), journal.clone()).unwrap();
         let opened = states.unseal(&state, bound()).unwrap();

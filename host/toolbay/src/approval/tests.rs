@@ -75,12 +75,12 @@ fn yes() -> Value {
 fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
     let (offer, remembered) = (offer(Approve::Always), Remembered::default());
     let first = rule(&offer, &remembered, Journal::default());
-    assert_eq!(first.decision, Some(Decision { word: "asked", waited: None }));
+    assert_eq!(first.decision, Some(Decision { word: "asked", waited: None, by: None }));
     let journal = asked(first);
     assert_eq!(journal.approval, Approval::Asked(1));
     assert!(journal.began > 0 && journal.until > journal.began);
     let ruling = rule(&offer, &remembered, with_answer(journal, &yes()));
-    assert_eq!(ruling.decision.map(|decision| decision.word), Some("approved"));
+    assert_eq!(ruling.decision.as_ref().map(|decision| decision.word), Some("approved"));
     // The guest finds no answer of the host's, and its own questions begin at nothing.
     assert_eq!(entered(ruling), Journal { approval: Approval::Given, ..Journal::default() });
     asked(rule(&offer, &remembered, Journal::default()));
@@ -98,6 +98,7 @@ fn later_questions_of_the_plugin_do_not_ask_for_the_approval_again() {
         until: 6,
         edition: Some(Digest::new([1; 32])),
         approval: Approval::Given,
+        ..Journal::default()
     };
     assert_eq!(entered(rule(&offer, &remembered, journal.clone())), journal);
 }
@@ -178,7 +179,7 @@ fn the_first_yes_counts_for_its_session_or_its_caller_alone() {
         let journal = asked(case(scope).rule(Journal::default()));
         entered(case(scope).rule(with_answer(journal, &yes())));
         let again = case(scope).rule(Journal::default());
-        assert_eq!(again.decision, Some(Decision { word: "remembered", waited: None }));
+        assert_eq!(again.decision, Some(Decision { word: "remembered", waited: None, by: None }));
         // What the plugin asks then goes on without the memory, which may have ended meanwhile.
         assert_eq!(entered(again).approval, Approval::Given);
     }
@@ -205,7 +206,7 @@ fn each_call_is_asked_about_even_after_a_yes() {
     let reading = Annotations { read_only: Some(true), ..Annotations::default() };
     let offer = offer_with(Approve::Destructive, Some(reading), Environment::default());
     let ruling = rule(&offer, &remembered, Journal::default());
-    assert_eq!((ruling.decision, entered(ruling)), (None, Journal::default()));
+    assert_eq!((ruling.decision.clone(), entered(ruling)), (None, Journal::default()));
 }
 
 #[test]
@@ -293,4 +294,24 @@ fn a_secret_in_the_arguments_is_not_shown() {
     let question = self::question(&offer(Approve::Always), &arguments, &secrets, Counts::Once);
     let text = text(&[question]).unwrap();
     assert!(text.contains(r"evil\u202egpj.exe \u001b[2J") && !text.contains("left out"), "{text}");
+}
+
+#[test]
+fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
+    for (yes, word) in [(true, "approved"), (false, "declined")] {
+        let (offer, remembered) = (offer(Approve::First), Remembered::default());
+        let journal = asked(rule(&offer, &remembered, Journal::default()));
+        let answers = BTreeMap::from([(KEY.to_owned(), answer(yes))]);
+        let ruling = rule(&offer, &remembered, Journal { answers, operator: Some("console".to_owned()), ..journal });
+        let decision = ruling.decision.unwrap();
+        assert_eq!((decision.word, decision.by.as_deref()), (word, Some("console")));
+        match ruling.step {
+            Step::Enter(journal) => assert_eq!(journal, Journal { approval: Approval::Given, ..Journal::default() }),
+            Step::End(Failure::Unapproved(unapproved)) => assert_eq!(unapproved.why, WhyUnapproved::Declined),
+            other => panic!("{other:?}"),
+        }
+        // The rule of the grant remembers a yes, whoever said it, and no other answer.
+        let again = rule(&offer, &remembered, Journal::default());
+        assert_eq!(again.decision.unwrap().word, if yes { "remembered" } else { "asked" });
+    }
 }

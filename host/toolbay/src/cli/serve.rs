@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use anyhow::Context as _;
 use tokio::net::{TcpListener, UnixListener};
+use tokio_util::task::AbortOnDropHandle;
 use toolbay_mcp::http::{Address, Listener};
 use toolbay_mcp::streams;
 use toolbay_otel::Telemetry;
@@ -18,6 +19,7 @@ use super::signals::{self, Signals};
 use super::supervisor::{Supervisor, inherited};
 use super::waiting;
 use crate::config::{Config, ConfigError};
+use crate::console_socket::ConsoleSocket;
 use crate::memory;
 use crate::reread::Running;
 use crate::server::Server;
@@ -52,15 +54,18 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
             }
             (None, None) => (None, None),
         };
+        let beside = config.console.beside(&config.http) && listener.is_none();
+        let beside = beside.then(ConsoleSocket::bind);
         let signals = Signals::listen().context("failed to listen for signals")?;
         // Its folder, which may be the user's home, is not kept for it.
         let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
         // No second thread has been started so far.
-        let wall = Wall::build(&config, file.as_ref().map(SocketFile::path))?;
+        let file_beside = beside.as_ref().and_then(|beside| Some(&beside.as_ref().ok()?.file));
+        let wall = Wall::build(&config, file.as_ref().or(file_beside).map(SocketFile::path))?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
-            served = serve(running, telemetry, opened, listener, &wall, &signals) => served?,
+            served = serve(running, telemetry, opened, Listening { listener, beside }, &wall, &signals) => served?,
             () = signals.hurry.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -78,11 +83,19 @@ fn open(path: &Path, mode: u32) -> anyhow::Result<(Listener, SocketFile)> {
     Ok((listener.into(), file))
 }
 
+/// What is listened on.
+struct Listening {
+    /// For clients; `None` if there is one on the standard streams.
+    listener: Option<Listener>,
+    /// For the console beside the latter, if it is wanted.
+    beside: Option<Result<ConsoleSocket, String>>,
+}
+
 async fn serve(
     running: Running,
     telemetry: Option<Telemetry>,
     opened: Option<Opened>,
-    listener: Option<Listener>,
+    Listening { listener, beside }: Listening,
     wall: &Wall,
     signals: &Signals,
 ) -> anyhow::Result<()> {
@@ -92,6 +105,7 @@ async fn serve(
         wall.log();
         let server = start(running.config().clone(), telemetry, opened, wall)?;
         tokio::spawn(read_again(running, Arc::downgrade(&server), Supervisor::default(), signals.clone()));
+        let _console = beside.and_then(|beside| serve_console(&server, beside));
         let (reader, writer) = streams::standard();
         let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
         return ended.context("failed to read standard input");
@@ -105,6 +119,28 @@ async fn serve(
     tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor, signals.clone()));
     tokio::spawn(supervisor.accompany(server.service().catalog().clone(), signals.end.clone()));
     server.serve_http(listener, signals.end.clone()).await
+}
+
+/// Serves the console beside a client. The server goes on without it if that is not possible. What is returned in addition
+/// removes the socket.
+fn serve_console(
+    server: &Arc<Server>,
+    beside: Result<ConsoleSocket, String>,
+) -> Option<(AbortOnDropHandle<()>, SocketFile)> {
+    let serving = beside.and_then(|ConsoleSocket { listener, file }| {
+        let serving = server.serve_console(listener).map_err(|error| error.to_string())?;
+        Ok((serving, file))
+    });
+    match serving {
+        Ok(serving) => {
+            tracing::debug!("`toolbay console` opens the console through {}", serving.1.path().display());
+            Some(serving)
+        }
+        Err(why) => {
+            tracing::info!("`toolbay console` cannot open the console of this server: {why}");
+            None
+        }
+    }
 }
 
 /// Reads the configuration again whenever a signal says so.

@@ -10,7 +10,7 @@ use super::http::Http;
 /// Longest time until a session ends.
 const LONGEST: Duration = Duration::from_hours(24 * 30);
 
-/// The pages for operators, over HTTP (`[console]`).
+/// The pages for operators (`[console]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConsoleConfig {
@@ -20,6 +20,9 @@ pub struct ConsoleConfig {
     pub enabled: Option<bool>,
     /// Whether arguments and results of calls are kept for the console, without secrets and cut. Default: false.
     pub contents: bool,
+    /// Whether a server over standard input and output has a socket for `toolbay console`, unless `enabled` is false.
+    /// Default: true.
+    pub stdio: bool,
     /// The longest time until somebody who has opened the console must do so again, at most 30 days. Default: 8 h.
     #[serde(deserialize_with = "session")]
     pub session: Duration,
@@ -36,7 +39,7 @@ pub(crate) enum Opener {
 
 impl Default for ConsoleConfig {
     fn default() -> Self {
-        Self { enabled: None, contents: false, session: Duration::from_hours(8) }
+        Self { enabled: None, contents: false, stdio: true, session: Duration::from_hours(8) }
     }
 }
 
@@ -54,6 +57,16 @@ impl ConsoleConfig {
         }
         // Elsewhere, whoever may call tools without a token is not known at all.
         local.then_some(Opener::Reader)
+    }
+
+    /// Whether a server with these settings has a socket for `toolbay console`.
+    pub(crate) fn beside(&self, http: &Http) -> bool {
+        http.listen.is_none() && self.stdio && self.enabled != Some(false)
+    }
+
+    /// Whether a server with these settings can have a console.
+    pub(crate) fn is_possible(&self, http: &Http) -> bool {
+        self.opener(http).is_some() || self.beside(http)
     }
 
     /// # Errors
@@ -110,6 +123,21 @@ mod tests {
         }
         for http in [format!("{public}anonymous = true"), format!("{public}{without}"), format!("{local}{without}")] {
             assert!(opener("enabled = true", &http).unwrap_err().contains("admin = true"), "{http}");
+        }
+    }
+
+    #[test]
+    fn a_server_over_standard_input_has_a_socket_unless_it_is_off() {
+        for (console, http, expected) in [
+            ("", "", true),
+            ("enabled = true", "", true),
+            ("enabled = false", "", false),
+            ("stdio = false", "", false),
+            ("", "listen = \"127.0.0.1:1\"", false),
+        ] {
+            let (console, http): (ConsoleConfig, Http) =
+                (toml::from_str(console).unwrap(), toml::from_str(http).unwrap());
+            assert_eq!(console.beside(&http), expected, "{console:?} {http:?}");
         }
     }
 

@@ -1,0 +1,115 @@
+//! The way from a port of this machine to the console's own socket, for browsers: they connect to no Unix socket.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::word::{Word, is_own};
+
+/// Connections at once. Further ones wait in the queue of the port.
+const CONNECTIONS: usize = 48;
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Longest line of a server, in bytes.
+const LINE: u64 = 8 << 10;
+
+/// Pause after a failed accept.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A token that opens the console once, and the connection that ends with the server.
+#[derive(Debug)]
+pub struct Login {
+    /// The token.
+    pub token: String,
+    held: BufReader<UnixStream>,
+}
+
+impl Login {
+    /// Waits until the server has ended.
+    pub async fn ended(&mut self) {
+        while matches!(self.held.read(&mut [0; 64]).await, Ok(1..)) {}
+    }
+}
+
+/// What the server with this socket serves.
+///
+/// # Errors
+///
+/// It does not answer, or is another user's.
+pub async fn about(socket: &Path) -> io::Result<String> {
+    Ok(asked(socket, Word::About).await?.0)
+}
+
+/// Has the server with this socket give a token.
+///
+/// # Errors
+///
+/// As those of [`about`].
+pub async fn login(socket: &Path) -> io::Result<Login> {
+    let (token, held) = asked(socket, Word::Login).await?;
+    Ok(Login { token, held })
+}
+
+async fn asked(socket: &Path, word: Word) -> io::Result<(String, BufReader<UnixStream>)> {
+    let asking = async {
+        let mut stream = connected(socket, word).await?;
+        let mut line = String::new();
+        let read = BufReader::new((&mut stream).take(LINE)).read_line(&mut line).await?;
+        if read == 0 || line.pop() != Some('\n') {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it does not answer"));
+        }
+        Ok((line, BufReader::new(stream)))
+    };
+    timeout(PATIENCE, asking).await.map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
+}
+
+async fn connected(socket: &Path, word: Word) -> io::Result<UnixStream> {
+    let mut stream = UnixStream::connect(socket).await?;
+    if !is_own(&stream)? {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is another user's"));
+    }
+    stream.write_u8(word.byte()).await?;
+    Ok(stream)
+}
+
+/// Passes on what comes to `listener`, and what the server with this socket answers. Does not return.
+pub async fn forward(listener: TcpListener, socket: &Path) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((browser, _)) => {
+                let socket = socket.to_owned();
+                tokio::spawn(async move {
+                    drop(pass(browser, &socket).await);
+                    drop(place);
+                });
+            }
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Passes bytes on in both directions until the server has ended the connection, which it does in any case after some time.
+async fn pass(mut browser: TcpStream, socket: &Path) -> io::Result<()> {
+    let mut server = timeout(PATIENCE, connected(socket, Word::Pages)).await??;
+    let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) = (browser.split(), server.split());
+    let up = async {
+        // A browser that has left has the server end the connection.
+        drop(copy(&mut from_browser, &mut to_server).await);
+        drop(to_server.shutdown().await);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        down = copy(&mut from_server, &mut to_browser) => down.map(drop),
+        () = up => Ok(()),
+    }
+}

@@ -1,0 +1,126 @@
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::PathBuf;
+
+use axum::routing::get;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::forwarder;
+
+/// A server with a page, its socket, and a port that leads there.
+struct Served {
+    folder: tempfile::TempDir,
+    serving: JoinHandle<()>,
+    access: Access,
+    port: u16,
+}
+
+impl Served {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = StdListener::bind(folder.path().join("1.sock")).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let access = Access::socket();
+        let opened = Opened { router: Router::new().route("/page", get(async || "shown")), access: access.clone() };
+        let serving = serve(UnixListener::from_std(listener).unwrap(), "/plugins".to_owned(), move || Some(opened));
+        let serving = tokio::spawn(serving);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let served = Self { folder, serving, access, port };
+        let socket = served.socket();
+        tokio::spawn(async move { forwarder::forward(listener, &socket).await });
+        served
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("1.sock")
+    }
+
+    /// What comes back through the port.
+    async fn through_the_port(&self, sent: &[u8]) -> String {
+        let mut browser = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+        browser.write_all(sent).await.unwrap();
+        let mut answer = Vec::new();
+        // A connection that is closed before everything was read is reset.
+        drop(browser.read_to_end(&mut answer).await);
+        String::from_utf8(answer).unwrap()
+    }
+
+    async fn get(&self, path: &str, host: &str) -> String {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        self.through_the_port(head.as_bytes()).await
+    }
+}
+
+#[tokio::test]
+async fn pages_come_through_the_port_and_nothing_else_is_there() {
+    let served = Served::start().await;
+    for host in ["127.0.0.1", "127.0.0.1:1", "localhost:9", "[::1]:9", "LOCALHOST"] {
+        let page = served.get("/page", host).await;
+        assert!(page.starts_with("HTTP/1.1 200") && page.ends_with("shown"), "{page}");
+    }
+    for path in ["/mcp", "/metrics", "/healthz", "/.well-known/oauth-protected-resource"] {
+        assert!(served.get(path, "127.0.0.1").await.starts_with("HTTP/1.1 404"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_others_have_lead_here_open_nothing() {
+    let served = Served::start().await;
+    for host in ["evil.example", "127.0.0.1.evil.example", "user@127.0.0.1", "192.168.0.1", "0.0.0.0", ""] {
+        let rejected = served.get("/page", host).await;
+        assert!(!rejected.contains("shown") && rejected.starts_with("HTTP/1.1 4"), "{host}: {rejected}");
+    }
+    let twice = b"GET /page HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    assert!(!served.through_the_port(twice).await.contains("shown"));
+    assert!(!served.get("http://evil.example/page", "127.0.0.1").await.contains("shown"));
+    assert!(!served.through_the_port(b"GET /page HTTP/1.0\r\n\r\n").await.contains("shown"));
+}
+
+#[tokio::test]
+async fn only_the_socket_gives_tokens() {
+    let served = Served::start().await;
+    assert_eq!(forwarder::about(&served.socket()).await.unwrap(), "/plugins");
+    let login = forwarder::login(&served.socket()).await.unwrap();
+    // Whatever comes to the port is HTTP.
+    for word in [&b"l"[..], b"l\n", b"a", b"pl", b"\n\nl"] {
+        let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
+        browser.write_all(word).await.unwrap();
+        browser.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        drop(browser.read_to_end(&mut answer).await);
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
+    }
+    assert!(served.access.viewer(&login.token).is_some(), "nobody got another one in its place");
+    assert!(served.access.viewer(&login.token).is_none());
+}
+
+#[tokio::test]
+async fn whoever_asked_for_a_token_learns_of_the_end() {
+    let served = Served::start().await;
+    let mut login = forwarder::login(&served.socket()).await.unwrap();
+    served.serving.abort();
+    timeout(PATIENCE, login.ended()).await.unwrap();
+    assert!(forwarder::login(&served.socket()).await.is_err());
+}
+
+#[tokio::test]
+async fn connections_that_do_nothing_leave_room_for_tokens() {
+    let served = Served::start().await;
+    let mut silent = Vec::new();
+    for _ in 0..2 * CONNECTIONS {
+        let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
+        browser.write_all(b"GET /page HTTP/1.1\r\nHo").await.unwrap();
+        silent.push(browser);
+    }
+    // The forwarder has taken them in when the first one is answered.
+    silent[0].write_all(b"st: 127.0.0.1\r\n\r\n").await.unwrap();
+    let mut answer = [0; 12];
+    silent[0].read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    forwarder::login(&served.socket()).await.unwrap();
+    drop(silent);
+    assert!(served.get("/page", "127.0.0.1").await.ends_with("shown"));
+}

@@ -1,0 +1,160 @@
+//! Calls that wait for a person at their client, and that an operator may answer in the console instead.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::oneshot;
+use toolbay_console::{Answered, WaitingApproval};
+use toolbay_mcp::{AnsweredElsewhere, Elsewhere};
+
+use super::{KEY, answer};
+
+/// The most that are kept for the console. Further ones can be answered by their clients alone.
+const MOST: usize = 200;
+
+/// The calls that wait. Clones are the same. The first answer counts, whoever gives it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting(Arc<Mutex<All>>);
+
+#[derive(Debug, Default)]
+struct All {
+    /// How many there were.
+    count: u64,
+    waiting: BTreeMap<u64, One>,
+}
+
+#[derive(Debug)]
+struct One {
+    shown: WaitingApproval,
+    sender: oneshot::Sender<AnsweredElsewhere>,
+}
+
+/// What a call that waits is about.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    /// The caller's name.
+    pub(crate) caller: String,
+    /// The plugin.
+    pub(crate) plugin: String,
+    /// The tool, as clients call it.
+    pub(crate) tool: String,
+    /// The question.
+    pub(crate) question: String,
+    /// When an answer comes too late.
+    pub(crate) until: SystemTime,
+}
+
+/// The place of a call that waits, until this is dropped.
+#[derive(Debug)]
+struct Place {
+    id: u64,
+    all: Waiting,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(self.all.all().waiting.remove(&self.id));
+    }
+}
+
+impl Waiting {
+    /// Has a call wait for an answer here as well; `None` if too many wait.
+    pub(crate) fn begin(&self, subject: Subject) -> Option<Elsewhere> {
+        let mut all = self.all();
+        if all.waiting.len() >= MOST {
+            return None;
+        }
+        all.count += 1;
+        let id = all.count;
+        let Subject { caller, plugin, tool, question, until } = subject;
+        let shown = WaitingApproval { id, at: SystemTime::now(), until, caller, plugin, tool, question };
+        let (sender, receiver) = oneshot::channel();
+        all.waiting.insert(id, One { shown, sender });
+        drop(all);
+        Some(Elsewhere::new(receiver, Place { id, all: self.clone() }))
+    }
+
+    /// The calls that wait, the oldest first.
+    pub(crate) fn list(&self) -> Vec<WaitingApproval> {
+        self.all().waiting.values().map(|one| one.shown.clone()).collect()
+    }
+
+    /// Answers a call for the operator with this name, if they may: `may` gets the tool.
+    pub(crate) fn answer(&self, id: u64, yes: bool, by: &str, may: impl FnOnce(&str) -> bool) -> Answered {
+        let mut all = self.all();
+        let Some(one) = all.waiting.get(&id) else { return Answered::Gone };
+        if !may(&one.shown.tool) {
+            return Answered::Forbidden;
+        }
+        let Some(one) = all.waiting.remove(&id) else { return Answered::Gone };
+        drop(all);
+        let given = AnsweredElsewhere { key: KEY.to_owned(), answer: answer(yes), by: by.to_owned() };
+        match one.sender.send(given) {
+            Ok(()) if SystemTime::now() <= one.shown.until => Answered::Done,
+            _ => Answered::Gone,
+        }
+    }
+
+    // Held for a few comparisons and never across an await.
+    fn all(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn subject(tool: &str) -> Subject {
+        Subject {
+            caller: "stdio".to_owned(),
+            plugin: "notes".to_owned(),
+            tool: tool.to_owned(),
+            question: "Allow it?".to_owned(),
+            until: SystemTime::now() + Duration::from_mins(1),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_answer_counts_and_the_next_one_comes_too_late() {
+        let waiting = Waiting::default();
+        let mut elsewhere = waiting.begin(subject("erase"));
+        let id = waiting.list()[0].id;
+        assert_eq!(waiting.answer(id, true, "ada", |_| false), Answered::Forbidden);
+        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true), Answered::Gone, "it never was");
+        assert_eq!(waiting.answer(id, false, "ada", |tool| tool == "erase"), Answered::Done);
+        assert_eq!(waiting.answer(id, true, "bob", |_| true), Answered::Gone);
+        let given = Elsewhere::answered(&mut elsewhere).await;
+        assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (KEY, answer(false), "ada"));
+    }
+
+    #[test]
+    fn a_call_that_has_ended_waits_no_more_and_only_so_many_do() {
+        let waiting = Waiting::default();
+        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        let id = waiting.list()[0].id;
+        drop(elsewhere);
+        assert_eq!(waiting.answer(id, true, "ada", |_| true), Answered::Gone);
+        let many: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(subject("erase"))).collect();
+        assert_eq!((many.len(), waiting.list().len()), (MOST, MOST));
+        drop(many);
+        assert!(waiting.list().is_empty());
+    }
+
+    #[test]
+    fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
+        let waiting = Waiting::default();
+        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        let id = waiting.list()[0].id;
+        assert_eq!(waiting.answer(id, true, "ada", |_| true), Answered::Done);
+        assert_eq!(elsewhere.close().unwrap().by, "ada");
+        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        assert!(elsewhere.close().is_none());
+        let late = waiting.begin(Subject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
+        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true), Answered::Gone);
+        drop(late);
+    }
+}

@@ -1,0 +1,114 @@
+//! `toolbay console`: opens the console of a server that a client has started, through a port of this machine.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, bail};
+use futures_util::future::join_all;
+use humantime::format_duration;
+use tokio::net::TcpListener;
+use toolbay_console::{PATH, about, forward, login};
+use toolbay_model::text::line;
+
+use super::common::block_on;
+use super::output::{note, print};
+use super::signals::Signals;
+use crate::config::ConfigError;
+use crate::console_socket::{Found, found};
+
+/// Longest path of a folder that is shown, in bytes.
+const SHOWN: usize = 1_000;
+
+/// What to do if there is no server.
+const ADVICE: &str = "a server has a console while a client that started it with `toolbay serve` is running, unless \
+                      console.stdio = false; that of `toolbay serve --http` is at the address in its log";
+
+/// A server that answers.
+struct Server {
+    found: Found,
+    /// Its plugin folder.
+    folder: String,
+}
+
+pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let signals = Signals::listen().context("failed to listen for signals")?;
+        let server = chosen(answering().await, pid)?;
+        let Server { found: Found { pid, path, .. }, folder } = server;
+        let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen on 127.0.0.1")?;
+        let address = listener.local_addr().context("failed to read the listener's address")?;
+        let mut login = login(&path).await.with_context(|| format!("the server {pid} gives no token"))?;
+        print(&format!(
+            "the console of the server {pid} ({folder}) opens once at http://{address}{PATH}/login#{}\n",
+            login.token
+        ));
+        note("Ctrl-C ends this, and the server goes on");
+        tokio::select! {
+            () = signals.end.cancelled() => {}
+            () = login.ended() => note(&format!("the server {pid} has ended")),
+            () = forward(listener, &path) => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The servers that answer, the oldest first.
+async fn answering() -> Vec<Server> {
+    let asking = found().into_iter().map(async |found| {
+        let folder = line(&about(&found.path).await.ok()?, SHOWN);
+        Some(Server { found, folder })
+    });
+    join_all(asking).await.into_iter().flatten().collect()
+}
+
+/// The one with this number, or the only one.
+fn chosen(mut servers: Vec<Server>, pid: Option<u32>) -> anyhow::Result<Server> {
+    if let Some(pid) = pid {
+        let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
+            bail!("no server with the process number {pid} has a console: {ADVICE}");
+        };
+        return Ok(servers.swap_remove(at));
+    }
+    if servers.len() > 1 {
+        return Err(ConfigError::new(list(&servers, SystemTime::now())).into());
+    }
+    servers.pop().with_context(|| format!("no server has a console: {ADVICE}"))
+}
+
+/// What to type, a line for each.
+fn list(servers: &[Server], now: SystemTime) -> String {
+    let mut said = "several servers have a console; say which one:".to_owned();
+    for Server { found, folder } in servers {
+        let age = Duration::from_secs(now.duration_since(found.since).unwrap_or_default().as_secs());
+        let _ = write!(said, "\n  toolbay console --pid {:<8} {folder}, for {}", found.pid, format_duration(age));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(pid: u32, folder: &str, seconds: u64) -> Server {
+        let since = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000 - seconds);
+        Server { found: Found { pid, path: "/run/a".into(), since }, folder: folder.to_owned() }
+    }
+
+    #[test]
+    fn one_of_several_servers_is_named_by_its_number() {
+        let all = || vec![server(7, "/srv/a", 90), server(4_194_303, "/srv/b", 0)];
+        assert_eq!(chosen(all(), Some(4_194_303)).ok().unwrap().folder, "/srv/b");
+        assert_eq!(chosen(vec![server(7, "/srv/a", 90)], None).ok().unwrap().found.pid, 7);
+        let error = chosen(all(), None).err().unwrap();
+        assert!(error.is::<ConfigError>());
+        for none in [chosen(all(), Some(8)), chosen(Vec::new(), None)] {
+            assert!(none.err().unwrap().to_string().contains("toolbay serve"));
+        }
+        insta::assert_snapshot!(list(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
+        several servers have a console; say which one:
+          toolbay console --pid 7        /srv/a, for 1m 30s
+          toolbay console --pid 4194303  /srv/b, for 0s
+        ");
+    }
+}

@@ -1,0 +1,179 @@
+//! Where `toolbay console` finds the servers that clients have started: each has a socket with the number of its process in a
+//! folder that only its user can enter.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::process::{geteuid, getpid};
+use toolbay_private::Private;
+use toolbay_socket::{SocketFile, is_dead};
+
+/// What the name of a socket ends with, after the number of the process.
+const EXTENSION: &str = ".sock";
+
+/// The mode of a socket.
+const MODE: u32 = 0o600;
+
+/// A socket on which this process listens, whose file is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ConsoleSocket {
+    pub(crate) listener: UnixListener,
+    pub(crate) file: SocketFile,
+}
+
+/// The socket of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The number of its process.
+    pub(crate) pid: u32,
+    pub(crate) path: PathBuf,
+    /// When it began.
+    pub(crate) since: SystemTime,
+}
+
+impl ConsoleSocket {
+    /// Listens in the first folder where that is possible. Sockets there of servers that were killed are removed. Blocks for a
+    /// moment, and must be called before the process confines itself.
+    ///
+    /// # Errors
+    ///
+    /// There is no such folder: why, in one line.
+    pub(crate) fn bind() -> Result<Self, String> {
+        Self::bind_in(&folders())
+    }
+
+    fn bind_in(folders: &[PathBuf]) -> Result<Self, String> {
+        let mut why = "there is no folder for its socket".to_owned();
+        for folder in folders {
+            let bound = own(folder).and_then(|folder| {
+                drop(sockets(&folder));
+                let path = folder.join(format!("{}{EXTENSION}", getpid()));
+                SocketFile::bind(&path, MODE).map_err(|error| format!("{}: {error}", path.display()))
+            });
+            match bound {
+                Ok((listener, file)) => return Ok(Self { listener, file }),
+                Err(reason) => why = reason,
+            }
+        }
+        Err(why)
+    }
+}
+
+/// The servers of this user that can be asked for a console, the oldest first.
+pub(crate) fn found() -> Vec<Found> {
+    found_in(&folders())
+}
+
+fn found_in(folders: &[PathBuf]) -> Vec<Found> {
+    // What is not there is not made.
+    let own = folders.iter().filter(|folder| folder.is_dir()).filter_map(|folder| own(folder).ok());
+    let mut found: Vec<Found> = own.flat_map(|folder| sockets(&folder)).collect();
+    found.sort_by_key(|one| (one.since, one.pid));
+    found
+}
+
+/// The folders for the sockets, the best first. Clients start servers with few of the user's variables: without the one for
+/// the folder of the session, that is where systemd has it.
+fn folders() -> Vec<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let runtime = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{}", geteuid().as_raw()).into());
+    let runtime = Some(runtime).filter(|folder| folder.is_dir()).map(|folder| folder.join("toolbay"));
+    let home = std::env::home_dir().map(|home| home.join(".local").join("state"));
+    let state = [variable("XDG_STATE_HOME"), home].into_iter().flatten();
+    let mut folders: Vec<PathBuf> = runtime.into_iter().collect();
+    folders.extend(state.map(|folder| folder.join("toolbay").join("console")));
+    folders.dedup();
+    folders
+}
+
+/// A folder that only this user can enter, made if it does not exist.
+///
+/// # Errors
+///
+/// It cannot be used: why.
+fn own(folder: &Path) -> Result<PathBuf, String> {
+    let private = Private::open(folder, "the sockets of consoles")?;
+    // Another user could have put a link there only where the folder around it is another user's, which was checked.
+    let found = folder.symlink_metadata().map_err(|error| format!("cannot use {}: {error}", folder.display()))?;
+    if !found.is_dir() {
+        return Err(format!("{} is a link", folder.display()));
+    }
+    let mode = found.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(format!(
+            "{} can be entered by other users (mode {mode:o}; to fix it, run chmod 700)",
+            folder.display()
+        ));
+    }
+    Ok(private.path)
+}
+
+/// The sockets in a folder. Those of servers that were killed are removed.
+fn sockets(folder: &Path) -> Vec<Found> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let socket = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let pid: u32 = name.strip_suffix(EXTENSION)?.parse().ok()?;
+        let path = entry.path();
+        // Somebody who lives and does not listen yet is about to.
+        if !Path::new(&format!("/proc/{pid}")).exists() && is_dead(&path) {
+            drop(std::fs::remove_file(&path));
+            return None;
+        }
+        let since = entry.metadata().ok()?.modified().ok()?;
+        Some(Found { pid, path, since })
+    };
+    entries.filter_map(Result::ok).filter_map(socket).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, DirBuilder, Permissions};
+    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_found_until_it_is_removed_and_those_of_the_dead_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("toolbay");
+        assert!(found_in(std::slice::from_ref(&folder)).is_empty() && !folder.exists());
+        DirBuilder::new().mode(0o700).create(&folder).unwrap();
+        // No process has this number.
+        let dead = folder.join("4294967295.sock");
+        drop(UnixListener::bind(&dead).unwrap());
+        fs::write(folder.join("notes.txt"), "kept").unwrap();
+        fs::write(folder.join("4294967294.sock"), "kept: it is no socket").unwrap();
+        let socket = ConsoleSocket::bind_in(std::slice::from_ref(&folder)).unwrap();
+        assert!(!dead.exists() && folder.join("notes.txt").exists() && folder.join("4294967294.sock").exists());
+        assert_eq!(socket.file.path().metadata().unwrap().mode() & 0o777, 0o600);
+        let found = found_in(std::slice::from_ref(&folder));
+        assert!(found.iter().any(|one| one.pid == std::process::id() && one.path == socket.file.path()), "{found:?}");
+        drop(socket);
+        assert!(found_in(&[folder]).iter().all(|one| one.pid != std::process::id()));
+    }
+
+    #[test]
+    fn a_folder_of_others_a_link_and_a_file_are_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for (name, mode) in [("open", 0o755), ("writable", 0o770), ("group", 0o710)] {
+            fs::create_dir(at(name)).unwrap();
+            fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        }
+        DirBuilder::new().mode(0o700).create(at("good")).unwrap();
+        symlink(at("good"), at("link")).unwrap();
+        fs::write(at("file"), "").unwrap();
+        for name in ["open", "writable", "group", "link", "file", "file/beneath"] {
+            let why = ConsoleSocket::bind_in(&[at(name)]).unwrap_err();
+            assert!(why.contains(name.split('/').next().unwrap()), "{name}: {why}");
+        }
+        let next = ConsoleSocket::bind_in(&[at("open"), at("link"), at("good")]).unwrap();
+        assert!(next.file.path().starts_with(at("good").canonicalize().unwrap()));
+        assert!(ConsoleSocket::bind_in(&[]).is_err());
+        let long = ConsoleSocket::bind_in(&[at(&"x".repeat(100))]).unwrap_err();
+        assert!(long.contains("at most 107"), "{long}");
+    }
+}

@@ -1,0 +1,262 @@
+//! Calls that wait for a person at a client, and that an operator answers in the console.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::RATES;
+use super::site::{Site, cookie, enter, hidden, post, query};
+use crate::http::auth::token;
+use crate::support::{Folder, HttpServer, MODERN, Response, Server, Tiny, failure, text};
+
+/// The revisions in which a question is put on the stream of the call.
+const ASKING: [&str; 2] = ["2025-06-18", "2025-11-25"];
+
+/// A folder with a tool that a person must allow.
+fn folder(approve: &str) -> Folder {
+    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
+    folder.put("a.toml", format!("approve = {approve:?}\n"));
+    folder
+}
+
+fn site(folder: &Folder) -> Site {
+    Site::open(HttpServer::configured(folder, &format!("{RATES}[audit]\nfolder = \"log\"\n")).ready())
+}
+
+fn forms() -> Value {
+    json!({"elicitation": {"form": {}}})
+}
+
+fn echo(said: &str) -> Value {
+    json!({"name": "echo", "arguments": {"said": said}})
+}
+
+/// The number of the call that waits, as soon as there is one.
+fn waiting(site: &Site) -> String {
+    hidden(&site.until("/approvals", |page| page.contains("value=\"approve\"")), "id")
+}
+
+fn answer(site: &Site, id: &str, answer: &str) -> Response {
+    site.post("/approval", &[("id", id), ("answer", answer)])
+}
+
+/// What comes after the question on the stream: the withdrawal of the question with this id, and the response.
+fn rest_of(mut stream: Response, question: &Value) -> Value {
+    let withdrawn = stream.next().unwrap();
+    assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
+    assert_eq!(withdrawn["params"]["requestId"], *question, "{withdrawn}");
+    stream.next().expect("a response")
+}
+
+/// All lines of the audit log.
+fn audit(folder: &Folder) -> Vec<Value> {
+    let files = fs::read_dir(folder.root().join("log")).unwrap();
+    let texts = files.filter_map(|file| fs::read_to_string(file.unwrap().path()).ok());
+    let lines: Vec<String> = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[test]
+fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
+    let folder = folder("always");
+    let site = site(&folder);
+    for revision in ASKING {
+        let session = site.server.session_declaring(revision, forms(), &[]);
+        for (said, word) in [("approve", "approved"), ("decline", "declined")] {
+            let mut stream = session.ask("tools/call", echo("<b>hello</b>"));
+            let question = stream.next().unwrap();
+            assert_eq!(question["method"], "elicitation/create", "{question}");
+            let id = waiting(&site);
+            let page = site.page("/approvals");
+            assert!(page.contains("&lt;b&gt;hello") && !page.contains("<b>hello"), "{page}");
+            assert!(page.contains("1 call waits") && !page.contains("Only the client can answer"), "{page}");
+            let told = answer(&site, &id, said);
+            assert_eq!(told.header("location").unwrap(), format!("/console/approvals?done={word}"));
+            let response = rest_of(stream, &question["id"]);
+            if said == "approve" {
+                assert!(text(&response["result"]).contains("hello"), "{response}");
+            } else {
+                let (kind, why) = failure(&response["result"]);
+                assert_eq!((kind.as_str(), why.contains("said no")), ("not-approved", true), "{why}");
+            }
+            let page = site.page("/approvals");
+            assert!(page.contains("by console") && page.contains("No call waits"), "{page}");
+            // Once more, and for one that never was.
+            for id in [id.as_str(), "4711", "-1", "x"] {
+                let over = answer(&site, id, "approve");
+                assert_eq!(over.status, 409, "{id}");
+                assert!(over.text().contains("No call waits for this answer"), "{id}");
+            }
+        }
+    }
+    site.server.log.wait_for_count("approval: declined plugin=\"a\" tool=\"echo\"", 2);
+    let answered: Vec<(Value, Value)> = audit(&folder)
+        .into_iter()
+        .filter(|line| line["event"] == "approval" && line["decision"] != "asked")
+        .map(|line| (line["decision"].clone(), line["answered_by"].clone()))
+        .collect();
+    let both = [(json!("approved"), json!("console")), (json!("declined"), json!("console"))];
+    assert_eq!(answered, [both.clone(), both].concat());
+}
+
+#[test]
+fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
+    let folder = folder("always");
+    let site = site(&folder);
+    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let mut stream = session.ask("tools/call", echo("one"));
+    let question = stream.next().unwrap();
+    let id = waiting(&site);
+    let yes =
+        json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}});
+    assert_eq!(session.post(&yes).status, 202);
+    assert!(text(&stream.next().unwrap()["result"]).contains("one"));
+    assert_eq!(answer(&site, &id, "decline").status, 409);
+    // Nor does one count when the client has gone.
+    let stream = session.ask("tools/call", echo("two"));
+    let id = waiting(&site);
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    assert_eq!(session.post(&cancelled).status, 202);
+    site.until("/approvals", |page| !page.contains("value=\"approve\""));
+    assert_eq!(answer(&site, &id, "approve").status, 409);
+    drop(stream);
+    let answered = audit(&folder);
+    assert!(answered.iter().all(|line| line.get("answered_by").is_none()), "{answered:?}");
+}
+
+#[test]
+fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
+    for (approve, remembers) in [("always", false), ("first", true)] {
+        let site = site(&folder(approve));
+        let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+        let mut stream = session.ask("tools/call", echo("one"));
+        let question = stream.next().unwrap();
+        assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
+        assert!(text(&rest_of(stream, &question["id"])["result"]).contains("one"));
+        let mut again = session.ask("tools/call", echo("two"));
+        if again.is_stream() {
+            assert!(!remembers, "{approve}: asked again");
+            assert_eq!(again.next().unwrap()["method"], "elicitation/create");
+        } else {
+            assert!(remembers && text(&again.answer()["result"]).contains("two"), "{approve}");
+        }
+    }
+}
+
+#[test]
+fn only_a_page_of_an_operators_session_answers() {
+    let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
+    let (operator, operators) = token("operator", "admin = true");
+    let (model, models) = token("model", "");
+    let server = HttpServer::configured(&folder("always"), &format!("{RATES}{watchers}{operators}{models}")).ready();
+    let bearer = format!("Bearer {model}");
+    let restricted = cookie(&enter(&server, &watcher)).unwrap();
+    let site = Site::enter(server, &operator);
+    let session = site.server.session_declaring(ASKING[1], forms(), &[("Authorization", &bearer)]);
+    let mut stream = session.ask("tools/call", echo("one"));
+    let question = stream.next().unwrap();
+    let id = waiting(&site);
+    let form = |csrf: &str| query(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
+    let send =
+        |headers: &[(&str, &str)], csrf: &str| post(&site.server, "/console/approval", headers, &form(csrf)).status;
+    let own = ("Cookie", site.cookie.as_str());
+    // Nobody, a model with its own token, a wrong token of the form, another page, and a viewer without the right.
+    assert_eq!(send(&[], &site.csrf), 401);
+    assert_eq!(send(&[("Authorization", &bearer)], &site.csrf), 401);
+    assert_eq!(send(&[("Authorization", &format!("Bearer {operator}"))], &site.csrf), 401);
+    assert_eq!(send(&[own], "wrong"), 403);
+    assert_eq!(send(&[own, ("Origin", "http://evil.example")], &site.csrf), 403);
+    assert_eq!(send(&[own, ("Sec-Fetch-Site", "cross-site")], &site.csrf), 403);
+    let page = site.server.get("/console/approvals", &[("Cookie", &restricted)]).text();
+    assert!(page.contains("may not call this tool") && !page.contains("operator of this server wants"), "{page}");
+    assert_eq!(send(&[("Cookie", &restricted)], &hidden(&page, "csrf")), 403);
+    assert_eq!(site.server.get(&format!("/console/approval?{}", form(&site.csrf)), &[own]).status, 405);
+    // It waits all the same, and the operator says no.
+    assert_eq!(waiting(&site), id);
+    assert_eq!(answer(&site, &id, "decline").status, 303);
+    assert_eq!(failure(&rest_of(stream, &question["id"])["result"]).0, "not-approved");
+}
+
+#[test]
+fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
+    let site = site(&folder("always"));
+    let mut params = echo("one");
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
+    let asked = site.server.stateless(MODERN, "tools/call", params, &[]).answer();
+    assert!(asked["result"]["requestState"].is_string(), "{asked}");
+    let page = site.page("/approvals");
+    assert!(page.contains("1 call waits") && page.contains("Only the client can answer"), "{page}");
+    assert!(!page.contains("value=\"approve\""), "{page}");
+    // A client cannot say that an operator has answered.
+    for id in ["1", "0"] {
+        assert_eq!(answer(&site, id, "approve").status, 409);
+    }
+}
+
+#[test]
+fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
+    let folder = Folder::with("asker.wasm", crate::support::asker());
+    let site = site(&folder);
+    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
+    let mut stream = session.ask("tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}}));
+    let first = stream.next().unwrap();
+    assert_eq!(first["method"], "elicitation/create", "{first}");
+    assert!(!site.page("/approvals").contains("value=\"approve\""), "{first}");
+}
+
+#[test]
+fn many_calls_that_wait_are_answered_one_by_one() {
+    let site = site(&folder("always"));
+    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let mut streams: Vec<Response> = (0..20).map(|n| session.ask("tools/call", echo(&format!("call {n}.")))).collect();
+    let questions: Vec<Value> = streams.iter_mut().map(|stream| stream.next().unwrap()["id"].clone()).collect();
+    site.until("/approvals", |page| page.contains("20 calls wait"));
+    let page = site.page("/approvals");
+    let mut sections: Vec<&str> = page.split("<section class=\"question\"").skip(1).collect();
+    assert_eq!(sections.len(), 20);
+    // The last one first: each answer is for the call of its section.
+    sections.reverse();
+    for section in sections {
+        let even = (0..20).find(|n| section.contains(&format!("call {n}."))).unwrap() % 2 == 0;
+        assert_eq!(answer(&site, &hidden(section, "id"), if even { "approve" } else { "decline" }).status, 303);
+    }
+    for (n, (stream, question)) in streams.into_iter().zip(questions).enumerate() {
+        let result = rest_of(stream, &question)["result"].clone();
+        assert_eq!(result["isError"] == true, n % 2 == 1, "{n}: {result}");
+    }
+}
+
+#[test]
+fn a_task_that_waits_is_answered_as_well() {
+    let folder = folder("always");
+    folder.put("a.toml", "approve = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n");
+    let site = site(&folder);
+    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let mut params = echo("one");
+    params["task"] = json!({"ttl": 60_000});
+    let created = session.ask("tools/call", params).answer();
+    let task = created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
+    assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
+    let mut results = session.ask("tasks/result", json!({"taskId": task}));
+    let result = if results.is_stream() { results.next().unwrap() } else { results.answer() };
+    assert!(text(&result["result"]).contains("one"), "{result}");
+}
+
+#[test]
+fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() {
+    let folder = folder("always");
+    folder.configure("[console]\nenabled = false\n");
+    let mut server = Server::spawn(&folder);
+    let hello =
+        json!({"protocolVersion": ASKING[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
+    server.result("initialize", hello);
+    server.notify("notifications/initialized", json!({}));
+    server.wait_for_tool("echo");
+    let id = server.request("tools/call", echo("one"));
+    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
+    let yes = json!({"action": "accept", "content": {"approve": true}});
+    server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}).to_string());
+    assert!(text(&server.answer(id)["result"]).contains("one"));
+}
