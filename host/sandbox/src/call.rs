@@ -26,8 +26,8 @@ use crate::returned::{Refusal, Returned};
 use crate::sandbox::Sandbox;
 use crate::state::{Given, State};
 
-/// Fuel after which a guest yields: 40 to 250 µs of computation. With a tenth of it, tight loops take twice as long;
-/// with ten times as much, other tasks wait.
+/// Fuel after which a guest yields: 40 to 250 µs of computation. Its own requests advance then, and others every few times
+/// ([`coop`]). With a tenth of it, tight loops take twice as long; with ten times as much, other tasks wait.
 const YIELD_EVERY: u64 = 1_000_000;
 
 /// Length of the end of a crashed guest's standard error that the error quotes, in bytes.

@@ -16,6 +16,13 @@ use std::time::Duration;
 
 use crate::exchanges::Exchanges;
 
+/// CPU time after which a guest that yields gives the thread up to other tasks. For a runtime that has nothing else to do,
+/// each time costs tens of microseconds: it looks for input and wakes another thread, which finds nothing.
+const SLICE: Duration = Duration::from_micros(400);
+
+/// CPU time after which a step counts as one of a guest that computes. Others wait for the runtime to go on.
+const STEP: Duration = Duration::from_micros(20);
+
 /// The CPU time that a call has used, and whether it waited for something. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter(Arc<Metered>);
@@ -41,12 +48,13 @@ impl Meter {
         self.0.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Runs one step of the call, all of it on one thread.
-    fn measure<T>(&self, step: impl FnOnce() -> T) -> T {
+    /// Runs one step of the call, all of it on one thread. Also returns its CPU time.
+    fn measure<T>(&self, step: impl FnOnce() -> T) -> (T, Duration) {
         let before = thread_time();
         let result = step();
-        self.0.nanoseconds.fetch_add(thread_time().saturating_sub(before), Ordering::Relaxed);
-        result
+        let spent = thread_time().saturating_sub(before);
+        self.0.nanoseconds.fetch_add(spent, Ordering::Relaxed);
+        (result, Duration::from_nanos(spent))
     }
 }
 
@@ -56,12 +64,14 @@ fn thread_time() -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
 }
 
-/// Drives `call`, yields to the rest of the runtime whenever it yields, and adds its CPU time to `meter`. Its requests
-/// advance between its steps; their CPU time does not count.
+/// Drives `call`, yields to the rest of the runtime when it yields for the first time and then after each [`SLICE`], and
+/// adds its CPU time to `meter`. Its requests advance between its steps; their CPU time does not count.
 pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F) -> F::Output {
     let mut call = pin!(call);
     let [bell, chime] = [(); 2].map(|()| Arc::new(Bell::default()));
     let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
+    // Since it yielded last. The first time, it may be on the thread of the protocol.
+    let mut spent = SLICE;
     loop {
         let step = std::future::poll_fn(|task| {
             bell.listen(task.waker());
@@ -69,7 +79,7 @@ pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F)
             exchanges.advance(&requests);
             // Whatever woke the guest before this finds it awake, such as its response.
             bell.forget();
-            let polled = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
+            let (polled, took) = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
             if polled.is_pending() {
                 // What the guest has just begun is on its way while it waits.
                 chime.forget();
@@ -77,17 +87,22 @@ pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F)
             }
             let yielded = [&bell, &chime].map(|bell| bell.quiet()).contains(&true);
             match polled {
-                Poll::Ready(output) => Poll::Ready(Some(output)),
-                Poll::Pending if yielded => Poll::Ready(None),
+                Poll::Ready(output) => Poll::Ready(Ok(output)),
+                Poll::Pending if yielded => Poll::Ready(Err(took)),
                 Poll::Pending => {
                     meter.0.idled.store(true, Ordering::Relaxed);
                     Poll::Pending
                 }
             }
         });
-        match step.await {
-            Some(output) => return output,
-            None => tokio::task::yield_now().await,
+        let took = match step.await {
+            Ok(output) => return output,
+            Err(took) => took,
+        };
+        spent += took;
+        if took < STEP || spent >= SLICE {
+            spent = Duration::ZERO;
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -167,6 +182,42 @@ mod tests {
         assert_eq!(coop(meter.clone(), Exchanges::default(), yields(1000)).await, "done");
         assert!(!meter.has_idled(), "a call that yields has something to do");
         assert!(other.is_finished(), "the other task ran between two yields");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_computes_yields_after_each_slice_and_at_once_the_first_time() {
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&turns);
+        let other = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        let computes = |mut steps: u32, each: Duration| {
+            std::future::poll_fn(move |task| {
+                let began = thread_time();
+                while thread_time() - began < u64::try_from(each.as_nanos()).unwrap() {
+                    std::hint::spin_loop();
+                }
+                steps -= 1;
+                if steps == 0 {
+                    return Poll::Ready(());
+                }
+                task.waker().wake_by_ref();
+                Poll::Pending
+            })
+        };
+        let meter = Meter::default();
+        coop(meter.clone(), Exchanges::default(), computes(2, STEP * 2)).await;
+        let first = turns.swap(0, Ordering::Relaxed);
+        assert_eq!(first, 1, "it gave way after its first step");
+        let before = meter.nanoseconds();
+        coop(meter.clone(), Exchanges::default(), computes(100, STEP * 2)).await;
+        let slices = (meter.nanoseconds() - before) / u64::try_from(SLICE.as_nanos()).unwrap();
+        let turns = turns.load(Ordering::Relaxed);
+        assert!((2..=slices + 1).contains(&turns), "{turns} turns in {slices} slices");
+        other.abort();
     }
 
     #[tokio::test]
