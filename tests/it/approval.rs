@@ -274,8 +274,8 @@ fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
     let id = server.request("tools/call", count());
     let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
     let (kind, text) = failure(&server.finish(id));
-    assert_eq!(kind, "limit");
-    assert!(text.contains("not answered within 1s") && text.contains("limits.ask_time"), "{text}");
+    assert_eq!(kind, "not-approved");
+    assert!(text.contains("did not answer within 1s") && text.contains("limits.ask_time"), "{text}");
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
     let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
     assert_eq!(said(&response["result"]), ["1"], "the late yes made no call");

@@ -37,6 +37,8 @@ pub struct Watch {
     denied: Mutex<Denials>,
     approvals: Mutex<Approvals>,
     log: Mutex<LogLines>,
+    /// Since when.
+    since: &'static str,
 }
 
 impl Default for Watch {
@@ -50,6 +52,7 @@ impl Default for Watch {
             denied: Mutex::default(),
             approvals: Mutex::default(),
             log: Mutex::default(),
+            since: "the server started",
         }
     }
 }
@@ -61,6 +64,16 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
+    /// For a console that is made when somebody opens it: what happened before is not there.
+    pub fn later() -> Self {
+        Self { since: "the console was first opened", ..Self::default() }
+    }
+
+    /// Since when it takes in what happens, in words.
+    pub(crate) fn since(&self) -> &'static str {
+        self.since
+    }
+
     /// Takes note of a call that ended. Waits for nobody.
     pub fn call(&self, call: CallNote) {
         if self.calls.force_push(call.bounded()).is_some() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::text::shown;
-use toolbay_model::{CallError, Failure, Journal, Limit, Question, QuestionKind};
+use toolbay_model::{Approval, CallError, Failure, Journal, Limit, Question, QuestionKind};
 
 use crate::jsonrpc::{self, Error, Id};
 use crate::outbox::{Outbox, Outgoing};
@@ -80,28 +80,28 @@ pub(crate) async fn conduct(
     // Collected, they would stay where the questions were, which take more.
     let mut open = Vec::with_capacity(questions.len());
     open.extend(questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }));
-    let (time, given) = (patience(journal), given(journal));
+    let (time, given, approval) = (patience(journal), given(journal), journal.approval);
     let sent = Sent { requests, reply, count: AtomicUsize::new(0) };
     let mut ended = pin!(async move {
         tokio::select! {
             biased;
-            () = cancelled.cancelled() => Ended::Cancelled,
-            () = reply.closed() => Ended::Cancelled,
+            () = cancelled.cancelled() => Err(Ended::Cancelled),
+            () = reply.closed() => Err(Ended::Cancelled),
             // The responses would come too late.
-            () = session.life.closing.cancelled() => Ended::Failed(Failure::Call(CallError::Cancelled)),
-            () = tokio::time::sleep(time) => Ended::Failed(Failure::Call(late(given))),
+            () = session.life.closing.cancelled() => Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
+            () = tokio::time::sleep(time) => late(given, approval),
         }
     });
     // Boxed, as it takes more than the wait for the responses.
     let sending = Box::pin(sent.send(texts));
     tokio::select! {
         biased;
-        ended = &mut ended => return Err(ended),
+        ended = &mut ended => return ended,
         () = sending => {}
     }
     let (answers, held) = tokio::select! {
         biased;
-        ended = &mut ended => return Err(ended),
+        ended = &mut ended => return ended,
         responses = sent.requests.responses() => answers(&open, responses).map_err(failed)?,
     };
     journal.answers.extend(answers);
@@ -139,7 +139,7 @@ pub(crate) async fn wait(
         () = live.cancelled().cancelled() => return Err(Ended::Cancelled),
         answers = asking.answers() => answers.map_err(Ended::Failed)?,
         () = session.life.closing.cancelled() => return Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
-        () = tokio::time::sleep(patience(journal)) => return Err(Ended::Failed(Failure::Call(late(given(journal))))),
+        () = tokio::time::sleep(patience(journal)) => return late(given(journal), journal.approval),
     };
     journal.answers.extend(answers);
     Ok(held)
@@ -202,9 +202,13 @@ fn given(journal: &Journal) -> Duration {
     Duration::from_millis(journal.until.saturating_sub(journal.began))
 }
 
-/// The error if the answers took longer.
-fn late(given: Duration) -> CallError {
-    CallError::Limit { limit: Limit::AskTime(given), tool: None }
+/// What comes of questions that nobody answered in that time: the call of a plugin that asked fails. Where the host asked, it
+/// rules on the call without an answer.
+fn late(given: Duration, approval: Approval) -> Result<Vec<Portion>, Ended> {
+    if matches!(approval, Approval::Asked(_)) {
+        return Ok(Vec::new());
+    }
+    Err(Ended::Failed(Failure::Call(CallError::Limit { limit: Limit::AskTime(given), tool: None })))
 }
 
 fn refusal(key: &str, kind: QuestionKind, error: &Error) -> String {
@@ -240,7 +244,7 @@ impl Sent<'_> {
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
         for id in self.requests.open(self.count.load(Ordering::Relaxed)) {
-            let params = Withdrawn { request_id: &id, reason: "the call has ended" };
+            let params = Withdrawn { request_id: &id, reason: "nobody waits for the answer any more" };
             let text = jsonrpc::notification("notifications/cancelled", Some(&params));
             self.reply.offer(Outgoing::notification(text));
         }

@@ -1,8 +1,11 @@
 //! A person's yes before a call: how far a call is with it, and why it does not have it.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::text::duration;
 
 /// How far a call is with the approval that the operator wants for it. It is part of the call's
 /// [`Journal`](crate::Journal), which only the host writes: neither a client nor a guest can set it.
@@ -35,6 +38,8 @@ pub enum WhyUnapproved {
     Cancelled,
     /// The client was asked so many times, and no answer was one.
     Unanswered(u32),
+    /// Nobody answered within this time.
+    Late(Duration),
     /// The client cannot show a form to its user.
     Impossible,
 }
@@ -46,6 +51,7 @@ impl WhyUnapproved {
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
             Self::Unanswered(_) => "unanswered",
+            Self::Late(_) => "late",
             Self::Impossible => "impossible",
         }
     }
@@ -68,6 +74,13 @@ impl fmt::Display for Unapproved {
                 f,
                 "The user had to be asked whether to allow this call. The client was asked {times} times and returned no \
                  answer that says yes or no, so the tool was not called. Do not retry: tell the user."
+            ),
+            WhyUnapproved::Late(time) => write!(
+                f,
+                "The user was asked whether to allow this call and did not answer within {}. The tool was not called. Do \
+                 not call it again unless the user asks for it. The operator of the server can allow more time \
+                 (limits.ask_time).",
+                duration(time)
             ),
             WhyUnapproved::Impossible => write!(
                 f,

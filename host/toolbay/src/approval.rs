@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolbay_catalog::{Asks, Offer};
 use toolbay_model::{
-    Answerable, Approval, CallError, Failure, Journal, Limit, Question, QuestionKind, Unapproved, WhyUnapproved,
+    Answerable, Approval, Failure, Journal, Question, QuestionKind, Unapproved, WhyUnapproved,
     milliseconds,
 };
 
@@ -143,9 +143,8 @@ impl<'a> Case<'a> {
     fn answered(&self, journal: &Journal, rounds: u32, answer: Option<&str>, asks: Asks) -> Ruling {
         let now = now();
         let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
-        if now > journal.until {
-            let late = Failure::Call(CallError::limit(Limit::AskTime(self.time())));
-            return Ruling::of(Step::End(late), "late", waited);
+        if now >= journal.until {
+            return self.refused(WhyUnapproved::Late(self.time()), waited);
         }
         let why = match answer.and_then(said) {
             Some(Said::Yes) => {

@@ -447,7 +447,7 @@ impl Server {
         let about = line(&folder.to_string_lossy(), ABOUT);
         let open = move || {
             let server = server.upgrade()?;
-            let watch = Arc::<Watch>::default();
+            let watch = Arc::new(Watch::later());
             stderr::show(&watch);
             server.service.show(&watch);
             tokio::spawn(Arc::clone(&watch).take_in());

@@ -100,6 +100,27 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
 }
 
 #[test]
+fn a_question_that_nobody_answers_is_no_approval() {
+    let folder = folder("always");
+    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_time = \"300ms\"\n");
+    let site = Site::open(HttpServer::configured(&folder, &config).ready());
+    for revision in ASKING {
+        let session = site.server.session_declaring(revision, forms(), &[]);
+        let mut stream = session.ask("tools/call", echo("hello"));
+        let question = stream.next().unwrap();
+        let response = rest_of(stream, &question["id"]);
+        let (kind, why) = failure(&response["result"]);
+        assert_eq!(kind, "not-approved");
+        insta::assert_snapshot!(why, @"");
+    }
+    site.server.log.wait_for_count("approval: late plugin=\"a\" tool=\"echo\"", 2);
+    let decisions: Vec<Value> = audit(&folder).into_iter().map(|line| line["decision"].clone()).collect();
+    assert_eq!(decisions.iter().filter(|decision| **decision == "late").count(), 2, "{decisions:?}");
+    let page = site.until("/approvals", |page| page.matches("late").count() > 1);
+    assert!(page.contains("No call waits"), "{page}");
+}
+
+#[test]
 fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
     let folder = folder("always");
     let site = site(&folder);

@@ -193,7 +193,7 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
     let user = User::new();
     let none = user.console(&[]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""), "{none}");
-    assert!(none.stderr.starts_with("toolbay: no server has a console: "), "{none}");
+    assert!(none.stderr.starts_with("toolbay: no server has a console that answers: "), "{none}");
     let (first, second) = (user.serve(&[]), user.serve(&[]));
     let several = user.console(&[]);
     assert_eq!((several.code, several.stdout.as_str()), (64, ""), "{several}");
@@ -203,7 +203,7 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
     }
     let unknown = user.console(&["--pid", "1"]);
     assert_eq!(unknown.code, 1);
-    assert!(unknown.stderr.contains("no server with the process number 1 has a console"), "{unknown}");
+    assert!(unknown.stderr.contains("no server with the process number 1 has a console that answers"), "{unknown}");
     let opened = Opened::start(&user, &["--pid", &second.pid().to_string()]);
     let cookie = opened.enter().unwrap();
     opened.page(&cookie, "");

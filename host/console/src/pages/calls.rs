@@ -29,7 +29,7 @@ pub(crate) fn calls(desk: &Desk, session: &Session, wanted: &str, failed: bool) 
         (search("/calls", "Tool, plugin, caller or outcome", wanted, &only))
         div #calls data-live {
             p.count {
-                (amount(ended)) " calls since the server started; these are the newest"
+                (count(usize::try_from(ended).unwrap_or(usize::MAX), "call")) " since " (desk.watch.since()) "; these are the newest"
                 @if missed > 0 { " (" (count(usize::try_from(missed).unwrap_or(usize::MAX), "call")) " came too fast to be noted)" }
             }
             @if found.is_empty() {

@@ -22,9 +22,9 @@ pub(crate) fn denied(desk: &Desk, session: &Session) -> Markup {
         }
         div #denied data-live {
             @if uses.is_empty() {
-                p.empty { "Nothing was denied since the server started." }
+                p.empty { "Nothing was denied since " (desk.watch.since()) "." }
             } @else {
-                p.count { (amount(all)) " since the server started" }
+                p.count { (amount(all)) " since " (desk.watch.since()) }
                 ul.rows {
                     @for (denial, times) in &uses {
                         li {

@@ -36,7 +36,7 @@ pub(crate) fn overview(desk: &Desk, session: &Session, done: Option<&str>) -> Ma
                 h2 #charts { "The last 15 minutes" }
                 (charts(&history.series.until(now)))
             }
-            (by_tool(&history))
+            (by_tool(&history, desk.watch.since()))
         }
         (housekeeping(session, &server))
     };
@@ -162,14 +162,14 @@ fn charts(steps: &[Step]) -> Markup {
 }
 
 /// The tools that were called most.
-fn by_tool(history: &History) -> Markup {
+fn by_tool(history: &History, since: &str) -> Markup {
     let mut tools: Vec<(&String, &Totals)> = history.tools.iter().collect();
     tools.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.calls));
     html! {
         section aria-labelledby="by-tool" {
             h2 #by-tool { "Most called tools" }
             @if tools.is_empty() {
-                p.empty { "No tool has been called since the server started." }
+                p.empty { "No tool has been called since " (since) "." }
             } @else {
                 table.stack {
                     thead { tr { th { "Tool" } th.number { "Calls" } th.number { "Failed" } th.number { "Mean time" } th.number { "Fuel" } th.number { "Most memory" } } }

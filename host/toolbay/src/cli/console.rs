@@ -46,6 +46,8 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
         note("Ctrl-C ends this, and the server goes on");
         tokio::select! {
             () = signals.end.cancelled() => {}
+            // With its terminal.
+            () = signals.again.notified() => {}
             () = login.ended() => note(&format!("the server {pid} has ended")),
             () = forward(listener, &path) => {}
         }
@@ -66,14 +68,14 @@ async fn answering() -> Vec<Server> {
 fn chosen(mut servers: Vec<Server>, pid: Option<u32>) -> anyhow::Result<Server> {
     if let Some(pid) = pid {
         let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
-            bail!("no server with the process number {pid} has a console: {ADVICE}");
+            bail!("no server with the process number {pid} has a console that answers: {ADVICE}");
         };
         return Ok(servers.swap_remove(at));
     }
     if servers.len() > 1 {
         return Err(ConfigError::new(list(&servers, SystemTime::now())).into());
     }
-    servers.pop().with_context(|| format!("no server has a console: {ADVICE}"))
+    servers.pop().with_context(|| format!("no server has a console that answers: {ADVICE}"))
 }
 
 /// What to type, a line for each.
