@@ -99,7 +99,17 @@ impl Loaded {
         let Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } =
             runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
         let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));
-        Finished { result: result.and_then(check), usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
+        Finished {
+            result: result.and_then(check),
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            hindered,
+        }
     }
 }
 

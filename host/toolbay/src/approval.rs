@@ -19,8 +19,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolbay_catalog::{Asks, Offer};
 use toolbay_model::{
-    Answerable, Approval, Failure, Journal, Question, QuestionKind, Unapproved, WhyUnapproved,
-    milliseconds,
+    Answerable, Approval, Failure, Journal, Question, QuestionKind, Unapproved, WhyUnapproved, milliseconds,
 };
 
 pub(crate) use self::question::{Counts, question};
