@@ -96,20 +96,9 @@ impl Loaded {
         let (answerable, journal) = (Answerable::default(), Arc::default());
         let tape = crate::Tape::default();
         let entry = Entry { environment, caller: None, trace: None, observer, answerable, journal, deadline, tape };
-        let Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } =
-            runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
+        let finished = runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
         let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));
-        Finished {
-            result: result.and_then(check),
-            usage,
-            entered,
-            waited,
-            idled,
-            stdout,
-            stderr,
-            log_dropped,
-            hindered,
-        }
+        finished.and_then(check)
     }
 }
 
