@@ -567,6 +567,13 @@ impl Journey<'_> {
         self.journaled = vec![room];
         let put = Put { caller: name, questions: &questions, journal: &interview.journal };
         let mut elsewhere = self.session.host.elsewhere(put);
+        if elsewhere.is_some() {
+            // What is kept of the questions for that is the caller's as well. Without room for it, the client alone answers.
+            match intake.take(name, questions.iter().map(|question| question.params.get().len()).sum()) {
+                Ok(room) => self.journaled.push(room),
+                Err(_full) => elsewhere = None,
+            }
+        }
         let (session, cancelled, journal) = (self.session, self.cancelled, &mut interview.journal);
         // If the answer comes from elsewhere, the question is withdrawn from the client.
         let answered = match self.way {

@@ -16,6 +16,7 @@ use toolbay_model::{
 };
 
 use crate::access::Rights;
+use crate::elsewhere::{Elsewhere, Put};
 use crate::host::{Call, Client, Host, Options, Page, Place, ServerInfo};
 use crate::listings::Listings;
 use crate::request_state::RequestStates;
@@ -59,6 +60,8 @@ pub(crate) struct Stub {
     open: watch::Sender<bool>,
     /// What the tools say of tasks.
     support: Mutex<TaskSupport>,
+    /// Who answers in the place of the client, the next time that a client is asked.
+    elsewhere: Mutex<Option<Elsewhere>>,
 }
 
 /// What a plugin of a test does; `None` leaves the call to the usual one.
@@ -106,12 +109,18 @@ impl Stub {
             script: None,
             open: watch::Sender::new(false),
             support: Mutex::new(TaskSupport::Optional),
+            elsewhere: Mutex::default(),
         })
     }
 
     /// The same host with other bounds of tasks.
     pub(crate) fn keeping(self: Arc<Self>, options: TaskOptions) -> Arc<Self> {
         Arc::new(Self { tasks: Tasks::new(options), ..Arc::into_inner(self).unwrap() })
+    }
+
+    /// Has somebody besides the client answer the next question.
+    pub(crate) fn answered_by(&self, elsewhere: Elsewhere) {
+        *self.elsewhere.lock().unwrap() = Some(elsewhere);
     }
 
     /// Lets the tools that wait go on.
@@ -232,6 +241,10 @@ impl Host for Stub {
 
     fn is_complete(&self) -> bool {
         self.complete.load(Ordering::Relaxed)
+    }
+
+    fn elsewhere(&self, _put: Put<'_>) -> Option<Elsewhere> {
+        self.elsewhere.lock().unwrap().take()
     }
 
     fn introduced(&self) -> BoxFuture<'_, ()> {

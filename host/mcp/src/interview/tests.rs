@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use toolbay_model::{Failure, Interview, Journal, QuestionKind, Reason, Rejection, Reply};
 
 use crate::asking::{everything, question, said};
+use crate::elsewhere::{AnsweredElsewhere, Elsewhere};
 use crate::host::Call;
 use crate::peer::Peer;
 use crate::request_state::{self, RequestStates};
@@ -334,6 +336,45 @@ async fn what_a_waiting_call_keeps_is_its_callers() {
     peer.answer(&second, json!({"text": "x".repeat(LONG)})).await;
     assert_eq!(text(&peer.receive().await), "done");
     assert_eq!(intake.of(&name), 0, "it has ended");
+}
+
+#[tokio::test]
+async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept() {
+    const LONG: usize = 100_000;
+    let host = host(|call| {
+        let mut asked = ask(call, &[("k", QuestionKind::Form)]);
+        if let Reply::Questions(interview) = &mut asked {
+            interview.questions[0].params = json!({"message": "x".repeat(LONG), "requestedSchema": {}}).into();
+        }
+        Some(Ok(call.journal.answers.get("k").map_or(asked, |answer| said(answer))))
+    });
+    let mut peer = Peer::declaring(Arc::clone(&host), Revision::V2025_11_25, everything()).await;
+    let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
+    let answered = || AnsweredElsewhere { key: "k".to_owned(), answer: "yes".to_owned(), by: "ada".to_owned() };
+
+    let (sender, receiver) = oneshot::channel();
+    host.answered_by(Elsewhere::new(receiver, ()));
+    peer.call().await;
+    let question = peer.receive().await;
+    assert!(question["params"]["message"].as_str().unwrap().len() == LONG && intake.of(&name) > LONG);
+    sender.send(answered()).unwrap();
+    assert_eq!(peer.receive().await["method"], "notifications/cancelled");
+    assert_eq!(text(&peer.receive().await), "yes");
+    assert_eq!(intake.of(&name), 0);
+
+    // Of a caller with room for a call and for no more, nothing is kept, and the client is asked all the same.
+    let mut taken = Vec::new();
+    while let Ok(portion) = intake.take(&name, LONG / 2) {
+        taken.push(portion);
+    }
+    taken.pop();
+    let (sender, receiver) = oneshot::channel();
+    host.answered_by(Elsewhere::new(receiver, ()));
+    peer.call().await;
+    let question = peer.receive().await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    assert!(sender.send(answered()).is_err(), "nobody waits for it");
+    drop(taken);
 }
 
 #[tokio::test]
