@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask build`, `test`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
-//! `bench`, `dist`, `fuzz`, `miri`.
+//! `bench`, `stress`, `dist`, `fuzz`, `miri`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -19,6 +19,7 @@ mod program;
 mod progress;
 mod prometheus;
 mod serving;
+mod stress;
 mod tally;
 mod test;
 mod toolchain;
@@ -59,6 +60,8 @@ enum Command {
     /// Kill a process that keeps state a hundred times in a million operations; check that what it acknowledged is there
     #[command(disable_help_flag = true)]
     Durability(program::Args),
+    /// Run the black-box tests and the clients three times while four threads compute: a failure is a race
+    Stress(stress::Options),
     /// Measure the performance of the real server, alone and beside others (--quick: five minutes)
     #[command(disable_help_flag = true)]
     Bench(program::Args),
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),
         Command::Durability(args) => program::run(&workspace, "toolbay-durability", &args),
+        Command::Stress(options) => stress::run(&workspace, &options),
         Command::Bench(args) => bench::run(&workspace, &args),
         Command::Dist(args) => dist::run(&workspace, &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),

@@ -44,6 +44,12 @@ fn works(program: &mut Command) -> bool {
     version.is_some_and(|version| toolbay_settings::version::is_at_least(&version, LEAST).unwrap_or_default())
 }
 
+/// Builds the tests that `select` selects, and runs none.
+pub(crate) fn build(workspace: &Workspace, select: &[&str]) -> Result<()> {
+    let mut nextest = Command::new(program(workspace)?);
+    command::run(nextest.current_dir(&workspace.root).args(["nextest", "run", "--no-run"]).args(select))
+}
+
 /// Runs the tests that `select` selects, and counts them.
 pub(crate) fn run(workspace: &Workspace, tally: &mut Tally, select: &[&str]) -> Result<()> {
     let report = workspace.root.join(REPORT);

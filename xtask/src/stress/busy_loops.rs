@@ -1,0 +1,61 @@
+//! Threads that compute without end.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Threads of this process that compute until this is dropped, so they cannot outlive the command.
+pub(super) struct BusyLoops {
+    end: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    /// How many turns all threads together have made.
+    turns: Arc<AtomicU64>,
+}
+
+/// Steps of a thread between two looks at whether it should end.
+const TURN: u64 = 1 << 16;
+
+impl BusyLoops {
+    /// Starts this number of threads.
+    pub(super) fn start(count: u16) -> Self {
+        let (end, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let threads = (0..count).map(|_| {
+            let (end, turns) = (Arc::clone(&end), Arc::clone(&turns));
+            thread::spawn(move || {
+                while !end.load(Ordering::Relaxed) {
+                    black_box((0..TURN).fold(1_u64, |sum, step| black_box(sum.wrapping_mul(31).wrapping_add(step))));
+                    turns.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        });
+        Self { threads: threads.collect(), end, turns }
+    }
+}
+
+impl Drop for BusyLoops {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has ended as well.
+            drop(thread.join());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_compute_until_they_are_dropped() {
+        let loops = BusyLoops::start(3);
+        let turns = Arc::clone(&loops.turns);
+        while turns.load(Ordering::Relaxed) < 3 {
+            thread::yield_now();
+        }
+        drop(loops);
+        // The threads have been joined, so nobody else holds the counter.
+        assert_eq!(Arc::strong_count(&turns), 1);
+    }
+}
