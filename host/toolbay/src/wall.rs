@@ -47,9 +47,6 @@ const SYSTEM: [&str; 19] = [
 /// Variables with the paths of certificates, as OpenSSL has them.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// The variable with the socket of a supervisor.
-const SUPERVISOR: &str = "NOTIFY_SOCKET";
-
 /// What a server is confined by, and what it still has others do.
 #[derive(Debug, Default)]
 pub(crate) struct Wall {
@@ -130,7 +127,6 @@ fn plan(config: &Config) -> std::io::Result<Plan> {
         plan.write.push(config.plugins.clone());
     }
     // Nothing for a recording: its file is open already, and only written to.
-    plan.abstract_sockets = std::env::var_os(SUPERVISOR).is_some_and(|path| path.as_encoded_bytes().starts_with(b"@"));
     keep(&mut plan.read, &config.plugins);
     config.watched().iter().for_each(|path| keep(&mut plan.read, path));
     let entries = std::fs::read_dir(&config.plugins)?;

@@ -4,7 +4,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, stdin};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -41,6 +42,10 @@ fn attempt(line: &str) -> io::Result<()> {
         "remove" => fs::remove_file(what),
         "run" => Command::new(what).output().map(drop),
         "listen" => TcpListener::bind(what).map(drop),
+        "join" => UnixStream::connect(what).map(drop),
+        "tell" => UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", what)).map(drop),
+        "pair" => UnixStream::pair().map(drop),
+        "resolve" => (what, 80).to_socket_addrs().map(drop),
         "connect" => TcpStream::connect(what).map(drop),
         "link" => std::os::unix::fs::symlink("/etc/passwd", Path::new(what)),
         _ => Err(io::ErrorKind::Unsupported.into()),

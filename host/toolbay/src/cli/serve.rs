@@ -56,6 +56,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         };
         let beside = config.console.beside(&config.http) && listener.is_none();
         let beside = beside.then(ConsoleSocket::bind);
+        let supervisor = if listener.is_some() { Supervisor::found() } else { Supervisor::default() };
         let signals = Signals::listen().context("failed to listen for signals")?;
         // Its folder, which may be the user's home, is not kept for it.
         let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
@@ -65,7 +66,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
-            served = serve(running, telemetry, opened, Listening { listener, beside }, &wall, &signals) => served?,
+            served = serve(running, telemetry, opened, Listening { listener, beside, supervisor }, &wall, &signals) => served?,
             () = signals.hurry.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -89,13 +90,15 @@ struct Listening {
     listener: Option<Listener>,
     /// For the console beside the latter, if it is wanted.
     beside: Option<Result<ConsoleSocket, String>>,
+    /// Who wants to know how the server is; nobody if there is a client on the standard streams.
+    supervisor: Supervisor,
 }
 
 async fn serve(
     running: Running,
     telemetry: Option<Telemetry>,
     opened: Option<Opened>,
-    Listening { listener, beside }: Listening,
+    Listening { listener, beside, supervisor }: Listening,
     wall: &Wall,
     signals: &Signals,
 ) -> anyhow::Result<()> {
@@ -104,7 +107,7 @@ async fn serve(
         tracing::info!(%plugins, "serving over standard input and output");
         wall.log();
         let server = start(running.config().clone(), telemetry, opened, wall)?;
-        tokio::spawn(read_again(running, Arc::downgrade(&server), Supervisor::default(), signals.clone()));
+        tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor, signals.clone()));
         let _console = beside.and_then(|beside| serve_console(&server, beside));
         let (reader, writer) = streams::standard();
         let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
@@ -115,8 +118,7 @@ async fn serve(
     let server = start(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.report_useless_patterns().await });
-    let supervisor = Supervisor::found();
-    tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor, signals.clone()));
+    tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor.clone(), signals.clone()));
     tokio::spawn(supervisor.accompany(server.service().catalog().clone(), signals.end.clone()));
     server.serve_http(listener, signals.end.clone()).await
 }
