@@ -45,7 +45,10 @@ mod tests {
             assert!(has.iter().skip(1).all(|word| !said.contains(word)), "{version}: {said}");
             assert_eq!(said.is_empty(), lacking == 0, "{version}: {said}");
         }
-        assert!(missing(1, false, true)[0].starts_with("version 1 does not prevent truncating files elsewhere (since version 3)"));
+        assert!(
+            missing(1, false, true)[0]
+                .starts_with("version 1 does not prevent truncating files elsewhere (since version 3)")
+        );
     }
 
     #[test]

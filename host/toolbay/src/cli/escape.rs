@@ -13,12 +13,12 @@ use toolbay_mcp::http::Address;
 
 use super::common::{Common, Listen, begin};
 use super::output::print;
-use crate::wall::Wall;
+use crate::wall::{Needs, Wall};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_alone(listen)?;
     let socket = config.http.listen.as_ref().and_then(Address::socket);
-    let wall = Wall::build(&config, socket)?;
+    let wall = Wall::build(&config, Needs::of(&config, socket)?)?;
     begin(&config, &config.log, None)?;
     wall.log();
     for line in stdin().lines() {

@@ -23,7 +23,7 @@ use crate::console_socket::ConsoleSocket;
 use crate::memory;
 use crate::reread::Running;
 use crate::server::Server;
-use crate::wall::Wall;
+use crate::wall::{Needs, Wall};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
@@ -38,9 +38,13 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     block_on(async {
         // Read once more when clients are served; a mistake stops the program before it listens.
         config.http.open_tls().map_err(ConfigError::new)?;
+        let mut needs = {
+            let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
+            Needs::of(&config, own.and_then(Address::socket))?
+        };
         // Before anything else: if the address is in use, nothing should start, and a confined server cannot listen any
         // more.
-        let (listener, file) = match (inherited, &config.http.listen) {
+        let (listener, _file) = match (inherited, &config.http.listen) {
             (Some(listener), _) => {
                 (Some(listener.adopt().context("failed to use the socket of the supervisor")?), None)
             }
@@ -61,8 +65,10 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         // Its folder, which may be the user's home, is not kept for it.
         let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
         // No second thread has been started so far.
-        let file_beside = beside.as_ref().and_then(|beside| Some(&beside.as_ref().ok()?.file));
-        let wall = Wall::build(&config, file.as_ref().or(file_beside).map(SocketFile::path))?;
+        if let Some(Ok(beside)) = &beside {
+            needs = needs.and_socket(&config, beside.file.path())?;
+        }
+        let wall = Wall::build(&config, needs)?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
@@ -115,6 +121,13 @@ async fn serve(
     };
     tracing::info!(%plugins, "serving over HTTP");
     wall.log();
+    let http = &running.config().http;
+    if matches!(http.listen, Some(Address::Internet(address)) if address.ip().is_loopback()) && !http.needs_token() {
+        tracing::warn!(
+            "every account of this machine can call all tools through this port, because http.tokens and http.oauth are not set; \
+             set one of them, or listen on a Unix socket"
+        );
+    }
     let server = start(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.report_useless_patterns().await });
