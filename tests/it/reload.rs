@@ -155,3 +155,23 @@ fn a_hundred_rebuilds_in_a_row_end_with_the_last() {
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
 }
+
+#[test]
+fn a_grant_that_is_a_link_to_nowhere_is_not_taken_for_none() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+    folder.put("a.toml", "[tools.b]\nhidden = true");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    // What the link should lead to comes later, or never: until then, what was known of the plugin counts.
+    std::fs::remove_file(folder.path("a.toml")).unwrap();
+    std::os::unix::fs::symlink("nowhere.toml", folder.path("a.toml")).unwrap();
+    server.log.wait_for("a.toml is a link to a file that does not exist");
+    folder.put("c.wasm", Tiny::new(&["c"]).build());
+    server.wait_until_listed(&["a", "c"]);
+    folder.put("nowhere.toml", "[tools.a]\nhidden = true");
+    server.wait_until_listed(&["b", "c"]);
+    // A server that starts has no version before.
+    folder.remove("nowhere.toml");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["c"]);
+}

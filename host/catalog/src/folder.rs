@@ -141,7 +141,9 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
         // Most plugins have neither, and a thousand of them are looked at on the way of a start.
         let beside = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
             let listed = names.contains(id).then(|| path(folder, id))?;
-            std::fs::metadata(listed).ok().map(|metadata| Stamp::of(&metadata))
+            // A link that leads nowhere is there as well: the plugin is refused, and not served as if it had no grant.
+            let metadata = std::fs::metadata(&listed).or_else(|_| std::fs::symlink_metadata(&listed));
+            metadata.ok().map(|metadata| Stamp::of(&metadata))
         };
         let (grant, wit) = (beside(&grants, grant_path), beside(&wits, wit_path));
         let Trees { prompts, resources, skill } = trees.get(id).cloned().unwrap_or_default();

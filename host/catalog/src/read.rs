@@ -52,6 +52,10 @@ fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<Stamp>)>,
             let text = text.map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))?;
             Ok(Some((text, stamp)))
         }
+        // What a link should lead to can be narrower than having no such file.
+        Err(LoadError::Gone) if path.is_symlink() => {
+            Err(LoadError::Refused(format!("{name} is a link to a file that does not exist")))
+        }
         Err(LoadError::Gone) => Ok(None),
         Err(LoadError::Refused(why)) => Err(LoadError::Refused(format!("{name}: {why}"))),
         Err(LoadError::Hindered(why)) => Err(LoadError::Hindered(format!("{name}: {why}"))),

@@ -13,6 +13,12 @@ use toolbay_model::{
 use crate::front_matter::FrontMatter;
 use crate::prompt_entry::PromptEntry;
 
+/// Longest name of an argument, in bytes.
+const LONGEST: usize = 128;
+
+/// The white space that can be around a name.
+const BLANK: [char; 2] = [' ', '\t'];
+
 /// Most names in a remark.
 const NAMED: usize = 5;
 
@@ -131,34 +137,60 @@ impl TextPrompt {
     }
 }
 
-/// Takes a text apart at its `{{argument}}`. Also returns the names between such braces that are not arguments.
+/// Takes a text apart at its `{{argument}}`. Also returns the names between such braces that are not arguments. Goes once
+/// from the left to the right.
 fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<Piece>, BTreeSet<String>) {
     let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
-    let (mut plain, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once("{{") {
-        plain.push_str(before);
-        let named = after.split_once("}}").map(|(name, after)| (name.trim_matches([' ', '\t']), after));
-        match named.filter(|(name, _)| is_name(name)) {
+    let mut closing = Closing::default();
+    // Where the text begins that is in no piece yet, and where the next pair of braces is looked for.
+    let (mut plain, mut from) = (0, 0);
+    while let Some(open) = text.get(from..).and_then(|rest| rest.find("{{")).map(|at| from + at) {
+        let named = closing.after(text, open + 2).filter(|(name, _)| name.len() <= LONGEST && is_name(name));
+        match named {
             Some((name, after)) if is_argument(name) => {
-                if !plain.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                if let Some(text) = text.get(plain..open).filter(|text| !text.is_empty()) {
+                    pieces.push(Piece::Text(text.into()));
                 }
                 pieces.push(Piece::Value(name.into()));
-                rest = after;
+                (plain, from) = (after, after);
             }
             named => {
                 unknown.extend(named.map(|(name, _)| name.to_owned()));
                 // The second brace may begin another pair.
-                plain.push('{');
-                rest = rest.get(before.len() + 1..).unwrap_or_default();
+                from = open + 1;
             }
         }
     }
-    plain.push_str(rest);
-    if !plain.is_empty() {
-        pieces.push(Piece::Text(plain.into()));
+    if let Some(text) = text.get(plain..).filter(|text| !text.is_empty()) {
+        pieces.push(Piece::Text(text.into()));
     }
     (pieces, unknown)
+}
+
+/// The `}}` that comes next. It is looked for once, however many braces open before it.
+#[derive(Default)]
+struct Closing {
+    /// Where it is; `None` before the first one was looked for.
+    at: Option<usize>,
+    /// Where the text before it ends, without the white space.
+    ends: usize,
+    /// There are no more.
+    over: bool,
+}
+
+impl Closing {
+    /// The name in braces that begins at `start`, and where the text goes on after them. `start` never decreases.
+    fn after<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
+        if !self.over && self.at.is_none_or(|at| at < start) {
+            self.at = text.get(start..).and_then(|rest| rest.find("}}")).map(|at| start + at);
+            self.over = self.at.is_none();
+            self.ends = text.get(..self.at.unwrap_or_default()).unwrap_or_default().trim_end_matches(BLANK).len();
+        }
+        let at = self.at?;
+        // Where nothing but white space is in between, the name is empty.
+        let name = text.get(start..self.ends).unwrap_or_default().trim_start_matches(BLANK);
+        Some((name, at + 2))
+    }
 }
 
 #[cfg(test)]
@@ -223,6 +255,52 @@ Review this {{language}} code: {{ code }}
         assert_eq!(remarks, ["{{b}}, {{c}} in its text is not one of its arguments, and stays as it is"]);
         let (_, remarks) = TextPrompt::parse("a", &text("{{b}}")).unwrap();
         assert_eq!(remarks[1..], ["its text has no place for the argument a; write {{NAME}} where it goes"]);
+    }
+
+    /// The same, looking for the end of each pair of braces anew.
+    fn slowly(text: &str) -> Vec<Piece> {
+        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some((before, after)) = rest.split_once("{{") {
+            plain.push_str(before);
+            let named = after.split_once("}}").map(|(name, after)| (name.trim_matches(BLANK), after));
+            if let Some((name, after)) = named.filter(|(name, _)| *name == "a") {
+                if !plain.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                }
+                pieces.push(Piece::Value(name.into()));
+                rest = after;
+            } else {
+                plain.push('{');
+                rest = &rest[before.len() + 1..];
+            }
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain.into()));
+        }
+        pieces
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn one_pass_finds_the_same(text in "(\\{|\\}|\\{\\{|\\}\\}|a| |\\{\\{ ?a ?\\}\\}|b|\n){0,24}") {
+            proptest::prop_assert_eq!(pieces(&text, |name| name == "a").0, slowly(&text));
+        }
+    }
+
+    #[test]
+    fn a_text_of_braces_is_read_once() {
+        // If each pair of braces had its end looked for, or the space before that cut off, these would take minutes.
+        let most = 256 << 10;
+        for text in [
+            "{".repeat(most),
+            "{{a".repeat(most / 3),
+            format!("{}{}}}}}", "{{a".repeat(most / 6), " ".repeat(most / 2)),
+            "{{ ".repeat(most / 3),
+        ] {
+            let (pieces, unknown) = pieces(&text, |_| true);
+            assert_eq!((pieces.len(), unknown.len()), (1, 0));
+        }
     }
 
     #[test]

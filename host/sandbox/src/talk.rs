@@ -14,6 +14,9 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 
 use crate::stdio::Stream;
 
+/// What it takes to keep a line besides its bytes: its place in the queue, which grows by doubling, and the allocation.
+const LINE_HELD: usize = 96;
+
 /// Both directions of a conversation. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Talk(Arc<Shared>);
@@ -213,14 +216,16 @@ impl StdoutStream for Output {
 impl OutputStream for Output {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.counted.write(bytes.clone())?;
-        self.counted.hold(bytes.len())?;
         let mut lines = self.talk.lines();
         let mut ended = false;
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let before = lines.line.capacity();
             lines.line.extend_from_slice(part);
+            self.counted.hold(lines.line.capacity() - before)?;
             if part.ends_with(b"\n") {
                 let line = mem::take(&mut lines.line);
                 if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+                    self.counted.hold(LINE_HELD)?;
                     lines.said.push_back(line);
                     ended = true;
                 }
@@ -270,6 +275,20 @@ mod tests {
             assert_eq!(talk.heard().await, line.as_bytes());
         }
         assert!(talk.lines().said.is_empty());
+    }
+
+    #[test]
+    fn a_line_pays_for_its_place_as_well() {
+        let talk = Talk::default();
+        let account = Account::new(ByteSize::mib(1));
+        let stdio = Stdio::new(ByteSize::mib(8), account.clone());
+        let mut output = Output { talk: talk.clone(), counted: stdio.stdout() };
+        let lines = Bytes::from("a\n".repeat(1000));
+        let written = (0..1000).take_while(|_| output.write(lines.clone()).is_ok()).count();
+        assert!(account.is_overdrawn() && written < 11, "{written}");
+        let lines = talk.lines();
+        let kept = lines.said.capacity() * size_of::<Vec<u8>>() + lines.said.iter().map(Vec::capacity).sum::<usize>();
+        assert!(kept <= 1 << 20, "{kept}");
     }
 
     #[tokio::test]
