@@ -74,6 +74,7 @@ mod supervisor;
 mod support;
 mod task_attacks;
 mod tasks;
+mod unreadable;
 mod views;
 mod wasi3;
 mod wire;

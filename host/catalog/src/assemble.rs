@@ -15,7 +15,7 @@ use crate::plugin::{Named, NamedPrompt, Plugin, Read};
 use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
-use crate::{uri, view};
+use crate::view::Owners;
 
 /// Longest URI in a message, in bytes.
 const SHOWN: usize = 200;
@@ -44,7 +44,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             .filter_map(|entry| entry.plugin.as_ref())
             .map(|plugin| (plugin.id.as_str(), &plugin.terms.places)),
     );
-    let views: BTreeMap<String, &str> = entries.keys().map(|id| (uri::encoded(id), id.as_str())).collect();
+    let views = Owners::of(entries.keys());
     for (id, entry) in entries {
         let mut report = PluginReport {
             status: match (&entry.plugin, &entry.problem) {
@@ -167,14 +167,9 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
     }
 }
 
-/// Adds what a plugin has to read. `views` are the ids of all plugins, as they are in URIs.
-fn add_resources(
-    snapshot: &mut Snapshot,
-    plugin: &Arc<Plugin>,
-    views: &BTreeMap<String, &str>,
-    report: &mut PluginReport,
-) {
-    let foreign = |uri: &str| view::authority(uri).and_then(|first| views.get(first)).filter(|id| **id != plugin.id);
+/// Adds what a plugin has to read. `views` says to whom views belong.
+fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &Owners<'_>, report: &mut PluginReport) {
+    let foreign = |uri: &str| views.other_than(&plugin.id, uri);
     for Read { entry, file } in &plugin.resources {
         let uri = entry.resource.uri.clone();
         if let Some(other) = foreign(&uri) {

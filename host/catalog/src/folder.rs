@@ -71,12 +71,32 @@ pub(crate) struct Found {
     pub notes: BTreeMap<String, String>,
 }
 
-/// Scans `folder`, if it exists. Follows symbolic links, but those in folders of plain files only as long as they stay
-/// there.
+/// Whether this user can list the plugin folder and look at what is in it.
 ///
 /// # Errors
 ///
-/// The folder cannot be read.
+/// Why not, in one line with the path and the user.
+pub fn check_plugin_folder(folder: &Path) -> Result<(), String> {
+    let Err(error) = std::fs::read_dir(folder).and_then(|_| searched(folder)) else { return Ok(()) };
+    let cure = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; give that user the permissions to list it and to look into it (r and x)",
+        _ => "",
+    };
+    let user = rustix::process::geteuid().as_raw();
+    Err(format!("the plugin folder {} cannot be read as user {user}: {}{cure}", folder.display(), error.kind()))
+}
+
+/// Whether something in a folder can be looked at: names alone can be listed without that.
+fn searched(folder: &Path) -> io::Result<()> {
+    std::fs::metadata(folder.join(".")).map(drop)
+}
+
+/// Scans `folder`, if it exists. Follows symbolic links, but those in folders of plain files only as long as they stay
+/// there. What is wrong with a single entry is part of what is found.
+///
+/// # Errors
+///
+/// The folder itself cannot be read.
 pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -86,6 +106,7 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
         }
         Err(error) => return Err(error),
     };
+    searched(folder)?;
     let mut found = Found::default();
     let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, Trees>::new());
     let (mut grants, mut wits) = (BTreeSet::new(), BTreeSet::new());
@@ -119,7 +140,7 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
             Part::Resources => (Kind::Resources, bounds.resources),
             Part::Skill => (Kind::Skill, FILES),
         };
-        match tree::scan(&folder.join(&name), kind, most)? {
+        match tree::scan(&folder.join(&name), kind, most) {
             Some(tree) => {
                 let trees = trees.entry(id.to_owned()).or_default();
                 let place = match kind {

@@ -62,6 +62,7 @@ pub use self::component::Component;
 pub use self::contents::Contents;
 pub use self::definition::Definition;
 pub use self::file_resource::FileResource;
+pub use self::folder::check_plugin_folder;
 pub use self::grant::{Grant, Hints, Shown};
 pub use self::guard::{Guarded, Places};
 pub use self::load_error::{LoadError, describe_failed};

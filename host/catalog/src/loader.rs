@@ -215,7 +215,7 @@ impl Loader {
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
         let this = Arc::clone(&self);
-        let permit = self.hashing(&files).await;
+        let permit = self.reading_plain(&files).await;
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let (plugin, remarks) = this.apply(id, component, grant, kept)?;
@@ -238,7 +238,7 @@ impl Loader {
         previous: Arc<Plugin>,
         remarks: Vec<String>,
     ) -> Result<Loaded, LoadError> {
-        let permit = self.hashing(&files).await;
+        let permit = self.reading_plain(&files).await;
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let plain = self.plain_files(&previous, &files, &previous.files)?;
@@ -248,9 +248,10 @@ impl Loader {
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
-    /// Waits for its turn to read a skill, if there is one: its digests are work for a processor.
-    async fn hashing(&self, files: &Files) -> Option<OwnedSemaphorePermit> {
-        files.skill.as_ref()?;
+    /// Waits for its turn to read plain files, if there are any: parsing prompts and taking digests of skills is work for a
+    /// processor, and any number of folders may change at once.
+    async fn reading_plain(&self, files: &Files) -> Option<OwnedSemaphorePermit> {
+        files.prompts.as_ref().or(files.resources.as_ref()).or(files.skill.as_ref())?;
         // The semaphore is never closed.
         Arc::clone(&self.checking).acquire_owned().await.ok()
     }

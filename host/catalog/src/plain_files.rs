@@ -20,7 +20,7 @@ use crate::load_error::LoadError;
 use crate::shelf::Shelf;
 use crate::skill_folder::{Found, SkillFolder};
 use crate::text_prompt::TextPrompt;
-use crate::tree::Tree;
+use crate::tree::{Flaw, Tree};
 use crate::wrong::Wrong;
 
 /// Largest file of a prompt.
@@ -195,8 +195,10 @@ impl PlainFiles {
 
     /// Opens a folder, and takes note of what is wrong in it.
     fn open(&mut self, path: &Path, named: &str, tree: &Tree) -> Result<Option<OwnedFd>, Wrong> {
-        if let Some(why) = &tree.excess {
-            return Err(Wrong::Refused(why.clone()));
+        match &tree.flaw {
+            Some(Flaw::Lasting(why)) => return Err(Wrong::Refused(why.clone())),
+            Some(Flaw::Passing(why)) => return Err(Wrong::Hindered(LoadError::Hindered(format!("{named}: {why}")))),
+            None => {}
         }
         self.remarks.extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
         match open_root(path) {

@@ -12,7 +12,7 @@ use toolbay_sandbox::PrepareError;
 
 use crate::assemble::{Candidate, assemble};
 use crate::catalog::Publisher;
-use crate::folder::{Files, Found, part_of};
+use crate::folder::{Files, Found, check_plugin_folder, part_of};
 use crate::load_error::LoadError;
 use crate::loader::{Loaded, Loader};
 use crate::plain_files::PlainFiles;
@@ -62,6 +62,8 @@ pub struct Reloader {
     looked: bool,
     /// Whether the folder was missing at the last scan.
     missing: bool,
+    /// Why the folder could not be read at the last scan.
+    unreadable: Option<String>,
     /// The time of the oldest change that has not been published.
     changed: Option<Instant>,
     /// How far the start has come.
@@ -141,6 +143,7 @@ impl Reloader {
             noted: BTreeMap::new(),
             looked: false,
             missing: false,
+            unreadable: None,
             start: Start::default(),
             changed: None,
             busy: now.checked_sub(SETTLE).unwrap_or(now),
@@ -187,10 +190,25 @@ impl Reloader {
             loader.scan()
         };
         let found = match tokio::task::spawn_blocking(scan).await {
-            Ok(Ok(found)) => self.say_whether_it_is_there(found),
+            Ok(Ok(found)) => {
+                if self.unreadable.take().is_some() {
+                    tracing::info!("the plugin folder {} can be read again", self.loader.folder().display());
+                }
+                self.say_whether_it_is_there(found)
+            }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "cannot read the plugin folder; plugins that are loaded stay in service");
-                return;
+                let folder = self.loader.folder();
+                let why = check_plugin_folder(folder).err().unwrap_or_else(|| error.to_string());
+                if self.unreadable.as_ref() != Some(&why) {
+                    tracing::warn!("{why}; plugins that are loaded stay in service");
+                }
+                self.unreadable = Some(why.clone());
+                if self.looked {
+                    return;
+                }
+                // Whoever waits for the first plugins learns that there are none.
+                let note = [(folder.display().to_string(), why)];
+                Found { notes: note.into(), ..Found::default() }
             }
             Err(error) => {
                 tracing::error!(%error, "scanning the plugin folder failed unexpectedly");

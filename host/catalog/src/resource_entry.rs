@@ -54,7 +54,7 @@ impl ResourceEntry {
     pub(crate) fn resource(definition: ResourceDefinition) -> Result<Self, String> {
         let wrong = |why: String| format!("resource {:?}: {why}", line(&definition.uri, SHOWN));
         uri::check(&definition.uri).map_err(|why| wrong(format!("its URI {why}")))?;
-        reserved(&definition.uri).map_err(wrong)?;
+        reserved(&definition.uri).and_then(|()| view::check_authority(&definition.uri)).map_err(wrong)?;
         Self::new(definition, None, "resource")
     }
 
@@ -66,7 +66,7 @@ impl ResourceEntry {
     pub(crate) fn template(definition: ResourceDefinition) -> Result<Self, String> {
         let wrong = |why: String| format!("resource template {:?}: {why}", line(&definition.uri, SHOWN));
         let template = UriTemplate::parse(&definition.uri).map_err(|why| wrong(format!("it {why}")))?;
-        reserved(&definition.uri).map_err(wrong)?;
+        reserved(&definition.uri).and_then(|()| view::check_authority(&definition.uri)).map_err(wrong)?;
         let definition = ResourceDefinition { size: None, last_modified: None, ..definition };
         Self::new(definition, Some(Arc::new(template)), "resource template")
     }
@@ -294,6 +294,24 @@ pub(crate) mod tests {
         assert_eq!(read("ui://acme/view", r#"{"ui":{}}"#), ("{}".to_owned(), 0));
         // What is no view says nothing of views, and has the rest.
         assert_eq!(read("notes://a", r#"{"ui":{"prefersBorder":true},"y":2}"#), (r#"{"y":2}"#.to_owned(), 0));
+    }
+
+    #[test]
+    fn a_view_says_plainly_to_whom_it_belongs() {
+        for uri in ["UI://victim/x", "Ui://victim/x", "ui:x", "ui://a@victim/x", "ui://victim:1/x", "ui://[victim]/x"] {
+            let why = ResourceEntry::resource(definition(uri)).unwrap_err();
+            assert!(why.contains(": a view cannot have ") || why.contains("must begin with \"ui://\""), "{why}");
+        }
+        for uri in ["ui://{a}/{b}", "ui://{+any}", "ui:{+any}", "ui://vic{a}/x", "ui://a@{b}/x", "UI://victim/{a}"] {
+            let why = ResourceEntry::template(definition(uri)).unwrap_err();
+            assert!(why.contains(": a view cannot have ") || why.contains("must begin with \"ui://\""), "{why}");
+        }
+        for uri in ["ui://victim/x", "ui://victim/a@b:1", "ui:///x", "ui://victim?x=a:b"] {
+            ResourceEntry::resource(definition(uri)).unwrap();
+        }
+        for uri in ["ui://victim/{a}", "ui://victim?{a}"] {
+            ResourceEntry::template(definition(uri)).unwrap();
+        }
     }
 
     #[test]

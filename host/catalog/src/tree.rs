@@ -57,37 +57,51 @@ pub(crate) struct Tree {
     /// Files that are not offered but were probably meant to be, with the reason.
     pub(crate) notes: Vec<String>,
     /// Why nothing in the folder can be offered.
-    pub(crate) excess: Option<String>,
+    pub(crate) flaw: Option<Flaw>,
+}
+
+/// Why nothing in a folder can be offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// It lasts until somebody changes something.
+    Lasting(String),
+    /// It may pass, such as too many open files.
+    Passing(String),
+}
+
+impl Flaw {
+    fn of(error: Errno) -> Self {
+        match lasting(error) {
+            Some(why) => Self::Lasting(format!("it {why}")),
+            None => Self::Passing(format!("it cannot be read: {}", io::Error::from(error))),
+        }
+    }
 }
 
 /// Looks at everything in the folder at `path`, of which at most `most` files may be offered; `None` if there is no such
-/// folder.
-///
-/// # Errors
-///
-/// A reason that may pass.
-pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> io::Result<Option<Tree>> {
+/// folder. An error is part of what is found: it belongs to this folder, and no other plugin waits for its end.
+pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> Option<Tree> {
     let root = match open_root(path) {
         Ok(root) => root,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-        Err(error) => {
-            let Some(why) = lasting(error) else { return Err(error.into()) };
-            return Ok(Some(Tree { excess: Some(format!("it {why}")), ..Tree::default() }));
-        }
+        Err(Errno::NOENT | Errno::NOTDIR) => return None,
+        Err(error) => return Some(Tree { flaw: Some(Flaw::of(error)), ..Tree::default() }),
     };
     let mut scan = Scan { root: root.as_fd(), kind, most, visited: 0, notes: Vec::new(), tree: Tree::default() };
     let looked = scan.look(&root, "", 1);
     let Scan { tree, mut notes, .. } = scan;
-    match looked {
-        Ok(()) => {}
-        Err(Stopped::Hindered(error)) => return Err(error.into()),
+    let flaw = match looked {
+        Ok(()) => None,
+        Err(Stopped::Unreadable(error)) => Some(Flaw::of(error)),
         Err(Stopped::Excess) => {
             let most = thousands(most as u64);
             let (what, raise) = (if tree.files.is_empty() { "entries" } else { "files" }, kind.raise());
-            let why = format!("it has too many {what}: at most {most} files are allowed{raise}");
-            // What was seen first is a matter of chance.
-            return Ok(Some(Tree { excess: Some(why), ..Tree::default() }));
+            Some(Flaw::Lasting(format!("it has too many {what}: at most {most} files are allowed{raise}")))
         }
+    };
+    if flaw.is_some() {
+        // What was seen first is a matter of chance. That it is the same folder as before is not.
+        let folders = tree.folders.into_iter().filter(|(path, _)| path.is_empty()).collect();
+        return Some(Tree { folders, flaw, ..Tree::default() });
     }
     notes.sort_unstable();
     if notes.len() > NOTES {
@@ -95,13 +109,14 @@ pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> io::Result<Option<Tr
         notes.truncate(NOTES);
         notes.push(format!("{} more files are not offered", thousands(more as u64)));
     }
-    Ok(Some(Tree { notes, ..tree }))
+    Some(Tree { notes, ..tree })
 }
 
 /// Why nothing in a folder is offered, or not now.
 enum Stopped {
     Excess,
-    Hindered(Errno),
+    /// The folder that was looked into cannot be read.
+    Unreadable(Errno),
 }
 
 struct Scan<'a> {
@@ -116,10 +131,10 @@ struct Scan<'a> {
 impl Scan<'_> {
     /// Looks into one folder, whose path ends in a slash unless it is the root.
     fn look(&mut self, folder: &OwnedFd, path: &str, depth: usize) -> Result<(), Stopped> {
-        let stat = fstat(folder).map_err(Stopped::Hindered)?;
+        let stat = fstat(folder).map_err(Stopped::Unreadable)?;
         self.tree.folders.insert(path.trim_end_matches('/').to_owned(), (stat.st_dev, stat.st_ino));
-        for entry in Dir::read_from(folder).map_err(Stopped::Hindered)? {
-            let entry = entry.map_err(Stopped::Hindered)?;
+        for entry in Dir::read_from(folder).map_err(Stopped::Unreadable)? {
+            let entry = entry.map_err(Stopped::Unreadable)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
@@ -140,7 +155,8 @@ impl Scan<'_> {
                 Ok(stat) => stat,
                 // It was deleted after it was listed.
                 Err(Errno::NOENT) => continue,
-                Err(error) => return Err(Stopped::Hindered(error)),
+                // Names can be listed, and what they stand for cannot be looked at: so it is with all of them.
+                Err(error) => return Err(Stopped::Unreadable(error)),
             };
             self.entry(folder, path, name, &stat, depth)?;
         }
@@ -168,7 +184,14 @@ impl Scan<'_> {
                 return Ok(());
             }
             return match open_folder(folder.as_fd(), name) {
-                Ok(inner) => self.look(&inner, &format!("{path}{name}/"), depth + 1),
+                Ok(inner) => match self.look(&inner, &format!("{path}{name}/"), depth + 1) {
+                    Err(Stopped::Unreadable(error)) => {
+                        let within = format!("{path}{name}/");
+                        self.tree.files.retain(|file, _| !file.starts_with(&within));
+                        self.unreadable(path, name, error)
+                    }
+                    looked => looked,
+                },
                 // It was deleted or replaced after it was listed: that is another event.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
                 Err(error) => self.unreadable(path, name, error),
@@ -209,7 +232,7 @@ impl Scan<'_> {
     }
 
     fn unreadable(&mut self, path: &str, name: &str, error: Errno) -> Result<(), Stopped> {
-        let why = lasting(error).ok_or(Stopped::Hindered(error))?;
+        let why = lasting(error).ok_or(Stopped::Unreadable(error))?;
         self.note(path, name, &format!("it {why}"));
         Ok(())
     }
@@ -238,7 +261,7 @@ mod tests {
         fs::write(dir.path().join("outside"), "").unwrap();
         fs::create_dir(&root).unwrap();
         make(&root);
-        scan(&root, kind, most).unwrap()
+        scan(&root, kind, most)
     }
 
     fn names(tree: &Tree) -> Vec<&str> {
@@ -257,7 +280,7 @@ mod tests {
         let tree = tree.unwrap();
         assert_eq!(names(&tree), ["a.md", "b/c/d e.txt"]);
         assert_eq!(tree.folders.keys().collect::<Vec<_>>(), ["", "b", "b/c"]);
-        assert_eq!((tree.notes.len(), tree.excess), (0, None));
+        assert_eq!((tree.notes.len(), tree.flaw), (0, None));
     }
 
     #[test]
@@ -315,13 +338,17 @@ mod tests {
         let too_many = tree(Kind::Resources, 3, files(4, "a")).unwrap();
         assert!(too_many.files.is_empty());
         assert_eq!(
-            too_many.excess.unwrap(),
-            "it has too many files: at most 3 files are allowed (to allow more, raise describe.resources)"
+            too_many.flaw.unwrap(),
+            Flaw::Lasting(
+                "it has too many files: at most 3 files are allowed (to allow more, raise describe.resources)".into()
+            )
         );
         let hidden = tree(Kind::Prompts, 3, files(17, ".a")).unwrap();
         assert_eq!(
-            hidden.excess.unwrap(),
-            "it has too many entries: at most 3 files are allowed (to allow more, raise describe.prompts)"
+            hidden.flaw.unwrap(),
+            Flaw::Lasting(
+                "it has too many entries: at most 3 files are allowed (to allow more, raise describe.prompts)".into()
+            )
         );
         let deep = tree(Kind::Resources, 100, |root| {
             let path: String = (0..20).map(|_| "d/").collect();
@@ -340,13 +367,13 @@ mod tests {
     #[test]
     fn a_file_that_changes_has_another_stamp() {
         let dir = tempfile::tempdir().unwrap();
-        let look = || scan(dir.path(), Kind::Resources, 10).unwrap().unwrap();
+        let look = || scan(dir.path(), Kind::Resources, 10).unwrap();
         fs::write(dir.path().join("a"), "x").unwrap();
         let before = look();
         assert_eq!(before, look());
         fs::write(dir.path().join("a"), "xy").unwrap();
         assert_ne!(before, look());
-        assert_eq!(scan(&dir.path().join("none"), Kind::Resources, 10).unwrap(), None);
-        assert_eq!(scan(&dir.path().join("a"), Kind::Resources, 10).unwrap(), None);
+        assert_eq!(scan(&dir.path().join("none"), Kind::Resources, 10), None);
+        assert_eq!(scan(&dir.path().join("a"), Kind::Resources, 10), None);
     }
 }

@@ -4,6 +4,9 @@
 //! server tells it in `_meta.ui`. So of a view's `_meta` nothing passes but members that are known, and of these only what
 //! the grant allows.
 
+use std::collections::BTreeMap;
+
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use toolbay_model::text::line;
 use toolbay_policy::{UiAccess, UiDenied, UiPermission, WebOrigin, loading_origin, view_domain};
@@ -15,6 +18,9 @@ pub(crate) const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 /// The member of `_meta` for tools and resources.
 pub(crate) const MEMBER: &str = "ui";
+
+/// What the URIs of views begin with.
+const PREFIX: &str = "ui://";
 
 /// Most entries of a list.
 const ENTRIES: usize = 64;
@@ -43,8 +49,52 @@ pub(crate) fn is_view(uri: &str) -> bool {
 }
 
 /// The first part of a view's URI: the plugin that it belongs to if there is one of this name.
-pub(crate) fn authority(uri: &str) -> Option<&str> {
-    uri.strip_prefix("ui://")?.split(['/', '?', '#']).next()
+fn authority(uri: &str) -> Option<&str> {
+    uri.strip_prefix(PREFIX)?.split(['/', '?', '#']).next()
+}
+
+/// Checks that the URI of a view, or a template of such URIs, says plainly to whom it belongs.
+///
+/// # Errors
+///
+/// What is wrong with it: the end of a sentence about the resource.
+pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
+    if !is_view(uri) {
+        return Ok(());
+    }
+    let Some(authority) = authority(uri) else {
+        return Err(format!("the URI of a view must begin with {PREFIX:?}, in lower case"));
+    };
+    let part = match authority.find(['@', ':', '{', '}', '[', ']', '\\']).and_then(|at| authority.get(at..at + 1)) {
+        None => return Ok(()),
+        Some("@") => "user information",
+        Some(":") => "a port",
+        Some("{" | "}") => "a variable",
+        Some(_) => "a bracket",
+    };
+    Err(format!("a view cannot have {part} between {PREFIX:?} and the first \"/\"; write the plugin's name there"))
+}
+
+/// To whom views belong: the ids of all plugins, by the form in which names are compared.
+pub(crate) struct Owners<'a>(BTreeMap<String, Vec<&'a str>>);
+
+impl<'a> Owners<'a> {
+    pub(crate) fn of(ids: impl Iterator<Item = &'a String>) -> Self {
+        let mut owners = BTreeMap::<_, Vec<_>>::new();
+        for id in ids {
+            owners.entry(id.to_lowercase()).or_default().push(id.as_str());
+        }
+        Self(owners)
+    }
+
+    /// The plugin to which the view at `uri` belongs, if it is another one than `own`. Percent-encoding and capital letters
+    /// make no difference, unless they are all that tells two plugins apart.
+    pub(crate) fn other_than(&self, own: &str, uri: &str) -> Option<&'a str> {
+        let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
+        let alike = self.0.get(&name.to_lowercase())?;
+        let owner = alike.iter().find(|id| **id == name).or_else(|| alike.iter().find(|id| **id == own));
+        owner.or(alike.first()).copied().filter(|id| *id != own)
+    }
 }
 
 /// What a view asks for.

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::{Approve, Bounds, Guarded, Rules};
+use toolbay_catalog::{Approve, Bounds, Guarded, Rules, check_plugin_folder};
 use toolbay_mcp::http::Address;
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
@@ -498,13 +498,18 @@ impl Config {
                 "the plugin folder {plugins} is a file; give the folder that contains it"
             )));
         }
+        if let Err(error) = std::fs::metadata(&self.plugins)
+            && error.kind() == io::ErrorKind::PermissionDenied
+        {
+            return check_plugin_folder(&self.plugins).map_err(ConfigError);
+        }
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
                 "the plugin folder {} does not exist; create it, or set another one with --plugins",
                 self.plugins.display()
             )));
         }
-        Ok(())
+        check_plugin_folder(&self.plugins).map_err(ConfigError)
     }
 }
 

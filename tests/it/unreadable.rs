@@ -1,0 +1,81 @@
+//! Files and folders that the server may not read. Root may read everything, so the servers here run without that right.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Tiny, Toolbay};
+
+/// Runs a program that permissions bind, also as root.
+const BOUND: &str = "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search \"$@\"; exec \"$@\"";
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// The URIs of the resources that are listed.
+fn uris(server: &mut Server) -> Vec<String> {
+    let listed = server.result("resources/list", json!({}));
+    let uris = listed["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].as_str().unwrap().to_owned());
+    uris.collect()
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
+    for mode in [0o444, 0o000, 0o111] {
+        let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+        let files = folder.path("x.resources");
+        fs::create_dir(&files).unwrap();
+        fs::write(files.join("a.txt"), "text").unwrap();
+        set_mode(&files, mode);
+        let command = Toolbay::new(&folder).args(["serve"]).through(BOUND);
+        let mut server = Server::run(command).initialized("2025-11-25");
+        server.wait_until_listed(&["a", "b"]);
+        // What happens to other plugins has its effect: permissions are taken away, and files are deleted.
+        folder.put("a.toml", "[tools.b]\nhidden = true");
+        server.wait_until_listed(&["a"]);
+        folder.remove("a.wasm");
+        folder.put("c.wasm", Tiny::new(&["c"]).build());
+        server.wait_until_listed(&["c"]);
+        assert!(uris(&mut server).is_empty());
+        let listed = Toolbay::new(&folder).args(["list"]).through(BOUND).run();
+        assert!(listed.stdout.contains("x") && listed.stdout.contains("cannot be read"), "{mode:o}: {listed}");
+        set_mode(&files, 0o755);
+        server.until("the file is offered", |server| uris(server).len() == 1);
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+    let files = folder.path("x.resources");
+    fs::create_dir(&files).unwrap();
+    fs::write(files.join("a.txt"), "text").unwrap();
+    let command = Toolbay::new(&folder).args(["serve"]).through(BOUND);
+    let mut server = Server::run(command).initialized("2025-11-25");
+    server.wait_until_listed(&["a", "b"]);
+    server.until("the file is offered", |server| uris(server).len() == 1);
+    set_mode(&files, 0o444);
+    folder.put("a.toml", "[tools.b]\nhidden = true");
+    server.wait_until_listed(&["a"]);
+    folder.remove("a.wasm");
+    server.wait_until_listed(&[]);
+    set_mode(&files, 0o755);
+}
+
+#[test]
+fn a_plugin_folder_that_cannot_be_read_ends_every_command() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let plugins = folder.path("a.wasm").parent().unwrap().to_owned();
+    for mode in [0o000, 0o311, 0o444] {
+        set_mode(&plugins, mode);
+        for args in [&["serve"][..], &["list"], &["call", "a"], &["compile"]] {
+            let ended = Toolbay::new(&folder).args(args).through(BOUND).run();
+            let said = ended.stderr.contains("the plugin folder ") && ended.stderr.contains(" cannot be read as user ");
+            assert!(ended.code == 64 && said, "{mode:o} {args:?}: {ended}");
+        }
+    }
+    set_mode(&plugins, 0o755);
+}
