@@ -311,7 +311,17 @@ mod tests {
             assert_eq!(kept("a.md", text.as_bytes()), ResourceContent::Text(text.into()), "{text:?}");
         }
         // Cleaning would change these.
-        for text in ["\u{1b}[31m", "one\rtwo", "a\0b", "a\u{202e}b", "\u{e0041}", "a\u{feff}", "\r", "\u{200d}\u{1f469}", "a\u{e0100}"] {
+        for text in [
+            "\u{1b}[31m",
+            "one\rtwo",
+            "a\0b",
+            "a\u{202e}b",
+            "\u{e0041}",
+            "a\u{feff}",
+            "\r",
+            "\u{200d}\u{1f469}",
+            "a\u{e0100}",
+        ] {
             let expected = ResourceContent::Blob(bytes::Bytes::copy_from_slice(text.as_bytes()));
             assert_eq!(kept("a.md", text.as_bytes()), expected, "{text:?}");
         }
