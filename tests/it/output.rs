@@ -13,6 +13,12 @@ fn text_arrives_without_control_characters() {
     assert_eq!(echo("a\u{0}b\u{8}c\r\nd"), "abc\nd");
     assert_eq!(echo("safe\u{202e}exe.txt"), "safeexe.txt");
     assert_eq!(echo("tagged\u{e0041}\u{e0042}"), "tagged");
+    assert_eq!(echo("😀\u{e0159}\u{e0155}\u{e0163} sel\u{fe0f}ected"), "😀 selected");
+    assert_eq!(echo("\u{200f}marks\u{200e}\u{61c} and op\u{2060}er\u{2062}at\u{2064}ors"), "marks and operators");
+    assert_eq!(
+        echo("so\u{ad}ft\u{200b}\u{3164} jo\u{200d}in❤\u{fe0f}\u{200d}\u{200d}\u{200d}🔥"),
+        "soft join❤\u{fe0f}\u{200d}🔥"
+    );
     assert_eq!(echo("é 漢字 👩\u{200d}👧 עברית"), "é 漢字 👩\u{200d}👧 עברית");
 }
 

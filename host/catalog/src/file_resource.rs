@@ -307,11 +307,21 @@ mod tests {
             assert_eq!(identity, Some((Digest::new([7; 32]), bytes.len() as u64)));
             file.read(ByteSize::b(bytes.len() as u64)).unwrap().unwrap().resource.content
         };
-        for text in ["# A\n\ttab\n", "one\r\ntwo\r\n", "\u{feff}# A", "", "\u{200d}\u{1f469} ü"] {
+        for text in ["# A\n\ttab\n", "one\r\ntwo\r\n", "\u{feff}# A", "", "\u{1f469}\u{200d}\u{1f467} ü"] {
             assert_eq!(kept("a.md", text.as_bytes()), ResourceContent::Text(text.into()), "{text:?}");
         }
         // Cleaning would change these.
-        for text in ["\u{1b}[31m", "one\rtwo", "a\0b", "a\u{202e}b", "\u{e0041}", "a\u{feff}", "\r"] {
+        for text in [
+            "\u{1b}[31m",
+            "one\rtwo",
+            "a\0b",
+            "a\u{202e}b",
+            "\u{e0041}",
+            "a\u{feff}",
+            "\r",
+            "\u{200d}\u{1f469}",
+            "a\u{e0100}",
+        ] {
             let expected = ResourceContent::Blob(bytes::Bytes::copy_from_slice(text.as_bytes()));
             assert_eq!(kept("a.md", text.as_bytes()), expected, "{text:?}");
         }

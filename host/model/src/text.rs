@@ -9,7 +9,11 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 /// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
-/// bidirectional controls and invisible tag characters.
+/// bidirectional controls and marks, and characters that do not show: tags, variation selectors, invisible operators,
+/// fillers. Models read those, and people do not.
+///
+/// Emoji and scripts need a joiner or a variation selector here and there. One stays where it shows, after a character
+/// that it can belong to, and never a second one.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let Some(first) = first_acting(text) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
@@ -22,7 +26,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
             // CRLF counts as one line end.
             '\r' if rest.as_str().starts_with('\n') => {}
             '\r' => out.push('\n'),
-            c if acts(c) => {}
+            c if acts(c) || floats(out.chars().next_back(), c) => {}
             c => out.push(c),
         }
     }
@@ -106,8 +110,8 @@ impl fmt::Write for Start {
 /// JSON text with each character that [`clean`] would remove, and each that ends a line, written as a JSON escape such as
 /// `\u202e`. It stands for the same value and does nothing to a terminal.
 pub fn escaped(json: &str) -> Cow<'_, str> {
-    let acts = |c| acts(c) || matches!(c, '\u{2028}' | '\u{2029}');
-    if !json.chars().any(acts) {
+    let acts = |c| acts(c) || is_bound(c) || matches!(c, '\u{2028}' | '\u{2029}');
+    if first_acting(json).is_none() && !json.contains(['\u{2028}', '\u{2029}']) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
@@ -134,7 +138,7 @@ fn first_acting(text: &str) -> Option<usize> {
         let rest = text.get(at..)?;
         at += first_suspicious(rest.as_bytes())?;
         let c = text.get(at..)?.chars().next()?;
-        if acts(c) {
+        if acts(c) || (is_bound(c) && floats(text.get(..at)?.chars().next_back(), c)) {
             return Some(at);
         }
         at += c.len_utf8();
@@ -146,22 +150,57 @@ fn first_suspicious(bytes: &[u8]) -> Option<usize> {
     /// So many are looked at together.
     const LANE: usize = 64;
 
-    // Controls, and the first bytes of C1 controls, of U+2xxx, of the byte order mark and of tags.
-    let suspicious =
-        |byte: u8| (byte < b' ' && byte != b'\t' && byte != b'\n') | matches!(byte, 0x7f | 0xc2 | 0xe2 | 0xef | 0xf3);
+    // Controls, and the first bytes of characters that act or are bound: of U+0080 to U+00BF, U+034F, U+061C, U+1xxx,
+    // U+2xxx, U+3164, U+Fxxx and U+E0xxx.
+    let suspicious = |byte: u8| {
+        (byte < b' ' && byte != b'\t' && byte != b'\n')
+            | matches!(byte, 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3)
+    };
     let clear = |lane: &&[u8]| !lane.iter().fold(false, |any, byte| any | suspicious(*byte));
     let passed = bytes.chunks(LANE).take_while(clear).count() * LANE;
     let lane = bytes.get(passed..)?;
     Some(passed + lane.iter().position(|byte| suspicious(*byte))?)
 }
 
+/// Whether a character has no place in any text.
 fn acts(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
-        // Embeddings and overrides, isolates and deprecated format characters, tags, a byte order mark.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' | '\u{feff}' => true,
+        // Soft hyphen, grapheme joiner, fillers, inherent vowels, vowel separator, zero width space.
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}' | '\u{3164}'
+        | '\u{ffa0}'
+        // Marks of direction, embeddings and overrides, invisible operators, isolates, deprecated format characters.
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        // Variation selectors but the two of emoji, a byte order mark, annotations, tags and further selectors.
+        | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
         c => c.is_control(),
     }
+}
+
+/// Whether a character changes only how the one before it looks.
+fn is_bound(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
+}
+
+/// Whether `c` is [bound](is_bound) and stands behind what it cannot belong to, so that it would not show.
+fn floats(before: Option<char>, c: char) -> bool {
+    if !is_bound(c) {
+        return false;
+    }
+    let Some(before) = before else { return true };
+    let fits = match c {
+        // `1️⃣`, and emoji. A few of them count as letters.
+        '\u{fe0e}' | '\u{fe0f}' => {
+            let is_letter =
+                before.is_alphabetic() && !matches!(before, '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}');
+            matches!(before, '#' | '*' | '0'..='9') || (!before.is_ascii() && !is_letter && !is_bound(before))
+        }
+        // Two emoji are joined after the selector of the first.
+        '\u{200d}' => !before.is_ascii() && (before == '\u{fe0f}' || !is_bound(before)),
+        '\u{200c}' => !before.is_ascii() && !is_bound(before),
+        _ => matches!(before, '\u{1820}'..='\u{18aa}'),
+    };
+    !fits || before.is_whitespace()
 }
 
 /// Skips the rest of an escape sequence: `ESC [ parameters final`, `ESC ] text BEL`, or one more character.
@@ -203,8 +242,19 @@ mod tests {
 
     #[test]
     fn plain_text_is_unchanged() {
-        for text in ["", "שלום\u{200f}!", "Grüezi\tmitenand\n", "日本語", "عربي", "👩‍👩‍👧", "e\u{301}"]
-        {
+        for text in [
+            "",
+            "שלום!",
+            "Grüezi\tmitenand\n",
+            "日本語",
+            "عربي",
+            "👩‍👩‍👧",
+            "e\u{301}",
+            "1\u{fe0f}\u{20e3} ❤\u{fe0f}\u{200d}🔥 ℹ\u{fe0f} ☎\u{fe0e} 🅰\u{fe0f}",
+            "می\u{200c}خواهم",
+            "क\u{94d}\u{200d}ष",
+            "\u{1820}\u{180b}",
+        ] {
             assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
         }
     }
@@ -213,13 +263,42 @@ mod tests {
     fn each_character_that_acts_is_found_wherever_it_stands() {
         let mut buffer = [0; 4];
         for c in '\0'..=char::MAX {
-            assert_eq!(first_acting(c.encode_utf8(&mut buffer)).is_some(), acts(c), "{c:?}");
+            let text = &*c.encode_utf8(&mut buffer);
+            assert_eq!(first_acting(text).is_some(), acts(c) || is_bound(c), "{c:?}");
         }
         for before in 0..200 {
             // Two bytes each, and one that begins like what acts.
             let text = "é".repeat(before / 2) + &"x".repeat(before % 2) + "…";
             assert_eq!(first_acting(&text), None);
             assert_eq!(first_acting(&format!("{text}\u{7}{text}")), Some(text.len()));
+        }
+    }
+
+    #[test]
+    fn what_does_not_show_carries_nothing() {
+        // A byte in each selector, as in a message that is hidden behind an emoji; a bit in each joiner.
+        let selectors = |c: char| {
+            let bytes = b"ignore all".iter().map(|byte| char::from_u32(0xe0100 + u32::from(*byte)).unwrap());
+            bytes.fold(String::from(c), |text, selector| text + &String::from(selector))
+        };
+        assert_eq!(clean(&selectors('😀')), "😀");
+        // Of the many tags and selectors of the last plane, some.
+        let all = ('\u{a0}'..'\u{e0000}').chain(['\u{e0001}', '\u{e0041}', '\u{e0100}', '\u{e01ef}', '\u{e0fff}']);
+        let invisible: Vec<char> = all.filter(|c| acts(*c) || is_bound(*c)).collect();
+        for before in ["", "a", "ü", "ک", "😀", "❤", " ", "\u{3000}", "\u{1820}"] {
+            for first in &invisible {
+                for second in &invisible {
+                    let text = format!("{before}{first}{second}{first}{second}");
+                    let kept = clean(&text);
+                    let kept = kept.strip_prefix(before).unwrap();
+                    // A selector and a joiner, as between two emoji.
+                    let few = kept.chars().count() <= 1 || kept == "\u{fe0f}\u{200d}";
+                    assert!(few && kept.chars().all(is_bound), "{text:?}");
+                    assert!(!before.is_ascii() || kept.is_empty(), "{text:?}");
+                }
+                let text = format!("{before}{first}");
+                assert_eq!(clean(&clean(&text)), clean(&text));
+            }
         }
     }
 
@@ -279,6 +358,10 @@ mod tests {
             ("safe\u{202e}exe.txt", "safeexe.txt"),
             ("\u{2066}x\u{2069}", "x"),
             ("hi\u{e0041}\u{e0042}", "hi"),
+            ("so\u{ad}ft\u{2062}\u{200b}\u{3164}", "soft"),
+            ("\u{200f}x\u{61c}\u{200e}", "x"),
+            ("a\u{fe0f}b\u{200d}c\u{200c} \u{200d}", "abc "),
+            ("❤\u{fe0f}\u{fe0f}\u{fe0e}\u{200d}\u{200d}🔥", "❤\u{fe0f}\u{200d}🔥"),
             ("end\u{1b}", "end"),
             ("end\u{1b}[", "end"),
         ];

@@ -83,7 +83,9 @@ impl<T> Queue<T> {
 
     /// Counts items that were taken and could not be sent.
     pub(crate) fn lost(&self, count: u64) {
-        self.state().dropped += count;
+        let mut state = self.state();
+        // The count can come from the answer of a collector, which can be any number.
+        state.dropped = state.dropped.saturating_add(count);
     }
 
     /// How many items were lost since the beginning.
@@ -97,7 +99,7 @@ impl<T> Queue<T> {
         state.closed = true;
         let left = std::mem::take(&mut state.items).len() as u64;
         state.bytes = 0;
-        state.dropped += left;
+        state.dropped = state.dropped.saturating_add(left);
         left
     }
 

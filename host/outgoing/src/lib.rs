@@ -26,6 +26,7 @@ mod dial;
 mod error;
 mod exchange;
 mod field;
+mod hosts;
 mod lookups;
 mod meter;
 mod outlet;

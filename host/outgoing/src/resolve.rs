@@ -1,9 +1,12 @@
 //! From names to addresses.
 
+use std::borrow::Cow;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs as _};
 
 use futures_util::future::BoxFuture;
+
+use crate::hosts;
 
 /// Resolves names.
 ///
@@ -18,27 +21,56 @@ pub trait Resolve: Send + Sync + 'static {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// The resolver of the system: `getaddrinfo`, which reads `/etc/hosts`, on a thread that may block.
+/// The resolver of the system: `/etc/hosts` and then `getaddrinfo`, on a thread that may block.
+///
+/// A name of more than one label is [absolute](absolute): the search domains of `/etc/resolv.conf` do not belong to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
 impl Resolve for SystemResolver {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            // The port is of no consequence for the addresses.
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
+        Box::pin(async move { tokio::task::spawn_blocking(move || look_up(&name)).await? })
     }
+}
+
+fn look_up(name: &str) -> io::Result<Vec<IpAddr>> {
+    let asked = absolute(name);
+    // `getaddrinfo` finds no name with a dot at its end in `/etc/hosts`, neither that of glibc nor that of musl.
+    if asked.ends_with('.') {
+        let listed = hosts::addresses(name);
+        if !listed.is_empty() {
+            return Ok(listed);
+        }
+    }
+    // The port is of no consequence for the addresses.
+    Ok((&*asked, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+}
+
+/// The name as `getaddrinfo` is asked for it. With a dot at its end, no search domain is appended: with the settings of
+/// Kubernetes, `api.example.com` would first be looked up as `api.example.com.NAMESPACE.svc.cluster.local`.
+///
+/// A name of one label, such as `redis`, has no meaning but that which the network of this machine gives to it, and a
+/// grant must name it in full: it is looked up as it is.
+fn absolute(name: &str) -> Cow<'_, str> {
+    if name.contains('.') && !name.ends_with('.') { Cow::Owned(format!("{name}.")) } else { Cow::Borrowed(name) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Resolve, SystemResolver};
+    use super::{Resolve, SystemResolver, absolute};
 
     #[tokio::test]
     async fn the_system_knows_localhost() {
         let addresses = SystemResolver.resolve("localhost".to_owned()).await.unwrap();
         assert!(!addresses.is_empty() && addresses.iter().all(std::net::IpAddr::is_loopback), "{addresses:?}");
+    }
+
+    #[test]
+    fn a_name_of_several_labels_is_absolute() {
+        let cases =
+            [("api.example.com", "api.example.com."), ("a.b", "a.b."), ("a.b.", "a.b."), ("redis", "redis"), ("", "")];
+        for (name, asked) in cases {
+            assert_eq!(absolute(name), asked);
+        }
     }
 }

@@ -30,8 +30,8 @@ pub struct HttpRequest<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
     /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and send the same host in
-    /// the `Host` field. A name is absolute: no search domain of the machine belongs to it. Its addresses are still to
-    /// be [chosen](crate::choose), and so is an IP literal.
+    /// the `Host` field. A name of two or more labels is absolute: no search domain of the machine belongs to it. The
+    /// resolver sees to that. The addresses of a name are still to be [chosen](crate::choose), and so is an IP literal.
     pub origin: Origin,
     /// The index of the rule that allows the request.
     pub rule: usize,

@@ -5,6 +5,7 @@ mod form;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 use toolbay_model::{Answerable, CallError, Interview, Journal, Json, JsonSize, Limit, Limits, Question, QuestionKind};
 use toolbay_secrets::Secrets;
+use url::{Host, Url};
 
 use crate::effects::Effects;
 
@@ -310,24 +312,43 @@ fn is_key(key: &str) -> bool {
     key.len() <= KEY && toolbay_model::is_name(key)
 }
 
-/// A page is behind TLS, or on the machine of the client.
+/// A page is behind TLS, or on the machine of the client. The host is the one that a browser finds in the URL, and a
+/// person must find the same: what browsers read in another way than people is refused.
 fn check_url(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
         return Err("`message` must say what the page is for".to_owned());
     }
-    let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
-    let host = url.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let local = host.is_some_and(|host| {
-        let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
-        ["localhost", "127.0.0.1", "[::1]"].contains(&name)
-    });
-    let secure =
-        url.strip_prefix("https://").is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#']));
-    if (local || secure) && !url.contains(char::is_whitespace) {
-        return Ok(());
+    let written = params.get("url").and_then(Value::as_str).unwrap_or_default();
+    let shown = || line(written, QUOTED);
+    // Browsers take tabs and line ends out of a URL, and read a backslash as a slash.
+    if let Some(c) = written.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '\\') {
+        return Err(format!("`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}", shown()));
     }
-    let shown = line(url, QUOTED);
-    Err(format!("`url` must begin with https://, or with http://localhost or a loopback address, not {shown:?}"))
+    let url = Url::parse(written).map_err(|error| format!("`url` is not a URL ({error}): {:?}", shown()))?;
+    let local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address == Ipv4Addr::LOCALHOST,
+        Some(Host::Ipv6(address)) => address == Ipv6Addr::LOCALHOST,
+        None => false,
+    };
+    if !(url.scheme() == "https" || (url.scheme() == "http" && local)) {
+        let what = "`url` must begin with https://, or with http://localhost or a loopback address, not";
+        return Err(format!("{what} {:?}", shown()));
+    }
+    // A browser finds the host in `https:a.example` and `https:///a.example`, too.
+    let authority = written.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let authority = authority.filter(|authority| !authority.is_empty());
+    let Some(authority) = authority else {
+        return Err(format!("`url` must name a host after `{}://`, not {:?}", url.scheme(), shown()));
+    };
+    // Also an empty user: what stands before the `@` looks like the host.
+    if authority.contains('@') {
+        return Err(format!("`url` must not have user information (what stands before `@`), as in {:?}", shown()));
+    }
+    if authority.contains('%') {
+        return Err(format!("`url` must not have percent-encoding in its host, as in {:?}", shown()));
+    }
+    Ok(())
 }
 
 fn check_sampling(params: &Value) -> Result<QuestionKind, String> {
@@ -505,9 +526,65 @@ mod tests {
         ];
         let said: Vec<String> = cases.into_iter().map(refused).collect();
         insta::assert_snapshot!(said.join("\n"));
-        for url in ["https://a.example/x?y", "http://localhost:8080/", "http://[::1]:1/", "http://127.0.0.1"] {
+    }
+
+    #[test]
+    fn the_host_of_a_page_is_the_one_that_it_seems() {
+        let asking = asking(Journal::default(), all());
+        for url in [
+            "https://a.example/x?y",
+            "https://a.example:8443/@b?c@d#e@f",
+            "https://bücher.example/%5C%40",
+            "HTTPS://A.example",
+            "http://localhost:8080/",
+            "http://LOCALHOST/@x",
+            "http://[::1]:1/",
+            "http://[0:0:0:0:0:0:0:1]/",
+            "http://127.0.0.1",
+        ] {
             interview(&asking, &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]);
         }
+        let refused = |url: &&str| match asking.ask(&[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]) {
+            Ok(Err(Refused::Invalid(why))) => why.replace("question \"k\": ", ""),
+            other => panic!("{url}: {other:?}"),
+        };
+        let said: Vec<String> = [
+            "http://localhost:80@evil.example/",
+            "http://localhost@evil.example/",
+            "http://127.0.0.1:80@evil.example/",
+            "http://[::1]@evil.example/",
+            "http://localhost%40evil.example/",
+            "http://localhost%2Eevil.example/",
+            "http://localhost\\@evil.example/",
+            "http://evil.example\\@localhost/",
+            "http://evil.example#@localhost/",
+            "http://evil.example?@localhost/",
+            "http:/\tlocalhost/",
+            "http://local\nhost/",
+            "http://localhost.evil.example/",
+            "http://[::2]/",
+            "http://127.0.0.2/",
+            "http://[::ffff:127.0.0.1]/",
+            "https://bank.com@evil.example/",
+            "https://bank.com:443@evil.example/",
+            "https://@evil.example/",
+            "https://bank.com%2F@evil.example/",
+            "https://b%61nk.com/",
+            "https:evil.example",
+            "https:/evil.example",
+            "https:///evil.example",
+            "https://",
+            "https://[::1",
+            "https://a.example:99999/",
+            "//evil.example",
+            "javascript://localhost/%0aalert(1)",
+            "data:text/html,x",
+            "",
+        ]
+        .iter()
+        .map(refused)
+        .collect();
+        insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]
