@@ -3,6 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         fs::write(far(name).join("file"), name).unwrap();
     }
     symlink(far("private/file"), far("theirs/link")).unwrap();
+    // As those of a bus, a container engine or an agent, which start programs for whoever connects.
+    let (_joined, _told) = (UnixListener::bind(far("bus")).unwrap(), UnixDatagram::bind(far("journal")).unwrap());
     let grant = mount(far("mine").to_str().unwrap(), "/mine", "read-write")
         + &mount(far("theirs").to_str().unwrap(), "/theirs", "read");
     folder.put("hostile.toml", grant);
@@ -55,6 +58,8 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         "read /etc/hosts".to_owned(),
         "read /proc/self/status".to_owned(),
         "run /proc/self/exe".to_owned(),
+        "resolve localhost".to_owned(),
+        "pair".to_owned(),
     ];
     let denied = [
         format!("read {}", path(far("private/file"))),
@@ -78,6 +83,8 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         "run /usr/bin/env".to_owned(),
         format!("run {}", path(folder.path("hostile.wasm"))),
         "listen 127.0.0.1:0".to_owned(),
+        format!("join {}", path(far("bus"))),
+        format!("tell {}", path(far("journal"))),
     ];
     let escape = || Toolbay::new(&folder).args(["escape", "--http", "127.0.0.1:0"]);
     for (line, said) in allowed.iter().zip(escaped(escape(), &allowed)) {
@@ -122,6 +129,112 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text.lines().filter(|line| line.starts_with("{\"call\"")).count(), calls, "{text}");
     }
+}
+
+#[test]
+fn what_the_server_may_write_must_not_contain_what_decides() {
+    let secret = |words: &str| format!("[secrets.word]\ncommand = {words}\n");
+    let mount = |access: &str| format!("[[permissions.mounts]]\nhost = \"../shared\"\nguest = \"/shared\"\n{access}\n");
+    let writes = mount("access = \"read-write\"");
+    let script = "[\"sh\", \"../shared/print.sh\"]";
+    let cases: [(&str, &[(&str, String)], &str, Option<&str>); 9] = [
+        ("[audit]\nfolder = \".\"", &[], "(the audit log), which contains the plugin folder", None),
+        ("[state]\nfolder = \"plugins\"", &[], "(the state of plugins), which is in the plugin folder", None),
+        (
+            "[server]\nscratch = \"scratch\"\nconfine_folders = [\".\"]",
+            &[],
+            "(server.confine_folders), which contains the plugin folder",
+            None,
+        ),
+        (
+            "[http]\nlisten = \"unix:mcp.sock\"",
+            &[],
+            "(the folder of the server's Unix socket), which contains the plugin folder",
+            None,
+        ),
+        (
+            "[audit]\nfolder = \"shared\"",
+            &[("a.toml", secret(script))],
+            "(the audit log), which contains the program of secrets.word",
+            Some("a.toml"),
+        ),
+        (
+            "[audit]\nfolder = \"shared\"",
+            &[("a.toml", secret("[\"../shared/print.sh\"]"))],
+            "(the audit log), which contains the program of secrets.word",
+            Some("a.toml"),
+        ),
+        (
+            "",
+            &[("a.toml", secret(script)), ("b.toml", writes.clone())],
+            "(a mount of b.toml, ../shared), which contains the program of secrets.word",
+            None,
+        ),
+        (
+            "[audit]\nfolder = \"elsewhere\"",
+            &[("a.toml", secret(script)), ("b.toml", mount("access = \"read\""))],
+            "",
+            None,
+        ),
+        ("", &[], "", None),
+    ];
+    for (config, grants, said, of) in cases {
+        let folder = Folder::with("a.wasm", Tiny::new(&["a"]).echo().build());
+        folder.put("b.wasm", Tiny::new(&["b"]).echo().build());
+        fs::create_dir(folder.beside("shared")).unwrap();
+        fs::write(folder.beside("shared/print.sh"), "echo printed-by-it").unwrap();
+        fs::set_permissions(folder.beside("shared/print.sh"), Permissions::from_mode(0o755)).unwrap();
+        for (name, grant) in grants {
+            folder.put(name, grant.clone());
+        }
+        let configured = |confine: &str| match config.strip_prefix("[server]\n") {
+            Some(rest) => folder.configure(&format!("[server]\nconfine = {confine}\n{rest}")),
+            None => folder.configure(&format!("{config}\n[server]\nconfine = {confine}\nscratch = \"scratch\"")),
+        };
+        configured("\"required\"");
+        let required = Toolbay::new(&folder).args(["escape"]).run_with("");
+        configured("true");
+        let possible = Toolbay::new(&folder).args(["escape"]).run_with("");
+        assert_eq!(possible.code, 0, "{config}: {possible}");
+        if said.is_empty() {
+            assert_eq!(required.code, 0, "{config}: {required}");
+            assert!(!possible.stderr.contains("decide what is allowed"), "{config}: {possible}");
+            continue;
+        }
+        assert_eq!(required.code, 64, "{config}: {required}");
+        assert!(required.stderr.contains("server.confine = \"required\": the server may write to "), "{required}");
+        assert!(required.stderr.contains(said), "{config}: {required}");
+        // What belongs to a plugin is said of the plugin.
+        match of {
+            None if grants.is_empty() => assert!(possible.stderr.contains(said), "{config}: {possible}"),
+            None => {}
+            Some(_) => {
+                let mut server = Server::start(&folder);
+                server.wait_for_tool("a");
+                let line = server.log.wait_for(said);
+                assert!(line.contains("WARN"), "{line}");
+            }
+        }
+    }
+    // Nothing is listened on before.
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).echo().build());
+    folder.configure("[audit]\nfolder = \".\"\n[server]\nconfine = \"required\"");
+    let outcome = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+    assert_eq!(outcome.code, 64, "{outcome}");
+    assert!(!outcome.stderr.contains("serving over HTTP"), "{outcome}");
+}
+
+#[test]
+fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement_is_required() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("the word is printed-by-it").build());
+    fs::create_dir(folder.beside("shared")).unwrap();
+    fs::write(folder.beside("shared/print.sh"), "echo printed-by-it").unwrap();
+    let config = "[server]\nscratch = \"scratch\"\nconfine = \"required\"\nconfine_folders = [\"shared\"]";
+    let server = HttpServer::configured(&folder, config).ready();
+    folder.put("a.toml", "[secrets.word]\ncommand = [\"sh\", \"../shared/print.sh\"]\n");
+    let line = until_logged(&server, "refused; the previous version stays in service");
+    assert!(line.contains("server.confine = \"required\": the server may write to "), "{line}");
+    assert!(line.contains("(server.confine_folders), which contains the program of secrets.word"), "{line}");
 }
 
 /// The number of the user that runs the tests.

@@ -77,6 +77,21 @@ fn a_supervisor_is_told_what_the_server_does() {
 }
 
 #[test]
+fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let name = format!("toolbay-test-notify-{}", std::process::id());
+    let socket = UnixDatagram::bind_addr(&UnixAddress::from_abstract_name(&name).unwrap()).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    let script = format!("export NOTIFY_SOCKET=@{name}; exec \"$TOOLBAY\" serve --http 127.0.0.1:0");
+    let mut server = supervised(&folder, &script, Stdio::null());
+    told(&socket, "READY=1");
+    told(&socket, "STATUS=serving 1 plugin with 1 tool");
+    signal(&server, "-TERM");
+    told(&socket, "STOPPING=1");
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[test]
 fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
     let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -126,4 +141,22 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
 fn inheriting(folder: &Folder, listener: impl Into<OwnedFd>) -> Supervised {
     let script = "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
     supervised(folder, script, Stdio::from(listener.into()))
+}
+
+#[test]
+fn the_packaged_service_listens_on_a_socket_that_only_a_group_can_use() {
+    let unit = |name: &str| {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/");
+        std::fs::read_to_string(format!("{path}{name}")).unwrap()
+    };
+    let (socket, service, group) = (unit("toolbay.socket"), unit("toolbay.service"), unit("toolbay.sysusers"));
+    for line in ["ListenStream=/run/toolbay/mcp.sock", "SocketMode=0660", "SocketGroup=toolbay"] {
+        assert!(socket.lines().any(|found| found == line), "{line}:\n{socket}");
+    }
+    assert_eq!(socket.matches("ListenStream=").count(), 1, "{socket}");
+    // Started in whatever way, it has that socket and no port.
+    assert!(service.lines().any(|found| found == "Requires=toolbay.socket"), "{service}");
+    let start = service.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+    assert!(!start.contains("--http"), "{start}");
+    assert!(group.lines().any(|found| found == "g toolbay -"), "{group}");
 }

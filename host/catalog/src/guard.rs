@@ -12,6 +12,7 @@ use toolbay_secrets::{Secret, Source};
 
 use crate::folder::{component_path, grant_path, prompts_path, resources_path, skill_path, wit_path};
 use crate::place::{Identity, Place};
+use crate::writable::{Writable, program_files};
 
 /// What helps if something is wanted of a server that gave it up.
 const LATE: &str = "when it started, it confined itself to what the grants needed; restart it, or name a folder in which later \
@@ -52,15 +53,23 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(secret: &Secret, folder: &Path) -> Option<Self> {
-        let (what, is_secret, is_folder) = match secret.source {
-            Source::CallerFolder(_) => ("folder", true, true),
-            Source::File(_) => ("file", true, false),
-            Source::Command(_) => ("program", false, false),
-            Source::Environment(_) | Source::Keyring { .. } => return None,
+    fn all_of(secret: &Secret, folder: &Path) -> Vec<Self> {
+        let (what, path, is_folder) = match &secret.source {
+            Source::CallerFolder(path) => ("folder", path, true),
+            Source::File(path) => ("file", path, false),
+            Source::Command(_) | Source::Keyring { .. } => {
+                let file = |(what, path): (String, PathBuf)| Self {
+                    what,
+                    place: Place::of(&path),
+                    is_secret: false,
+                    is_folder: false,
+                };
+                return program_files(secret, folder).into_iter().map(file).collect();
+            }
+            Source::Environment(_) => return Vec::new(),
         };
-        let place = Place::of(&folder.join(secret.source.path()?));
-        Some(Self { what: format!("the {what} of secrets.{}", secret.name), place, is_secret, is_folder })
+        let what = format!("the {what} of secrets.{}", secret.name);
+        vec![Self { what, place: Place::of(&folder.join(path)), is_secret: true, is_folder }]
     }
 
     /// What a plugin with this mount could do to it; `None` if nothing.
@@ -82,7 +91,7 @@ impl Places {
             let name = path.file_name().unwrap_or_default().display().to_string();
             (name, Place::of(path))
         });
-        let secrets = secrets.iter().filter_map(|secret| Kept::of(secret, folder)).collect();
+        let secrets = secrets.iter().flat_map(|secret| Kept::all_of(secret, folder)).collect();
         Self { mounts, links: links.collect(), secrets }
     }
 
@@ -107,6 +116,26 @@ impl Places {
             remarks.push(format!("{place}: the server cannot {verb} {written} once it exists: {LATE}"));
         }
         Ok(remarks)
+    }
+
+    /// Warnings about what decides about the plugin and could be written by a server that has confined itself.
+    ///
+    /// # Errors
+    ///
+    /// There is such a thing, and the operator requires that there is none.
+    pub(crate) fn check_writable(&self, writable: &Writable) -> Result<Vec<String>, String> {
+        let programs = self.secrets.iter().filter(|kept| !kept.is_secret);
+        let programs = programs.filter_map(|kept| writable.reaches(&kept.what, &kept.place));
+        let linked =
+            self.links.iter().filter_map(|(name, place)| writable.reaches(&format!("what {name} is a link to"), place));
+        let mut remarks: Vec<String> = programs.chain(linked).collect();
+        remarks.dedup();
+        match remarks.first() {
+            Some(first) if writable.required => {
+                Err(format!("server.confine = \"required\": {first}; move one of them"))
+            }
+            _ => Ok(remarks),
+        }
     }
 
     /// Warnings about mounts that contain what is guarded and are allowed to.

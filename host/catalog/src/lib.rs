@@ -52,6 +52,7 @@ mod uri_template;
 mod view;
 mod view_link;
 mod watcher;
+mod writable;
 mod wrong;
 
 pub use self::approve::{Approvals, Approve, Asks};
@@ -83,3 +84,4 @@ pub use self::text_prompt::TextPrompt;
 pub use self::uri_template::UriTemplate;
 pub use self::view_link::MEMBERS as VIEW_LINKS;
 pub use self::watcher::{Changes, Watcher};
+pub use self::writable::Writable;

@@ -30,6 +30,7 @@ use crate::plugin::Plugin;
 use crate::read::{read_optional, read_source, read_stamped};
 use crate::rules::{LiveRules, Rules};
 use crate::shelf::Shelf;
+use crate::writable::Writable;
 
 /// Largest grant file. A larger one is a mistake, such as the wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
@@ -326,6 +327,9 @@ impl Loader {
         if let Some(reach) = &rules.reach {
             remarks.extend(places.check_reach(reach).map_err(LoadError::Refused)?);
         }
+        if let Some(writable) = &rules.writable {
+            remarks.extend(places.check_writable(writable).map_err(LoadError::Refused)?);
+        }
         remarks.extend(environment.roots.open());
         Ok((places, remarks))
     }
@@ -607,12 +611,19 @@ fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
 }
 
 /// Whether the grant of the plugin `id`, as it is now in the folder, has the value of a secret printed by this program, the
-/// first of `words`, with the others as its arguments; and whether the plugin could not have replaced the program. Blocks.
-pub fn names_program(folder: &Path, id: &str, words: &[String]) -> bool {
+/// first of `words`, with the others as its arguments; and whether neither the plugin nor the server, which may write what is
+/// `writable`, could have replaced the program. Blocks.
+pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &Writable) -> bool {
     let Ok(grant) = grant_of(folder, id) else { return false };
     let secrets = grant.secrets().unwrap_or_default();
     let named = secrets.iter().any(|secret| secret.source.words().as_deref() == Some(words));
-    named && Places::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
+    let is_writable = || {
+        let named: Vec<_> =
+            secrets.iter().filter(|secret| secret.source.words().as_deref() == Some(words)).cloned().collect();
+        let grant = grant_path(folder, id);
+        !writable.programs(folder, &named).is_empty() || writable.changes("the grant", &grant).is_some()
+    };
+    named && !is_writable() && Places::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
 }
 
 /// The text of a plugin's grant, if there is one.

@@ -16,6 +16,7 @@ use crate::component::Component;
 use crate::grant::{Grant, Kept, Shown};
 use crate::guard::{Guarded, Places};
 use crate::terms::{Terms, ToolTerms};
+use crate::writable::Writable;
 
 /// The server's limits for loading, and the values that apply where a grant sets none.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Rules {
     pub bounds: Bounds,
     /// Which files the server can still use if it has confined itself.
     pub reach: Option<Arc<Reach>>,
+    /// What the server may still write if it has confined itself.
+    pub writable: Option<Arc<Writable>>,
 }
 
 /// The rules as they are now.

@@ -82,6 +82,7 @@ impl Folder {
                 skills: ByteSize::kib(100),
             },
             reach: None,
+            writable: None,
         };
         let (publisher, catalog) = channel();
         let (sender, updates) = unbounded_channel();

@@ -12,11 +12,18 @@ use seccompiler::{
     TargetArch, apply_filter_all_threads,
 };
 
+/// `open_tree_attr`, which `libc` does not name everywhere. Linux 6.15 brought it; it has the same number on every machine.
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
 /// What is refused whatever its arguments are.
 const REFUSED: &[libc::c_long] = &[
     // Other processes.
     libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
     libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
@@ -30,6 +37,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_setns,
     libc::SYS_umount2,
@@ -59,6 +67,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_clock_settime,
     libc::SYS_nfsservctl,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_reboot,
     libc::SYS_setdomainname,
     libc::SYS_sethostname,
@@ -88,8 +97,17 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// The families of sockets that are left: Unix, IPv4, IPv6, and the one by which the C library asks for addresses.
-const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// The families of sockets that can still be made: IPv4, IPv6, and the one by which the C library asks for the machine's
+/// addresses when it resolves a name. No Unix sockets: whoever connects to the one of a bus, a container engine or an agent
+/// has programs started that nothing confines. What a process has open, it keeps. Name resolution that prefers a Unix socket
+/// (`nscd`, `nss-resolve`) goes on with DNS.
+const FAMILIES: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// The bits of the type of a socket that are no flags.
+const SOCKET_TYPE: u64 = 0xf;
+
+/// The types of pairs of sockets that are refused: all but streams. A datagram socket of a pair can be connected to others.
+const PAIRS: [libc::c_int; 3] = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
 
 /// Requests of `ioctl` by which a program types on the terminal that started it: `TIOCSTI`, `TIOCLINUX`.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
@@ -121,9 +139,19 @@ fn refused(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     rules.insert(libc::SYS_clone, namespaces);
     let other =
         FAMILIES.map(|family| (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(family.cast_unsigned())));
-    for call in [libc::SYS_socket, libc::SYS_socketpair] {
-        rules.insert(call, vec![rule(&other)?]);
+    // Of netlink, only the routes and addresses, which is protocol 0.
+    let netlink = [
+        (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(libc::AF_NETLINK.cast_unsigned())),
+        (2, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(libc::NETLINK_ROUTE.cast_unsigned())),
+    ];
+    rules.insert(libc::SYS_socket, vec![rule(&other)?, rule(&netlink)?]);
+    let unix = u64::from(libc::AF_UNIX.cast_unsigned());
+    let mut pairs = vec![rule(&[(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, unix)])?];
+    for kind in PAIRS {
+        let kind = u64::from(kind.cast_unsigned());
+        pairs.push(rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)])?);
     }
+    rules.insert(libc::SYS_socketpair, pairs);
     let mut typing = Vec::new();
     for request in TYPING {
         typing.push(rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)])?);

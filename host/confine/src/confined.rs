@@ -32,8 +32,7 @@ impl Confined {
     pub fn lacks(&self) -> Option<String> {
         let mut lacks = Vec::new();
         match &self.files {
-            Ok(files) if files.all_threads => {}
-            Ok(_) => lacks.push("landlock: threads that were there before are not confined".to_owned()),
+            Ok(files) => lacks.extend(files.missing.iter().map(|what| format!("landlock: {what}"))),
             Err(why) => lacks.push(format!("landlock: {why}")),
         }
         if let Err(why) = &self.calls {

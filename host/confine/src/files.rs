@@ -8,6 +8,7 @@ use landlock::{
 };
 
 use crate::plan::Plan;
+use crate::promise::missing;
 use crate::reach::Reach;
 
 /// The newest version of Landlock whose restrictions were thought through here. A newer kernel enforces these.
@@ -18,8 +19,8 @@ const KNOWN: ABI = ABI::V8;
 pub(crate) struct Files {
     /// The version of Landlock that the kernel has.
     pub(crate) version: u32,
-    /// Whether it confines all threads of the process, those included that existed before.
-    pub(crate) all_threads: bool,
+    /// What it does not do of what is promised; empty if nothing is missing.
+    pub(crate) missing: Vec<String>,
     pub(crate) reach: Reach,
 }
 
@@ -30,29 +31,30 @@ pub(crate) struct Files {
 /// Why not, as the end of a sentence.
 pub(crate) fn restrict(plan: &Plan) -> Result<Files, String> {
     let mut reach = Reach::default();
-    let status = enforce(plan, &mut reach).map_err(|error| error.to_string())?;
+    // A kernel that cannot confine all threads is asked to only where there are several.
+    let is_alone = threads() == Some(1);
+    let status = enforce(plan, is_alone, &mut reach).map_err(|error| error.to_string())?;
     match (status.landlock, status.ruleset) {
         (LandlockStatus::NotEnabled, _) => Err("the kernel has it switched off".to_owned()),
         (LandlockStatus::NotImplemented, _) => Err("the kernel does not have it".to_owned()),
         (_, RulesetStatus::NotEnforced) => Err("the kernel enforces nothing of it".to_owned()),
-        (LandlockStatus::Available { effective_abi, kernel_abi }, _) => {
+        (LandlockStatus::Available { effective_abi, kernel_abi }, enforced) => {
             let version = kernel_abi.and_then(|version| u32::try_from(version).ok()).unwrap_or(effective_abi as u32);
-            Ok(Files { version, all_threads: status.all_threads || threads() == Some(1), reach })
+            let is_whole = enforced == RulesetStatus::FullyEnforced;
+            Ok(Files { version, missing: missing(version, is_whole, is_alone || status.all_threads), reach })
         }
     }
 }
 
-fn enforce(plan: &Plan, reach: &mut Reach) -> Result<landlock::RestrictionStatus, RulesetError> {
-    let mut ruleset = Ruleset::default()
+fn enforce(plan: &Plan, is_alone: bool, reach: &mut Reach) -> Result<landlock::RestrictionStatus, RulesetError> {
+    let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
         // Whoever serves listens already. Where to connect to is not decided here: grants come and go.
         .handle_access(AccessNet::BindTcp)?
-        .scope(Scope::Signal)?;
-    if !plan.abstract_sockets {
-        ruleset = ruleset.scope(Scope::AbstractUnixSocket)?;
-    }
-    let mut created = ruleset.create()?.all_threads(true)?;
+        .scope(Scope::Signal)?
+        .scope(Scope::AbstractUnixSocket)?;
+    let mut created = ruleset.create()?.all_threads(!is_alone)?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     // Devices, sockets and pipes are not made, and nothing that was written is executed.
     let write = read

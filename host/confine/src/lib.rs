@@ -9,7 +9,7 @@
 //!   opened. It also closes listening on TCP ports, abstract Unix sockets and signals to other processes, where the kernel
 //!   can.
 //! - seccomp closes system calls that no server needs (`calls`): with the error `EPERM`, so that a library that only tries
-//!   one goes on without it.
+//!   one goes on without it. Among them is making a Unix socket: those of the process must be open before.
 //! - The privileges of root are given up, but for those that concern files.
 //!
 //! This crate knows neither plugins nor the configuration. It must be called before the process has other threads: a kernel
@@ -20,6 +20,7 @@ mod confined;
 mod files;
 mod plan;
 mod privileges;
+mod promise;
 mod reach;
 
 pub use self::confined::{Confined, confine};

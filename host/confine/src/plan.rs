@@ -14,8 +14,6 @@ pub struct Plan {
     pub remove: Vec<PathBuf>,
     /// Programs that may be started, and the loaders that these need.
     pub execute: Vec<PathBuf>,
-    /// Whether abstract Unix sockets of other processes may be used, as a supervisor's.
-    pub abstract_sockets: bool,
 }
 
 /// The running program, and the loader of shared libraries that the kernel starts with it: what it takes to start this

@@ -4,9 +4,9 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,6 +18,15 @@ const FOLDER: &str = "CONFINE_TEST_FOLDER";
 
 /// The name of an abstract socket of the process outside.
 const SOCKET: &str = "CONFINE_TEST_SOCKET";
+
+/// The path of a Unix socket of the process outside, which is no part of the plan.
+const LISTENER: &str = "CONFINE_TEST_LISTENER";
+
+/// The path of one that takes datagrams, to which the process inside connects before it is confined.
+const TOLD: &str = "CONFINE_TEST_TOLD";
+
+/// How many things the process inside can still do, which it tries first.
+const ALLOWED: usize = 15;
 
 /// The port on which the process outside listens.
 const PORT: &str = "CONFINE_TEST_PORT";
@@ -54,12 +63,13 @@ fn inside() {
     let mut execute = program().unwrap();
     execute.push(at("never-there"));
     let plan = Plan {
-        read: ["/usr", "/lib", "/lib64", "/proc"].map(PathBuf::from).into_iter().chain([at("read")]).collect(),
+        read: ["/etc", "/usr", "/lib", "/lib64", "/proc"].map(PathBuf::from).into_iter().chain([at("read")]).collect(),
         write: vec![at("write"), at("gone"), "/dev/null".into()],
         remove: vec![at("remove")],
         execute,
-        abstract_sockets: false,
     };
+    let told = UnixDatagram::unbound().unwrap();
+    told.connect(std::env::var(TOLD).unwrap()).unwrap();
     let confined = confine(&plan);
     assert_eq!(std::thread::current().id(), here);
     let mut out = std::io::stdout();
@@ -78,6 +88,10 @@ fn inside() {
     outcome("connect to a port", TcpStream::connect(("127.0.0.1", std::env::var(PORT).unwrap().parse().unwrap())));
     outcome("send a datagram", UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"x", "127.0.0.1:9")));
     outcome("use the socket that listens", listening.local_addr());
+    outcome("use a socket that was connected", told.send(b"x"));
+    outcome("make a pair of streams", UnixStream::pair());
+    outcome("resolve a name", ("localhost", 80).to_socket_addrs());
+    call("ask for routes", libc::SYS_socket, [libc::AF_NETLINK.into(), libc::SOCK_RAW.into(), 0, 0]);
     outcome("start a thread", std::thread::Builder::new().spawn(|| ()).map(std::thread::JoinHandle::join));
 
     outcome("read what may only be removed", fs::read(at("remove/other")));
@@ -99,6 +113,9 @@ fn inside() {
     outcome("make a socket file", UnixListener::bind(at("write/socket")));
     let name = SocketAddr::from_abstract_name(std::env::var(SOCKET).unwrap()).unwrap();
     outcome("connect to another process's socket", UnixStream::connect_addr(&name));
+    outcome("connect to a socket of another program", UnixStream::connect(std::env::var(LISTENER).unwrap()));
+    outcome("make a socket for datagrams", UnixDatagram::unbound());
+    outcome("make a pair of sockets for datagrams", UnixDatagram::pair());
     let other = fs::read(format!("/proc/{}/environ", std::os::unix::process::parent_id()));
     outcome("read another process's environment", other);
 
@@ -118,6 +135,12 @@ fn inside() {
     call("open_by_handle_at", libc::SYS_open_by_handle_at, [0, 0, 0, 0]);
     call("a raw packet socket", libc::SYS_socket, [libc::AF_PACKET.into(), libc::SOCK_DGRAM.into(), 0, 0]);
     call("a socket to the hypervisor", libc::SYS_socket, [libc::AF_VSOCK.into(), libc::SOCK_STREAM.into(), 0, 0]);
+    call("a socket for audit", libc::SYS_socket, [libc::AF_NETLINK.into(), libc::SOCK_RAW.into(), 9, 0]);
+    call("a socket for sock_diag", libc::SYS_socket, [libc::AF_NETLINK.into(), libc::SOCK_RAW.into(), 4, 0]);
+    call("open_tree_attr", 467, [0, 0, 0, 0]);
+    call("quotactl_fd", libc::SYS_quotactl_fd, [0, 0, 0, 0]);
+    call("process_madvise", libc::SYS_process_madvise, [0, 0, 0, 0]);
+    call("move_pages", libc::SYS_move_pages, [0, 0, 0, 0]);
     call("type on the terminal", libc::SYS_ioctl, [0, libc::TIOCSTI.try_into().unwrap(), 0, 0]);
     #[cfg(target_arch = "x86_64")]
     call("getpid in its x32 form", 0x4000_0000 + libc::SYS_getpid, [0, 0, 0, 0]);
@@ -173,10 +196,16 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let name = format!("confine-test-{}", std::process::id());
     let _socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let sockets = tempfile::tempdir().unwrap();
+    let (listener, told) = (sockets.path().join("listener"), sockets.path().join("told"));
+    let _listening = UnixListener::bind(&listener).unwrap();
+    let _told = UnixDatagram::bind(&told).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "inside", "--ignored", "--nocapture", "--test-threads=1"])
         .env(FOLDER, dir.path())
         .env(SOCKET, &name)
+        .env(LISTENER, &listener)
+        .env(TOLD, &told)
         .env(PORT, listening.local_addr().unwrap().port().to_string())
         .output()
         .unwrap();
@@ -191,14 +220,14 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     let refusable = |name: &str| match name {
         "listen on a port" => version >= 4,
         "truncate elsewhere" => version >= 3,
-        "connect to another process's socket" | "signal another process" => version >= 6,
+        "signal another process" => version >= 6,
         name if !name.contains(' ') || name.contains(" socket") || name.contains("clone") => on.contains("seccomp"),
         "type on the terminal" | "getpid in its x32 form" => on.contains("seccomp"),
         _ => version >= 1,
     };
     let mut refused = 0;
     for (index, (name, outcome)) in outcomes.iter().enumerate() {
-        let (allowed, is_answer) = (index < 11, ["clone3", "getpid in its x32 form"].contains(name));
+        let (allowed, is_answer) = (index < ALLOWED, ["clone3", "getpid in its x32 form"].contains(name));
         match *outcome {
             "done" => assert!(allowed || !refusable(name), "{name}: {outcome}"),
             // What Landlock answers when something would get more rights by another place.
@@ -208,6 +237,6 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
         }
         refused += usize::from(!allowed);
     }
-    assert!(outcomes.len() == 11 + refused && refused >= 35, "{said}");
+    assert!(outcomes.len() == ALLOWED + refused && refused >= 44, "{said}");
     assert!(Path::new("/proc/self").exists());
 }

@@ -49,10 +49,38 @@ impl Source {
         }
     }
 
+    /// The files that decide what the program does that prints its value, where the grant is in `folder`: the program itself,
+    /// and each file among its arguments, such as the script that an interpreter is given. A program that is looked up in
+    /// `PATH` is also where it would be found first. Blocks.
+    pub fn program_files(&self, folder: &Path) -> Vec<PathBuf> {
+        let words = self.words().unwrap_or_default();
+        let Some((program, arguments)) = words.split_first() else { return Vec::new() };
+        let mut files = if program.contains('/') { vec![folder.join(program)] } else { looked_up(program, folder) };
+        // `script.sh`, or `--file=script.sh`.
+        let values = arguments.iter().filter_map(|argument| Some(argument.split_once('=')?.1));
+        let named = arguments.iter().map(String::as_str).chain(values).filter(|argument| !argument.is_empty());
+        files.extend(named.map(|argument| folder.join(argument)).filter(|path| path.is_file()));
+        files
+    }
+
     /// Whether its value is taken once, when the plugin is loaded.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Self::Environment(_) | Self::Keyring { .. } | Self::Command(_))
     }
+}
+
+/// Where a program is looked up in `PATH`, up to the place where it is.
+fn looked_up(program: &str, folder: &Path) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut files = Vec::new();
+    for place in std::env::split_paths(&path).map(|place| folder.join(place).join(program)) {
+        let is_found = place.is_file();
+        files.push(place);
+        if is_found {
+            break;
+        }
+    }
+    files
 }
 
 /// For messages, such as `the file secrets/github`. The arguments of a command are left out.
@@ -65,5 +93,30 @@ impl fmt::Display for Source {
             Self::Command(words) => write!(f, "the command {}", words.first().map_or("", String::as_str)),
             Self::CallerFolder(path) => write!(f, "each caller's file in {}", path.display()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_script_that_an_interpreter_is_given_is_a_file_of_the_program() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["t.sh", "lib.sh"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let script = dir.path().join("t.sh");
+        let files = |words: &[&str]| {
+            Source::Command(words.iter().map(|word| (*word).to_owned()).collect()).program_files(dir.path())
+        };
+        let found = files(&["sh", "-e", script.to_str().unwrap(), "--with=lib.sh", "missing.sh", "."]);
+        assert!(found.contains(&script) && found.contains(&dir.path().join("lib.sh")), "{found:?}");
+        assert!(found.iter().any(|path| path.ends_with("sh") && path.is_file()), "{found:?}");
+        assert!(found.iter().all(|path| !path.ends_with("missing.sh") && path != dir.path()), "{found:?}");
+        assert_eq!(files(&["./get", "x"]), [dir.path().join("./get")]);
+        assert!(files(&[]).is_empty() && Source::File("t.sh".into()).program_files(dir.path()).is_empty());
     }
 }

@@ -186,6 +186,8 @@ enum Command {
     SecretWorker {
         /// The plugin folder, with the grants that name the programs
         folder: PathBuf,
+        /// What the server may write: no program in there is started
+        writable: Vec<PathBuf>,
     },
     /// Read the audit log, or find out whether it was changed
     #[command(subcommand)]
@@ -308,7 +310,7 @@ impl Cli {
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
             }
             Command::Escape { common, listen } => escape::run(&common, &listen),
-            Command::SecretWorker { folder } => worker::run(&folder),
+            Command::SecretWorker { folder, writable } => worker::run(&folder, writable),
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json, usage, task, yes, record } => {
                 call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)

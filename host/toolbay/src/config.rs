@@ -312,6 +312,7 @@ impl Config {
             bounds: self.bounds(),
             guarded: self.guarded(),
             reach: None,
+            writable: None,
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_audit::Audit;
-use toolbay_catalog::{Catalog, LiveRules, Loader, Reloader, Rules, Snapshot, Watcher, Witness, channel};
+use toolbay_catalog::{Catalog, LiveRules, Loader, Reloader, Rules, Snapshot, Watcher, Witness, Writable, channel};
 use toolbay_confine::Reach;
 use toolbay_console::Watch;
 use toolbay_mcp::http::Doorkeeper;
@@ -58,6 +58,7 @@ pub struct ServerBuilder {
     telemetry: Option<Telemetry>,
     programs: Programs,
     reach: Option<Arc<Reach>>,
+    writable: Option<Arc<Writable>>,
 }
 
 /// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
@@ -119,7 +120,7 @@ impl ServerBuilder {
     #[must_use]
     pub(crate) fn behind(self, wall: &Wall) -> Self {
         let reach = wall.confined().and_then(toolbay_confine::Confined::reach);
-        Self { programs: wall.programs.clone(), reach, ..self }
+        Self { programs: wall.programs.clone(), reach, writable: wall.writable(), ..self }
     }
 
     /// Starts to load plugins. Must be called on a tokio runtime.
@@ -137,7 +138,7 @@ impl ServerBuilder {
     ///
     /// As those of [`ServerBuilder::start`].
     pub(crate) fn start_with(self, opened: Option<Opened>) -> anyhow::Result<Server> {
-        let Self { config, watch, audit, record, compiler, telemetry, programs, reach } = self;
+        let Self { config, watch, audit, record, compiler, telemetry, programs, reach, writable } = self;
         // On another processor, while the engine is made.
         tokio::task::spawn_blocking(Schema::prepare);
         let mut settings = config.sandbox()?;
@@ -145,7 +146,7 @@ impl ServerBuilder {
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
-        let rules = Rules { reach, ..config.rules() };
+        let rules = Rules { reach, writable, ..config.rules() };
         let loader = Loader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
         let rules = loader.rules();
         let (mut publisher, catalog) = channel();
@@ -295,6 +296,7 @@ impl Server {
             telemetry: None,
             programs: Programs::default(),
             reach: None,
+            writable: None,
         }
     }
 

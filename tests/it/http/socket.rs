@@ -168,7 +168,10 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
         assert_eq!(status(bad), "403", "{bad}");
     }
     assert!(server.get("/healthz", "Host: x\r\n").starts_with("HTTP/1.1 200"));
-    assert!(server.get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 200"));
+    // With names of its own, a proxy passes on the requests of others.
+    assert!(server.get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 403"));
+    let unnamed = SocketServer::start(&echo(), "");
+    assert!(unnamed.get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 200"));
     // No browser comes here by itself.
     assert!(server.get("/console", "Host: localhost\r\n").starts_with("HTTP/1.1 404"));
     assert!(!server.log.text().contains("console/login"));

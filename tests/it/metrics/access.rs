@@ -88,6 +88,30 @@ fn strangers_who_may_call_read_no_metrics() {
 }
 
 #[test]
+fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let server = HttpServer::configured(&folder, "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]").ready();
+    let proxied = [("Host", "tools.example.com")];
+    assert_eq!(server.modern("tools/list", json!({}), &proxied).status, 200);
+    for host in ["tools.example.com", "localhost"] {
+        assert_eq!(with(&server, &[("Host", host)]), 403, "{host}");
+    }
+}
+
+#[test]
+fn a_loopback_port_without_tokens_is_a_risk_that_the_log_names() {
+    let said = "every account of this machine can call all tools through this port";
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let open = HttpServer::configured(&folder, "").ready();
+    let line = open.log.wait_for(said);
+    assert!(line.contains("WARN") && line.contains("http.tokens"), "{line}");
+    let (_, callers) = token("caller", "");
+    let closed = HttpServer::configured(&plugins(), &callers).ready();
+    closed.log.wait_for("serving over HTTP");
+    assert!(!closed.log.text().contains(said), "{}", closed.log.text());
+}
+
+#[test]
 fn metrics_can_be_turned_off() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let server = HttpServer::configured(&folder, "[metrics]\nenabled = false").ready();

@@ -54,6 +54,7 @@ impl App {
     /// From now on, these are let in. What others opened with a token ends.
     pub(super) fn change(&self, doors: &Doors) {
         self.guard.store(Arc::new(Guard::new(&doors.hosts, &doors.origins, &self.address)));
+        self.gate.set_named(!doors.hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(super) struct Gate {
     oauth: Option<Verifier>,
     /// Whether others than this machine can reach the server.
     reachable: bool,
+    /// Whether it has names of its own (`http.hosts`): a proxy on this machine leads others to it, then.
+    named: AtomicBool,
     shares: Mutex<HashMap<String, Share>>,
 }
 
@@ -113,8 +116,14 @@ impl Gate {
             known: ArcSwap::from_pointee(Known::new(&options.tokens, options.oauth.is_some(), None, host)),
             oauth: options.oauth.clone().map(Verifier::new).transpose()?,
             reachable: !address.is_local(),
+            named: AtomicBool::new(!options.hosts.is_empty()),
             shares: Mutex::default(),
         })
+    }
+
+    /// Whether the server has names of its own, from now on.
+    pub(super) fn set_named(&self, named: bool) {
+        self.named.store(named, Ordering::Relaxed);
     }
 
     /// From now on, these are the tokens. What others opened ends.
@@ -154,7 +163,7 @@ impl Gate {
     }
 
     /// Whether a request comes from an operator, who may see what all callers do: from this machine, as far as no tokens are
-    /// set up, or with a token that says so.
+    /// set up and no proxy is expected to pass on the requests of others, or with a token that says so.
     ///
     /// # Errors
     ///
@@ -162,7 +171,7 @@ impl Gate {
     pub(super) fn operator(&self, headers: &HeaderMap) -> Result<(), Denied> {
         let known = self.known.load();
         if known.open {
-            return if self.reachable { Err(Denied::Admin) } else { Ok(()) };
+            return if self.reachable || self.named.load(Ordering::Relaxed) { Err(Denied::Admin) } else { Ok(()) };
         }
         let token = bearer(headers)?;
         match known.tokens.get(&hash(token)) {

@@ -4,7 +4,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, stdin};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -12,12 +13,12 @@ use toolbay_mcp::http::Address;
 
 use super::common::{Common, Listen, begin};
 use super::output::print;
-use crate::wall::Wall;
+use crate::wall::{Needs, Wall};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_alone(listen)?;
     let socket = config.http.listen.as_ref().and_then(Address::socket);
-    let wall = Wall::build(&config, socket)?;
+    let wall = Wall::build(&config, Needs::of(&config, socket)?)?;
     begin(&config, &config.log, None)?;
     wall.log();
     for line in stdin().lines() {
@@ -41,6 +42,10 @@ fn attempt(line: &str) -> io::Result<()> {
         "remove" => fs::remove_file(what),
         "run" => Command::new(what).output().map(drop),
         "listen" => TcpListener::bind(what).map(drop),
+        "join" => UnixStream::connect(what).map(drop),
+        "tell" => UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", what)).map(drop),
+        "pair" => UnixStream::pair().map(drop),
+        "resolve" => (what, 80).to_socket_addrs().map(drop),
         "connect" => TcpStream::connect(what).map(drop),
         "link" => std::os::unix::fs::symlink("/etc/passwd", Path::new(what)),
         _ => Err(io::ErrorKind::Unsupported.into()),

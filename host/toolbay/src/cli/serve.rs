@@ -23,7 +23,7 @@ use crate::console_socket::ConsoleSocket;
 use crate::memory;
 use crate::reread::Running;
 use crate::server::Server;
-use crate::wall::Wall;
+use crate::wall::{Needs, Wall};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
@@ -38,9 +38,13 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     block_on(async {
         // Read once more when clients are served; a mistake stops the program before it listens.
         config.http.open_tls().map_err(ConfigError::new)?;
+        let mut needs = {
+            let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
+            Needs::of(&config, own.and_then(Address::socket))?
+        };
         // Before anything else: if the address is in use, nothing should start, and a confined server cannot listen any
         // more.
-        let (listener, file) = match (inherited, &config.http.listen) {
+        let (listener, _file) = match (inherited, &config.http.listen) {
             (Some(listener), _) => {
                 (Some(listener.adopt().context("failed to use the socket of the supervisor")?), None)
             }
@@ -56,16 +60,19 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         };
         let beside = config.console.beside(&config.http) && listener.is_none();
         let beside = beside.then(ConsoleSocket::bind);
+        let supervisor = if listener.is_some() { Supervisor::found() } else { Supervisor::default() };
         let signals = Signals::listen().context("failed to listen for signals")?;
         // Its folder, which may be the user's home, is not kept for it.
         let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
         // No second thread has been started so far.
-        let file_beside = beside.as_ref().and_then(|beside| Some(&beside.as_ref().ok()?.file));
-        let wall = Wall::build(&config, file.as_ref().or(file_beside).map(SocketFile::path))?;
+        if let Some(Ok(beside)) = &beside {
+            needs = needs.and_socket(&config, beside.file.path())?;
+        }
+        let wall = Wall::build(&config, needs)?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
-            served = serve(running, telemetry, opened, Listening { listener, beside }, &wall, &signals) => served?,
+            served = serve(running, telemetry, opened, Listening { listener, beside, supervisor }, &wall, &signals) => served?,
             () = signals.hurry.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -89,13 +96,15 @@ struct Listening {
     listener: Option<Listener>,
     /// For the console beside the latter, if it is wanted.
     beside: Option<Result<ConsoleSocket, String>>,
+    /// Who wants to know how the server is; nobody if there is a client on the standard streams.
+    supervisor: Supervisor,
 }
 
 async fn serve(
     running: Running,
     telemetry: Option<Telemetry>,
     opened: Option<Opened>,
-    Listening { listener, beside }: Listening,
+    Listening { listener, beside, supervisor }: Listening,
     wall: &Wall,
     signals: &Signals,
 ) -> anyhow::Result<()> {
@@ -104,7 +113,7 @@ async fn serve(
         tracing::info!(%plugins, "serving over standard input and output");
         wall.log();
         let server = start(running.config().clone(), telemetry, opened, wall)?;
-        tokio::spawn(read_again(running, Arc::downgrade(&server), Supervisor::default(), signals.clone()));
+        tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor, signals.clone()));
         let _console = beside.and_then(|beside| serve_console(&server, beside));
         let (reader, writer) = streams::standard();
         let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
@@ -112,11 +121,17 @@ async fn serve(
     };
     tracing::info!(%plugins, "serving over HTTP");
     wall.log();
+    let http = &running.config().http;
+    if matches!(http.listen, Some(Address::Internet(address)) if address.ip().is_loopback()) && !http.needs_token() {
+        tracing::warn!(
+            "every account of this machine can call all tools through this port, because http.tokens and http.oauth are not set; \
+             set one of them, or listen on a Unix socket"
+        );
+    }
     let server = start(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.report_useless_patterns().await });
-    let supervisor = Supervisor::found();
-    tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor, signals.clone()));
+    tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor.clone(), signals.clone()));
     tokio::spawn(supervisor.accompany(server.service().catalog().clone(), signals.end.clone()));
     server.serve_http(listener, signals.end.clone()).await
 }

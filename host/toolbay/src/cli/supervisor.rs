@@ -1,7 +1,13 @@
 //! What a supervisor such as systemd gives a server and wants to know of it: sockets, and its state (`sd_notify`).
 
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io;
 use std::net::TcpListener;
-use std::os::unix::net::UnixListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::sync::Arc;
 use std::time::Duration;
 
 use listenfd::ListenFd;
@@ -78,26 +84,66 @@ impl Inherited {
 }
 
 /// A supervisor that wants to know how the server is. The default wants to know nothing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Supervisor {
-    is_there: bool,
+    link: Option<Arc<Link>>,
     /// Within which time it must hear from the server again and again.
     watchdog: Option<Duration>,
 }
 
+/// A socket that is connected to the supervisor's.
+#[derive(Debug)]
+struct Link {
+    socket: UnixDatagram,
+    address: SocketAddr,
+}
+
+impl Link {
+    /// Connects to the supervisor's socket, whose name may be abstract (`@name`).
+    fn connect(name: &OsStr) -> io::Result<Self> {
+        let address = match name.as_bytes().split_first() {
+            Some((b'@', name)) => SocketAddr::from_abstract_name(name)?,
+            _ => SocketAddr::from_pathname(name)?,
+        };
+        let socket = UnixDatagram::unbound()?;
+        socket.connect_addr(&address)?;
+        Ok(Self { socket, address })
+    }
+
+    fn say(&self, what: &[NotifyState<'_>]) -> io::Result<()> {
+        let mut text = String::new();
+        for state in what {
+            let _ = writeln!(text, "{state}");
+        }
+        // A supervisor that was started again listens on another socket at the same place.
+        let sent = self.socket.send(text.as_bytes()).or_else(|_| {
+            self.socket.connect_addr(&self.address)?;
+            self.socket.send(text.as_bytes())
+        });
+        sent.map(drop)
+    }
+}
+
 impl Supervisor {
-    /// The one that started this program, if it did.
+    /// The one that started this program, if it did. Must be called before the process confines itself: a confined process
+    /// makes no Unix sockets.
     pub(super) fn found() -> Self {
-        let is_there = std::env::var_os(SOCKET).is_some_and(|path| !path.is_empty());
-        let mut period = 0;
-        let watched = is_there && sd_notify::watchdog_enabled(false, &mut period) && period > 0;
-        Self { is_there, watchdog: watched.then(|| Duration::from_micros(period)) }
+        let Some(name) = std::env::var_os(SOCKET).filter(|name| !name.is_empty()) else { return Self::default() };
+        match Link::connect(&name) {
+            Ok(link) => {
+                let mut period = 0;
+                let watched = sd_notify::watchdog_enabled(false, &mut period) && period > 0;
+                Self { link: Some(Arc::new(link)), watchdog: watched.then(|| Duration::from_micros(period)) }
+            }
+            // Its log is not there yet: whoever waits for the server says that it never became ready.
+            Err(_) => Self::default(),
+        }
     }
 
     /// Says that the server is ready, what it serves, that it still lives, and in the end that it stops. Runs on the thread
     /// of the protocol, so that a supervisor learns if that one hangs.
     pub(super) async fn accompany(self, catalog: Catalog, stop: CancellationToken) {
-        if !self.is_there {
+        if self.link.is_none() {
             return;
         }
         self.ready();
@@ -114,26 +160,30 @@ impl Supervisor {
                 () = stop.cancelled() => break,
                 snapshot = changed => {
                     generation = Some(snapshot.generation);
-                    say(&[NotifyState::Status(&state(&snapshot))]);
+                    self.say(&[NotifyState::Status(&state(&snapshot))]);
                 }
-                _ = times.tick(), if self.watchdog.is_some() => say(&[NotifyState::Watchdog]),
+                _ = times.tick(), if self.watchdog.is_some() => self.say(&[NotifyState::Watchdog]),
             }
         }
-        say(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
+        self.say(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
     }
 
     /// Says that clients are served.
-    pub(super) fn ready(self) {
-        if self.is_there {
-            say(&[NotifyState::Ready]);
-        }
+    pub(super) fn ready(&self) {
+        self.say(&[NotifyState::Ready]);
     }
 
     /// Says that the configuration is being read again.
-    pub(super) fn reloading(self) {
-        if self.is_there {
-            let now = NotifyState::monotonic_usec_now().ok();
-            say(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
+    pub(super) fn reloading(&self) {
+        let now = NotifyState::monotonic_usec_now().ok();
+        self.say(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
+    }
+
+    fn say(&self, what: &[NotifyState<'_>]) {
+        let Some(link) = &self.link else { return };
+        // One datagram to a socket that a supervisor reads all the time.
+        if let Err(error) = link.say(what) {
+            tracing::debug!("the supervisor could not be told: {error}");
         }
     }
 }
@@ -144,11 +194,4 @@ fn state(snapshot: &Snapshot) -> String {
     let (plugins, tools) = (counted(snapshot.plugins.len(), "plugin"), counted(snapshot.tools.len(), "tool"));
     let loading = if snapshot.complete { "" } else { "; others are still being loaded" };
     format!("serving {plugins} with {tools}{loading}")
-}
-
-fn say(what: &[NotifyState<'_>]) {
-    // One datagram to a socket that a supervisor reads all the time.
-    if let Err(error) = sd_notify::notify(false, what) {
-        tracing::debug!("the supervisor could not be told: {error}");
-    }
 }

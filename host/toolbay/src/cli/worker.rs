@@ -1,18 +1,20 @@
 //! `toolbay secret-worker`: starts the programs that print secrets, for a server that has confined itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use toolbay_catalog::Writable;
 use toolbay_secrets::serve_programs;
 
 use super::common::block_on;
 use crate::wall::is_granted;
 
-pub(super) fn run(folder: &Path) -> anyhow::Result<ExitCode> {
+pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitCode> {
+    let writable = Writable::new(writable.into_iter().map(|path| (String::new(), path)), true);
     block_on(async {
         let plugins = folder.to_owned();
-        let granted = move |grant: &str, words: &[String]| is_granted(&plugins, grant, words);
+        let granted = move |grant: &str, words: &[String]| is_granted(&plugins, grant, words, &writable);
         serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, granted)
             .await
             .context("failed to talk to the server")?;

@@ -1,0 +1,61 @@
+//! What of the promised restrictions a version of Landlock does not have.
+
+/// What is restricted since which version of Landlock. Version 2 restricts nothing more: before it, no file can be moved from
+/// one folder to another.
+const SINCE: [(u32, &str); 6] = [
+    (1, "reading, writing and starting files elsewhere"),
+    (3, "truncating files elsewhere"),
+    (4, "listening on TCP ports"),
+    (5, "requests to devices"),
+    (6, "signals to other processes"),
+    (6, "abstract Unix sockets of other processes"),
+];
+
+/// What Landlock does not do of what is promised, where the kernel has this version of it: each as the end of a sentence.
+/// `is_whole`: it enforces all that it was asked to. `all_threads`: it applies to every thread of the process.
+pub(crate) fn missing(version: u32, is_whole: bool, all_threads: bool) -> Vec<String> {
+    let lacking: Vec<_> = SINCE.iter().filter(|(since, _)| *since > version).collect();
+    let mut missing = Vec::new();
+    if !lacking.is_empty() {
+        let list: Vec<_> = lacking.iter().map(|(since, what)| format!("{what} (since version {since})")).collect();
+        missing.push(format!("version {version} does not prevent {}", list.join(", ")));
+    }
+    if !all_threads {
+        missing.push("threads that were there before are not confined".to_owned());
+    }
+    // Whatever else it leaves out, nobody knows what it is.
+    if !is_whole && missing.is_empty() {
+        missing.push("the kernel enforces only a part of it".to_owned());
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_of_landlock_lacks_what_later_ones_brought() {
+        let words = ["elsewhere", "truncating", "TCP ports", "devices", "signals", "abstract"];
+        for (version, lacking) in [(0, 6), (1, 5), (2, 5), (3, 4), (4, 3), (5, 2), (6, 0), (7, 0), (8, 0), (9, 0)] {
+            let said = missing(version, lacking == 0, true).join("; ");
+            let (has, lacks) = words.split_at(words.len() - lacking);
+            assert!(lacks.iter().all(|word| said.contains(word)), "{version}: {said}");
+            // The word of the first one is in the second as well.
+            assert!(has.iter().skip(1).all(|word| !said.contains(word)), "{version}: {said}");
+            assert_eq!(said.is_empty(), lacking == 0, "{version}: {said}");
+        }
+        assert!(
+            missing(1, false, true)[0]
+                .starts_with("version 1 does not prevent truncating files elsewhere (since version 3)")
+        );
+    }
+
+    #[test]
+    fn what_is_enforced_in_part_is_not_whole_whatever_the_version() {
+        assert_eq!(missing(7, false, true), ["the kernel enforces only a part of it"]);
+        assert_eq!(missing(7, false, false), ["threads that were there before are not confined"]);
+        assert_eq!(missing(7, true, true), [""; 0]);
+        assert_eq!(missing(3, false, false).len(), 2);
+    }
+}

@@ -1,0 +1,226 @@
+//! What a server needs once it is confined, and whether it could then still change what decides about it.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use toolbay_catalog::{Grant, Writable, read_grant};
+use toolbay_confine::{Plan, program};
+use toolbay_policy::{Access, Mount};
+use toolbay_secrets::Source;
+
+use crate::config::{Config, ConfigError, Confine};
+
+/// What every server reads of the system: shared libraries, settings of name resolution, certificates, time zones, and what
+/// there is of processors and memory.
+const SYSTEM: [&str; 19] = [
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+    "/etc",
+    "/gnu/store",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix/store",
+    "/proc",
+    "/run/NetworkManager",
+    "/run/nscd",
+    "/run/resolvconf",
+    "/run/systemd/resolve",
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm",
+    "/usr",
+];
+
+/// Variables with the paths of certificates, as OpenSSL has them.
+const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// What a server needs once it is confined.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    pub(super) plan: Plan,
+    /// What it may write, or remove files of.
+    pub(super) writable: Writable,
+    /// What of that decides about the server: each as a clause.
+    pub(super) overlaps: Vec<String>,
+}
+
+impl Needs {
+    /// What a server with this configuration needs, which listens on a `socket` whose file it removes at its end. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be found out; or the operator requires that the server can write nothing that decides about it, and it
+    /// could.
+    pub(crate) fn of(config: &Config, socket: Option<&Path>) -> Result<Self, ConfigError> {
+        if config.server.confine == Confine::Off {
+            return Ok(Self::default());
+        }
+        let program = program()
+            .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
+        let mut plan = Plan { execute: program, ..Plan::default() };
+        read(config, &mut plan)?;
+        let required = config.server.confine == Confine::Required;
+        let grants = grants(&config.plugins);
+        let mut written: Vec<(String, PathBuf)> = Vec::new();
+        written.extend(config.kept().into_iter().map(|(what, path)| (what.to_owned(), path)));
+        let folders = config.server.confine_folders.iter();
+        written.extend(folders.map(|path| ("server.confine_folders".to_owned(), path.clone())));
+        if config.learn {
+            written.push(("--learn".to_owned(), config.plugins.clone()));
+        }
+        let mut overlaps = Vec::new();
+        for (id, grant) in &grants {
+            for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == Access::ReadWrite) {
+                let place = (mounted(id, mount), mount.host.clone());
+                // Its plugin will be refused, so nobody needs it.
+                let found = if mount.unguarded {
+                    Vec::new()
+                } else {
+                    decisive(config, &grants, &Writable::new([place.clone()], required))
+                };
+                if found.is_empty() {
+                    written.push(place);
+                }
+                overlaps.extend(found);
+            }
+        }
+        plan.write.extend(written.iter().map(|(_, path)| path.clone()));
+        // Where files can be removed, a grant can, and with it what it forbids.
+        if let Some(folder) = socket.and_then(folder_of) {
+            plan.remove.push(folder.clone());
+            written.push((SOCKET.to_owned(), folder));
+        }
+        let writable = Writable::new(written, required);
+        overlaps.extend(decisive(config, &grants, &writable));
+        Self { plan, writable, overlaps }.checked()
+    }
+
+    /// The same for a server that in addition removes the file of this socket at its end. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Needs::of`].
+    pub(crate) fn and_socket(mut self, config: &Config, socket: &Path) -> Result<Self, ConfigError> {
+        if config.server.confine == Confine::Off {
+            return Ok(self);
+        }
+        let Some(folder) = folder_of(socket) else { return Ok(self) };
+        self.plan.remove.push(folder.clone());
+        let writable = Writable::new([(SOCKET.to_owned(), folder)], self.writable.required);
+        self.overlaps.extend(decisive(config, &grants(&config.plugins), &writable));
+        self.checked()
+    }
+
+    fn checked(self) -> Result<Self, ConfigError> {
+        match self.overlaps.first() {
+            Some(overlap) if self.writable.required => Err(ConfigError::new(format!(
+                "server.confine = \"required\": {overlap}, so code that escaped from a plugin could decide what is allowed; \
+                 move one of them, or set server.confine = true"
+            ))),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What the folder of a socket is called.
+const SOCKET: &str = "the folder of the server's Unix socket";
+
+fn folder_of(socket: &Path) -> Option<PathBuf> {
+    Some(std::path::absolute(socket).ok()?.parent()?.to_owned())
+}
+
+/// What the mount of the plugin `id` is called.
+fn mounted(id: &str, mount: &Mount) -> String {
+    format!("a mount of {id}.toml, {}", mount.written.display())
+}
+
+/// What decides about the server and is among what is `writable`. With required confinement, what plugins' links lead to and
+/// the programs of their secrets are looked at, too: otherwise, that is said of each plugin when it is loaded.
+fn decisive(config: &Config, grants: &[(String, Grant)], writable: &Writable) -> Vec<String> {
+    let mut found: Vec<String> = writable.enters("the plugin folder", &config.plugins).into_iter().collect();
+    let what = |path: &Path| {
+        if path == config.file { "the configuration".to_owned() } else { path.display().to_string() }
+    };
+    found.extend(config.watched().iter().filter_map(|path| writable.changes(&what(path), path)));
+    if writable.required {
+        for path in links(&config.plugins) {
+            let name = path.file_name().unwrap_or_default().display().to_string();
+            found.extend(writable.changes(&format!("what {name} is a link to"), &path));
+        }
+        for (id, grant) in grants {
+            let programs = writable.programs(&config.plugins, &grant.secrets().unwrap_or_default());
+            found.extend(programs.into_iter().map(|why| format!("{why} ({id}.toml)")));
+        }
+    }
+    found
+}
+
+/// Adds what the server reads, and what every server writes.
+fn read(config: &Config, plan: &mut Plan) -> Result<(), ConfigError> {
+    plan.read.extend(SYSTEM.map(PathBuf::from));
+    plan.read.extend(CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from));
+    // Nothing for a recording: its file is open already, and only written to.
+    plan.write.push("/dev/null".into());
+    keep(&mut plan.read, &config.plugins);
+    config.watched().iter().for_each(|path| keep(&mut plan.read, path));
+    std::fs::read_dir(&config.plugins).map_err(|error| {
+        ConfigError::new(format!("cannot read the plugin folder {}: {error}", config.plugins.display()))
+    })?;
+    links(&config.plugins).iter().for_each(|path| keep(&mut plan.read, path));
+    for (_, grant) in grants(&config.plugins) {
+        let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == Access::Read);
+        plan.read.extend(mounts.map(|mount| mount.host.clone()));
+        for secret in grant.secrets().unwrap_or_default() {
+            match &secret.source {
+                Source::File(path) => keep(&mut plan.read, &config.plugins.join(path)),
+                Source::CallerFolder(path) => plan.read.push(config.plugins.join(path)),
+                Source::Environment(_) | Source::Keyring { .. } | Source::Command(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What in the plugin folder is a link.
+fn links(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_symlink()).collect()
+}
+
+/// The grants in the plugin folder that can be read, with the ids of their plugins.
+fn grants(folder: &Path) -> Vec<(String, Grant)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let ids = names.filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned()));
+    let parsed = ids.filter_map(|id| {
+        let text = read_grant(folder, &id).ok()??;
+        let grant = Grant::parse(&format!("{id}.toml"), &text, folder).ok()?;
+        Some((id, grant))
+    });
+    parsed.collect()
+}
+
+/// Keeps what is at `path`, and what takes its place: as it is written, and where links lead.
+fn keep(read: &mut Vec<PathBuf>, path: &Path) {
+    let written = std::path::absolute(path).ok();
+    for path in [written, path.canonicalize().ok()].into_iter().flatten() {
+        // Programs replace a file or a folder by another one with its name, which is found in the folder around it.
+        match path.parent() {
+            Some(around) if !is_wide(around) => read.push(around.to_owned()),
+            _ => {}
+        }
+        read.push(path);
+    }
+}
+
+/// Whether a folder has so much in it that is none of the server's business that it is not kept for the sake of one file:
+/// the root and the folders in it, the user's home and what is above it, and folders that everybody shares.
+fn is_wide(folder: &Path) -> bool {
+    let is_top = folder.components().count() <= 2 || folder == Path::new("/var/lib");
+    let is_home = std::env::home_dir().is_some_and(|home| home.starts_with(folder));
+    let is_shared = folder.metadata().is_ok_and(|found| found.mode() & 0o002 != 0);
+    is_top || is_home || is_shared
+}
