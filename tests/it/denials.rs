@@ -190,7 +190,7 @@ attempts! {
 
     "uses another method":
         try_to_send r#"{"method": "POST", "url": "https://paths.example/v1"}"#
-        => DENIED, "The method is not among those that this tool may use at https://paths.example (case matters).", r#"http = [{ origin = "https://paths.example", methods = ["GET", "POST"], paths = ["/v1"] }]"#;
+        => DENIED, "The method is not among those that this tool may use at https://paths.example (case matters).", r#"http = [{ origin = "https://paths.example", methods = ["POST"], paths = ["/v1"] }]"#;
     "uses an allowed method in another case":
         try_to_send r#"{"method": "get", "url": "https://paths.example/v1"}"#
         => DENIED, "The method is not among those that this tool may use at https://paths.example (case matters).", "";
@@ -205,10 +205,10 @@ attempts! {
         => "The request cannot be sent: its method is no HTTP method.", "The method of the request is not a valid HTTP method.", "";
     "calls another path":
         try_to_send r#"{"url": "https://paths.example/v10"}"#
-        => DENIED, "The path is not among those that this tool may call at https://paths.example.", r#"http = [{ origin = "https://paths.example", methods = ["GET"], paths = ["/v1", "/v10"] }]"#;
+        => DENIED, "The path is not among those that this tool may call at https://paths.example.", r#"http = [{ origin = "https://paths.example", methods = ["GET"], paths = ["/v10"] }]"#;
     "goes up in the path":
         try_to_send r#"{"url": "https://paths.example/v1/../admin"}"#
-        => DENIED, "The path is not among those that this tool may call at https://paths.example.", r#"http = [{ origin = "https://paths.example", methods = ["GET"], paths = ["/v1", "/admin"] }]"#;
+        => DENIED, "The path is not among those that this tool may call at https://paths.example.", r#"http = [{ origin = "https://paths.example", methods = ["GET"], paths = ["/admin"] }]"#;
     "goes up in the path, encoded":
         try_to_send r#"{"url": "https://paths.example/v1/%2e%2e/admin"}"#
         => DENIED, CONCEALED, "";

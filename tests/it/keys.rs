@@ -15,6 +15,11 @@ struct Table {
     keys: &'static [(&'static str, &'static str, &'static str)],
 }
 
+const PREFIX: &str = "reload::a_broken_grant_keeps_the_last_good_version";
+const APPROVE: &str = "approval::scope::the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers";
+const RATE: &str = "rates::a_rate_counts_each_tool_of_a_plugin_alone";
+const CONFIG: &str = "isolation::configuration_reaches_the_plugin";
+const TOOLS: &str = "grants::a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name";
 const MOUNTED: &str = "isolation::a_read_only_mount_can_only_be_read";
 const UNMOUNTED: &str = "isolation::there_are_no_files_and_no_network_without_a_grant";
 const SCRATCH: &str = "files::scratch::the_grant_says_where_it_is_and_what_it_may_hold";
@@ -36,6 +41,31 @@ const VARIABLES: &str = "otel::settings::the_variables_of_opentelemetry_count_if
 const HEADERS: &str = "otel::settings::headers_come_from_files_and_variables";
 
 const TABLES: &[Table] = &[
+    Table {
+        name: "the grant",
+        head: "\n",
+        configures: false,
+        keys: &[
+            ("prefix", PREFIX, PREFIX),
+            ("approve", APPROVE, APPROVE),
+            (
+                "offer",
+                "grants::only_the_tools_that_a_grant_lists_are_offered",
+                "grants::without_offer_every_tool_is_offered",
+            ),
+            (
+                "component",
+                "grants::a_grant_for_one_file_is_not_inherited_by_another",
+                "grants::without_a_pin_another_file_is_served",
+            ),
+            ("limits", "limits::the_grant_raises_every_limit", "limits::every_default_limit_holds"),
+            ("rate_limit", RATE, "rates::the_server_may_set_a_rate_for_every_tool_and_for_a_client"),
+            ("permissions", MOUNTED, UNMOUNTED),
+            ("secrets", SOURCE, NO_SOURCE),
+            ("config", CONFIG, CONFIG),
+            ("tools", TOOLS, "grants::without_offer_every_tool_is_offered"),
+        ],
+    },
     Table {
         name: "permissions",
         head: "[permissions]\n",

@@ -28,6 +28,7 @@ mod examples;
 mod files;
 mod flood;
 mod functions;
+mod grants;
 mod handshake;
 mod hostile;
 mod http;

@@ -173,7 +173,7 @@ fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Op
     let secrets = grant.secrets().ok()?;
     let fixed = Fixed::supposed(&secrets, |name| Some(name.repeat(3)));
     let kept = grant.kept("acme.toml", Path::new(FOLDER), secrets, fixed).ok()?;
-    let (terms, remarks) = rules.terms("acme", component, grant, kept);
+    let (terms, remarks) = rules.terms(component, grant, kept);
     for environment in terms.tools.values().map(|tool| &tool.environment).chain([&terms.environment]) {
         assert!(within(&environment.limits, &rules.ceiling), "{:?}", environment.limits);
         assert_eq!(environment.permissions.mounts, mounts);

@@ -24,6 +24,7 @@ use toolbay_settings::toml_file;
 
 use self::secret::Secret;
 use crate::approve::{Approvals, Approve};
+use crate::offered::{ToolPattern, digest, patterns};
 
 /// Longest prefix. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
@@ -38,6 +39,12 @@ pub struct Grant {
     pub prefix: Option<String>,
     /// Which calls a person must allow first, of the tools that do not say it themselves. `None` uses the server's.
     pub approve: Option<Approve>,
+    /// The tools that are offered, by patterns of their names without the prefix. `None`: all of them.
+    #[serde(deserialize_with = "patterns")]
+    pub offer: Option<Vec<ToolPattern>>,
+    /// The only component that the grant is for. `None`: whatever is in the file.
+    #[serde(deserialize_with = "digest")]
+    pub component: Option<Digest>,
     /// The limits that the grant sets. The server clamps them to its ceilings.
     pub limits: LimitsPatch,
     /// Rate limit of each tool. `None` uses the server's.

@@ -199,6 +199,9 @@ impl Loader {
             None => self.without_code(&id).await?,
         };
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
+        if component.callable.is_some() {
+            grant.check_component(&id, &component).map_err(refused)?;
+        }
         let secrets = grant.secrets().map_err(refused)?;
         let fixed = {
             let _asking = if Fixed::needs_programs(&secrets) {
@@ -291,7 +294,7 @@ impl Loader {
         mut kept: Kept,
     ) -> Result<(Plugin, Vec<String>), LoadError> {
         kept.remarks.extend(kept.secrets.problems());
-        let (mut terms, remarks) = self.rules.now().terms(&id, &component, grant, kept);
+        let (mut terms, remarks) = self.rules.now().terms(&component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
         let permissions = &terms.environment.permissions;

@@ -15,7 +15,6 @@ use crate::bounds::Bounds;
 use crate::component::Component;
 use crate::grant::{Grant, Kept, Shown};
 use crate::guard::{Guarded, Places};
-use crate::plugin::tool_name;
 use crate::terms::{Terms, ToolTerms};
 use crate::writable::Writable;
 
@@ -72,7 +71,7 @@ const FOLDERLESS: &str = "permissions.mounts and permissions.scratch: the plugin
 
 impl Rules {
     /// The grant clamped to the server's ceilings, and warnings for the operator.
-    pub fn terms(&self, id: &str, component: &Component, grant: Grant, kept: Kept) -> (Terms, Vec<String>) {
+    pub fn terms(&self, component: &Component, grant: Grant, kept: Kept) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let Kept { secrets, mut remarks } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
@@ -81,23 +80,20 @@ impl Rules {
         if has_folders && component.callable.as_ref().is_some_and(|callable| !callable.has_files()) {
             remarks.push(FOLDERLESS.to_owned());
         }
+        let own = component.contents.tools.iter().filter(|_| !component.is_command()).map(|known| &known.tool.name);
+        let left_out = own.filter(|name| !grant.offers(name));
+        let hidden = || Shown { hidden: true, ..Shown::default() };
+        let mut shown: BTreeMap<String, Shown> = left_out.map(|name| (name.clone(), hidden())).collect();
         let roots = Roots::new(&grant.permissions.mounts);
         let (requests, connections, key_value) = (Requests::default(), Connections::default(), KeyValue::default());
         let permissions = grant.permissions;
         let environment = Environment { limits, permissions, roots, requests, connections, key_value, config, secrets };
-        let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
+        let mut tools = BTreeMap::new();
         for (name, tool) in grant.tools {
-            let is_known = if component.is_command() {
-                tool_name(id) == name
-            } else {
-                component.contents.tools.iter().any(|known| known.tool.name == name)
-            };
-            if !is_known {
-                remarks.push(format!("[tools.{name}]: the plugin has no tool with this name"));
-            }
             let (limits, clamps) = environment.limits.with(&tool.limits.patch(), &self.ceiling);
             remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
-            let look = tool.shown();
+            let hidden = tool.hidden || shown.contains_key(&name);
+            let look = Shown { hidden, ..tool.shown() };
             if look != Shown::default() {
                 shown.insert(name.clone(), look);
             }

@@ -39,8 +39,8 @@ pub enum Denied {
     OtherScheme(Origin),
     /// Rules cover the host and the scheme with other ports only.
     OtherPort(Origin),
-    /// No rule for the origin allows the method. The rule is the closest one, extended by what the request needs;
-    /// `None` if its method or its path cannot be an entry of a grant, such as `get`.
+    /// No rule for the origin allows the method. The rule is one that allows this method at this path alone; `None` if
+    /// one of them cannot be an entry of a grant, such as `get`.
     Method(Origin, Option<Box<HttpRule>>),
     /// No rule for the origin and the method allows the path. The rule is as in [`Denied::Method`].
     Path(Origin, Option<Box<HttpRule>>),

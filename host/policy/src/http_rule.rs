@@ -39,26 +39,9 @@ impl HttpRule {
         Self { table: Table { origin, methods: None, paths: None } }
     }
 
-    /// The same rule, with this method as well. It changes nothing if the rule allows every method.
-    pub(crate) fn with_method(mut self, method: Method) -> Self {
-        if let Some(methods) = self.table.methods.as_mut().filter(|methods| !methods.contains(&method)) {
-            methods.push(method);
-        }
-        self
-    }
-
-    /// The same rule, with this prefix as well. It changes nothing if the rule allows every path.
-    pub(crate) fn with_path(mut self, path: PathPrefix) -> Self {
-        if let Some(paths) = self.table.paths.as_mut().filter(|paths| !paths.contains(&path)) {
-            paths.push(path);
-        }
-        self
-    }
-
-    /// The same rule for these origins.
-    pub(crate) fn at(mut self, origin: OriginPattern) -> Self {
-        self.table.origin = origin;
-        self
+    /// A rule that allows one method at the paths that begin with this one.
+    pub(crate) fn only(origin: OriginPattern, method: Method, path: PathPrefix) -> Self {
+        Self { table: Table { origin, methods: Some(vec![method]), paths: Some(vec![path]) } }
     }
 
     /// The origins that the rule covers.

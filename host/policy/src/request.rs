@@ -105,31 +105,23 @@ impl Asked {
             return Err(Denied::OtherPort(origin()));
         }
         if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
-            return Err(Denied::Method(origin(), self.extended(rule)));
+            return Err(Denied::Method(origin(), self.alone()));
         }
         match (rule.paths(), &self.path) {
             (None, _) => Ok(()),
             (Some(_), Err(Concealed)) => Err(Denied::ConcealedPath(origin())),
             (Some(paths), Ok(path)) if paths.iter().any(|prefix| prefix.covers(path)) => Ok(()),
-            (Some(_), Ok(_)) => Err(Denied::Path(origin(), self.extended(rule))),
+            (Some(_), Ok(_)) => Err(Denied::Path(origin(), self.alone())),
         }
     }
 
-    /// The rule at the origin of the request alone, also if it covers more, extended by what the request needs. `None`
-    /// if the method or the path cannot be an entry of a grant.
-    fn extended(&self, rule: &HttpRule) -> Option<Box<HttpRule>> {
-        let mut extended = rule.clone().at(OriginPattern::one(self.origin.clone()));
-        if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
-            extended = extended.with_method(Method::parse(self.method.as_str()).ok()?);
-        }
-        if let Some(paths) = rule.paths() {
-            let path = self.path.as_ref().ok()?;
-            if !paths.iter().any(|prefix| prefix.covers(path)) {
-                let prefix = Some(path).filter(|path| path.len() <= SUGGESTED)?;
-                extended = extended.with_path(PathPrefix::parse(prefix).ok()?);
-            }
-        }
-        Some(Box::new(extended))
+    /// The rule that allows this method at this path of this origin. It is an entry of its own: the methods and paths of
+    /// another one would allow each other. `None` if the method or the path cannot be an entry of a grant.
+    fn alone(&self) -> Option<Box<HttpRule>> {
+        let method = Method::parse(self.method.as_str()).ok()?;
+        let path = self.path.as_ref().ok().filter(|path| path.len() <= SUGGESTED)?;
+        let path = PathPrefix::parse(path).ok()?;
+        Some(Box::new(HttpRule::only(OriginPattern::one(self.origin.clone()), method, path)))
     }
 }
 

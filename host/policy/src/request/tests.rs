@@ -437,11 +437,11 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
         This tool may call api.example.com at another port, and not at 8443.
             http = ["https://api.example.com:8443"]
         The method is not among those that this tool may use at https://a.example.org (case matters).
-            http = [{ origin = "https://a.example.org", methods = ["GET", "POST"], paths = ["/v1/"] }]
+            http = [{ origin = "https://a.example.org", methods = ["POST"], paths = ["/v1/x"] }]
         The method is not among those that this tool may use at https://a.example.org (case matters).
-            http = [{ origin = "https://a.example.org", methods = ["GET", "POST"], paths = ["/v1/", "/v2/x"] }]
+            http = [{ origin = "https://a.example.org", methods = ["POST"], paths = ["/v2/x"] }]
         The path is not among those that this tool may call at https://a.example.org.
-            http = [{ origin = "https://a.example.org", methods = ["GET"], paths = ["/v1/", "/v3"] }]
+            http = [{ origin = "https://a.example.org", methods = ["GET"], paths = ["/v3"] }]
         This tool may call only some paths at https://a.example.org, and its paths must be plain: without encoded dots, slashes, backslashes and control characters, and without segments such as `..;`.
             (nothing)
         This tool may call no IP address that its grant does not list.
@@ -467,4 +467,49 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
         The path of a request must begin with `/`, without spaces, control characters and `#`.
             (nothing)
         "#);
+}
+
+#[test]
+fn what_would_allow_a_denied_request_allows_no_other_method_and_no_other_path() {
+    let entry = r#"{ origin = "https://*.example.org", methods = ["GET"], paths = ["/read"] }"#;
+    let asked =
+        |method, path_with_query| HttpRequest { scheme: "https", authority: "a.example.org", method, path_with_query };
+    for (method, path) in [("POST", "/write"), ("POST", "/read"), ("GET", "/write")] {
+        let before = rules(&format!("http = [{entry}]"));
+        let denied = asked(method, path).check(&before).unwrap_err();
+        let added = rules(&denied.remedy().unwrap());
+        let after: Vec<HttpRule> = before.iter().chain(&added).cloned().collect();
+        for other in ["GET", "POST", "DELETE"] {
+            for place in ["/read", "/write", "/", "/other"] {
+                let is_new = other == method && place == path;
+                let was_allowed = asked(other, place).check(&before).is_ok();
+                assert_eq!(
+                    asked(other, place).check(&after).is_ok(),
+                    was_allowed || is_new,
+                    "{other} {place} after {method} {path}"
+                );
+            }
+        }
+    }
+    // All methods or all paths of an entry are not those of what it lacks.
+    for (entry, method, path, remedy) in [
+        (
+            r#"{ origin = "https://a.example.org", methods = ["GET"] }"#,
+            "POST",
+            "/x",
+            r#"http = [{ origin = "https://a.example.org", methods = ["POST"], paths = ["/x"] }]"#,
+        ),
+        (
+            r#"{ origin = "https://a.example.org", paths = ["/x"] }"#,
+            "POST",
+            "/y",
+            r#"http = [{ origin = "https://a.example.org", methods = ["POST"], paths = ["/y"] }]"#,
+        ),
+    ] {
+        let denied = asked(method, path).check(&rules(&format!("http = [{entry}]"))).unwrap_err();
+        assert_eq!(denied.remedy().as_deref(), Some(remedy));
+    }
+    let denied =
+        asked("POST", "/a%2fb").check(&rules(r#"http = [{ origin = "https://a.example.org", methods = ["GET"] }]"#));
+    assert_eq!(denied.unwrap_err().remedy(), None, "no entry says this path");
 }

@@ -36,6 +36,8 @@ struct Findings {
     contents: Contents,
     /// Which calls of its tools a person must allow first, with the grant beside the file.
     asks: BTreeMap<String, Asks>,
+    /// Whether the grant beside the file is refused, so that a server would not serve it.
+    is_refused: bool,
 }
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
@@ -72,7 +74,7 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
     } else {
         print(&text(name, &findings));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if findings.is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
@@ -92,11 +94,13 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         remarks.push(FOLDERLESS.to_owned());
     }
     let (form, memory) = (prepared.form(), prepared.memory());
-    let asks = asks(file, approve, &contents, prepared.is_command()).unwrap_or_else(|why| {
+    let asks = asks(file, approve, digest, &contents, prepared.is_command());
+    let is_refused = asks.is_err();
+    let asks = asks.unwrap_or_else(|why| {
         remarks.push(why);
         BTreeMap::new()
     });
-    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents, asks })
+    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents, asks, is_refused })
 }
 
 /// How to describe tools that are plain functions.
@@ -116,8 +120,14 @@ fn without_words(tools: &[String], file: &Path) -> Option<String> {
 ///
 /// # Errors
 ///
-/// The grant has a mistake.
-fn asks(file: &Path, approve: Approve, contents: &Contents, command: bool) -> Result<BTreeMap<String, Asks>, String> {
+/// The grant has a mistake, or is not one for this file.
+fn asks(
+    file: &Path,
+    approve: Approve,
+    digest: Digest,
+    contents: &Contents,
+    command: bool,
+) -> Result<BTreeMap<String, Asks>, String> {
     let (Some(folder), Some(id)) = (file.parent(), file.file_stem().and_then(|stem| stem.to_str())) else {
         return Ok(BTreeMap::new());
     };
@@ -125,6 +135,9 @@ fn asks(file: &Path, approve: Approve, contents: &Contents, command: bool) -> Re
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
         None => Grant::default(),
     };
+    let own = contents.tools.iter().map(|definition| definition.tool.name.clone());
+    let names: Vec<String> = if command { vec![tool_name(id)] } else { own.collect() };
+    grant.check_tools(digest, &names).map_err(|why| format!("{id}.toml: {why}"))?;
     let approvals = grant.approvals(approve);
     let asks = |definition: &Definition| {
         // A command has no name of its own.

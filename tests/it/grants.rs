@@ -1,0 +1,117 @@
+//! Grants fit the plugin that they are for: they name its tools, and can be for one file alone.
+
+use serde_json::json;
+
+use crate::support::{Folder, Outcome, Server, Tiny, Toolbay};
+
+fn run(folder: &Folder, args: &[&str]) -> Outcome {
+    Toolbay::new(folder).args(args).run()
+}
+
+/// A plugin with a few tools.
+fn texts(answer: &str) -> Vec<u8> {
+    Tiny::new(&["count", "read_file", "slugify"]).answer(answer).build()
+}
+
+/// The digest of the plugin's file, as `toolbay check` prints it.
+fn digest(folder: &Folder) -> String {
+    let outcome = run(folder, &["check", "plugins/text.wasm"]);
+    let (_, digest) = outcome.stdout.split_once("sha256 ").unwrap_or_else(|| panic!("{outcome}"));
+    digest.lines().next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "[tools.slugify]\nhidden = true");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["count", "read_file"]);
+    // The mistake does not show the tool that the grant before it hides.
+    folder.put("text.toml", "[tools.slugifi]\napprove = \"always\"");
+    let why = "text.toml: tools.slugifi: the plugin has no tool with this name; did you mean \"slugify\"?";
+    let line = server.log.wait_for("refused");
+    assert!(line.contains(why), "{line}");
+    assert_eq!(server.names(), ["count", "read_file"]);
+    assert_eq!(server.text("count", json!({})), "one");
+    assert_eq!(server.error("tools/call", json!({"name": "slugify"}))["message"], "Unknown tool: slugify");
+    // Nor does a server serve it that starts now, and the command that inspects it fails.
+    let listed = run(&folder, &["list"]).stdout;
+    assert!(listed.contains("text  refused") && listed.contains(why), "{listed}");
+    let called = run(&folder, &["call", "slugify"]);
+    assert_eq!((called.code, called.stdout.as_str()), (1, ""), "{called}");
+    let checked = run(&folder, &["check", "plugins/text.wasm"]);
+    assert!(checked.code == 1 && checked.stdout.contains(why), "{checked}");
+    folder.put("text.toml", "[tools.slugify]\ndescription = \"Makes slugs.\"");
+    server.wait_until_listed(&["count", "read_file", "slugify"]);
+    assert_eq!(run(&folder, &["check", "plugins/text.wasm"]).code, 0);
+}
+
+#[test]
+fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "[tools.slugify]\nhidden = true");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["count", "read_file"]);
+    folder.put("text.wasm", Tiny::new(&["count", "read_file", "slugify_text"]).answer("two").build());
+    let line = server.log.wait_for("refused");
+    assert!(line.contains("did you mean \"slugify_text\"?"), "{line}");
+    assert_eq!(server.names(), ["count", "read_file"]);
+    assert_eq!(server.text("count", json!({})), "one");
+}
+
+#[test]
+fn only_the_tools_that_a_grant_lists_are_offered() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "prefix = \"t\"\noffer = [\"read_*\", \"count\"]");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["t.count", "t.read_file"]);
+    assert_eq!(server.error("tools/call", json!({"name": "t.slugify"}))["message"], "Unknown tool: t.slugify");
+    // A tool that an update adds is offered if the list names it.
+    folder.put("text.wasm", Tiny::new(&["count", "erase", "read_file", "read_link", "slugify"]).build());
+    server.wait_until_listed(&["t.count", "t.read_file", "t.read_link"]);
+    // What else the grant says of a tool does not offer it, and a tool of the list can be hidden.
+    folder.put("text.toml", "offer = [\"read_*\"]\n[tools.erase]\ntitle = \"Erase\"\n[tools.read_link]\nhidden = true");
+    server.wait_until_listed(&["read_file"]);
+    folder.put("text.toml", "offer = [\"raed_file\"]");
+    let line = server.log.wait_for("refused");
+    let why = "text.toml: offer: the plugin has no tool \"raed_file\"; did you mean \"read_file\"?";
+    assert!(line.contains(why), "{line}");
+    assert_eq!(server.names(), ["read_file"]);
+}
+
+#[test]
+fn without_offer_every_tool_is_offered() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "prefix = \"t\"");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["t.count", "t.read_file", "t.slugify"]);
+}
+
+#[test]
+fn a_grant_for_one_file_is_not_inherited_by_another() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    let first = digest(&folder);
+    folder.put("text.toml", format!("component = \"sha256:{first}\""));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["count", "read_file", "slugify"]);
+    folder.put("text.wasm", texts("two"));
+    let line = server.log.wait_for("refused");
+    assert!(line.contains(&format!("text.toml: component: the grant is for the file with sha256:{first}")), "{line}");
+    assert_eq!(server.text("count", json!({})), "one");
+    let checked = run(&folder, &["check", "plugins/text.wasm"]);
+    assert_eq!(checked.code, 1, "{checked}");
+    let second = digest(&folder);
+    assert_ne!(first, second);
+    folder.put("text.toml", format!("component = \"sha256:{second}\""));
+    server.answers_in_the_end("count", "two", &["one"]);
+}
+
+#[test]
+fn without_a_pin_another_file_is_served() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "[tools.slugify]\nhidden = true");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["count", "read_file"]);
+    folder.put("text.wasm", texts("two"));
+    server.answers_in_the_end("count", "two", &["one"]);
+}
