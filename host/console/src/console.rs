@@ -347,7 +347,7 @@ async fn answer(State(inner): Shared, request: extract::Request) -> Result<Respo
         _ => return Err(refused(StatusCode::BAD_REQUEST, "The form says neither yes nor no.")),
     };
     let id = text(&form, "id").parse().unwrap_or_default();
-    match inner.desk.operations.answer(&session.viewer, id, yes) {
+    match inner.desk.operations.answer(&session.viewer, id, yes).await {
         Answered::Done => {
             let done = if yes { "approved" } else { "declined" };
             tracing::info!(viewer = session.viewer.name, "console: a call that waited was {done}");

@@ -52,8 +52,9 @@ pub trait Operations: Send + Sync + 'static {
     /// hundred at the most.
     fn waiting(&self) -> Vec<WaitingApproval>;
 
-    /// Answers a call of [`Operations::waiting`] for the viewer. The first answer counts, whoever gives it.
-    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> Answered;
+    /// Answers a call of [`Operations::waiting`] for the viewer. The first answer counts, whoever gives it. It is there when
+    /// the client is not asked any more.
+    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> BoxFuture<'_, Answered>;
 
     /// Has a plugin reject all calls, or serve them again, also those of callers for which it is disabled, because the viewer
     /// wants that. Returns whether there is such a plugin with code.

@@ -269,6 +269,8 @@ struct Journey<'a> {
     kept: Option<Kept>,
     /// Bytes of the journal while the client is being asked, and afterwards.
     journaled: Vec<Portion>,
+    /// Whether a call was admitted: what it was given is used by that, however the call ends.
+    was_admitted: bool,
     target: TargetKind,
     permitted: bool,
     trace: Option<Box<Trace>>,
@@ -292,6 +294,13 @@ enum End {
     Answered(Answer),
     /// A guest panicked, or something else is wrong in the server: in words for the log.
     Panicked(String),
+}
+
+impl End {
+    /// Whether it is a rejection: of an entry, the plugin has not noticed anything then.
+    fn is_rejection(&self) -> bool {
+        matches!(self, Self::Answered(Answer { result: Err(Failure::Rejected(_)), .. }))
+    }
 }
 
 /// What a call does that has not ended with its entry.
@@ -403,6 +412,7 @@ impl Calling {
             observer,
             kept,
             journaled: Vec::new(),
+            was_admitted: false,
             target: call.request.kind(),
             permitted: call.permitted,
             trace: call.trace.clone().map(Box::new),
@@ -460,9 +470,8 @@ impl Journey<'_> {
                 Err(error) => return Arrived { told: Some(Told::failed(error)), place: Some(place) },
             };
             let (end, place) = self.run(call, place).await;
-            let is_rejected = matches!(&end, End::Answered(Answer { result: Err(Failure::Rejected(_)), .. }));
-            if let (Some(ticket), true) = (ticket, is_rejected) {
-                // The plugin was not entered: the client can send the same answers again.
+            if let (Some(ticket), true) = (ticket, end.is_rejection() && !self.was_admitted) {
+                // The plugin was never entered: the client can send the same answers again.
                 self.session.host.request_states().give_back(ticket).await;
             }
             Arrived { told: self.told(end), place }
@@ -472,10 +481,13 @@ impl Journey<'_> {
 
     /// Enters the plugin, and again with the answers each time that it has asked the client of a session something.
     async fn run(&mut self, mut call: Box<Call>, mut place: Box<dyn Place>) -> (End, Option<Box<dyn Place>>) {
+        // Only a task waits for its turn before it has asked anything: it goes on with what it began with.
+        let resumed = matches!(self.way, Way::Task(_)).then(|| Arc::clone(&call.journal));
         let mut answered: Option<Arc<Journal>> = None;
         loop {
             // Boxed, and dropped with all that it holds while a person thinks.
             let end = Box::pin(self.enter(call, &mut *place)).await;
+            self.was_admitted |= !end.is_rejection();
             let next = match self.after(end, answered.as_deref()) {
                 Ok(next) => next,
                 Err(end) => return (end, Some(place)),
@@ -484,7 +496,8 @@ impl Journey<'_> {
             let next = match next {
                 Next::Ask(interview) => Box::pin(self.ask(interview)).await,
                 Next::Wait(rejection) => {
-                    Box::pin(self.pause(rejection)).await.map(|()| answered.clone().unwrap_or_default())
+                    let journal = answered.as_ref().or(resumed.as_ref()).cloned().unwrap_or_default();
+                    Box::pin(self.pause(rejection)).await.map(|()| journal)
                 }
             };
             let again = match next {
@@ -679,7 +692,7 @@ impl Journey<'_> {
             }
             End::Answered(answer) => {
                 if let Err(Failure::Rejected(rejection)) = &answer.result {
-                    retry_after = Some(rejection.retry_after);
+                    retry_after = rejection.retry();
                 }
                 outcome::outcome(answer, self.target, revision, with_usage)
             }
@@ -704,7 +717,7 @@ impl Journey<'_> {
 
 /// Whether a call that was rejected can still be made before the time for its answers is over.
 fn is_in_time(rejection: Rejection, journal: &Journal) -> bool {
-    rejection.retry_after.max(SOONEST) < interview::patience(journal)
+    rejection.retry().is_some_and(|wait| wait.max(SOONEST) < interview::patience(journal))
 }
 
 /// What becomes of questions to a client that answers none: the sandbox was told so, and should not have passed them on.

@@ -1,6 +1,8 @@
 //! Turns the answer to a call into the protocol's response: the only place that maps errors to the protocol.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolbay_model::{
@@ -161,15 +163,21 @@ pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
 
 fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
     // Rounded up: a retry that is slightly early would be rejected again.
-    let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-    let text = format!("{} Retry after {wait} ms.", rejection.reason.message(&kind.to_string()));
+    let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    let (wait, mut text) = (rejection.retry().map(milliseconds), rejection.reason.message(&kind.to_string()));
+    if let Some(wait) = wait {
+        write!(text, " Retry after {wait} ms.").ok();
+    }
     let error_kind = rejection.reason.kind();
     if kind == TargetKind::Tool {
         let mut result = failure(&text, error_kind, None);
-        add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
+        add_meta(&mut result, wait.map(|wait| (RETRY_AFTER, wait.into())));
         return Ok(result);
     }
-    let data = json!({ERROR: error_kind.as_str(), RETRY_AFTER: wait});
+    let mut data = json!({ERROR: error_kind.as_str()});
+    if let Some(wait) = wait {
+        data[RETRY_AFTER] = wait.into();
+    }
     Err(Error { data: Some(Box::new(data)), ..Error::new(FAILED, text) })
 }
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use toolbay_model::Journal;
+use toolbay_model::{Approval, Journal};
 use toolbay_private::{KEY, Private};
 
 pub(crate) use self::binding::Binding;
@@ -30,6 +30,9 @@ pub(crate) const LONGEST: usize = 2 << 20;
 /// Name of the file with the key.
 const KEY_FILE: &str = "key";
 
+/// Name of the file with what identifies the servers that share a record, where the key is from elsewhere.
+const SERVER_FILE: &str = "server";
+
 /// Seals states and opens them again, each for one entry. Cheap to clone.
 #[derive(Clone)]
 pub struct RequestStates(Arc<Inner>);
@@ -37,6 +40,8 @@ pub struct RequestStates(Arc<Inner>);
 struct Inner {
     seal: Seal,
     used: Used,
+    /// Identifies the servers that share the record of used states.
+    server: [u8; KEY],
     now: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -69,6 +74,8 @@ pub(crate) enum Invalid {
     Foreign,
     /// It was used before.
     Used,
+    /// Another server has asked a person for an approval with it, and remembers whether it was used.
+    Elsewhere,
     /// The plugin or its grant has changed.
     Outdated,
 }
@@ -81,6 +88,7 @@ impl Invalid {
             Self::Expired => "expired",
             Self::Foreign => "foreign",
             Self::Used => "used",
+            Self::Elsewhere => "elsewhere",
             Self::Outdated => "outdated",
         }
     }
@@ -96,6 +104,9 @@ impl fmt::Display for Invalid {
                 "belongs to another request: its method and its parameters must be those that it was made for"
             }
             Self::Used => "was used before",
+            Self::Elsewhere => {
+                "is for an approval that another server with the same key has asked for: a yes counts only on that server"
+            }
             Self::Outdated => "was made before the plugin or its grant changed",
         };
         write!(f, "requestState {what}. Send the request again without requestState.")
@@ -109,24 +120,34 @@ impl RequestStates {
     ///
     /// The cryptographic library refuses the key.
     pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
-        Self::with(key, Used::default())
+        let mut server = [0; KEY];
+        getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
+        Self::with(key, Used::default(), server)
     }
 
     /// States whose key, and the record of those that were used, are in this folder: both outlive the server, and all
     /// servers that use the folder share them. `key` takes the place of the key in the folder, for servers on several
-    /// machines: each of them then keeps its own record.
+    /// machines: each of them then keeps its own record, and an approval counts only on the server that has asked for it.
     ///
     /// # Errors
     ///
     /// The folder cannot be read or written.
     pub fn open(folder: Private, key: Option<[u8; KEY]>) -> io::Result<Self> {
-        let key = key.map_or_else(|| folder.key(KEY_FILE, "calls that wait for answers cannot be continued"), Ok)?;
-        Self::with(&key, Used::in_folder(folder))
+        const LOST: &str = "calls that wait for answers cannot be continued";
+        let (key, server) = match key {
+            Some(key) => (key, folder.key(SERVER_FILE, LOST)?),
+            None => {
+                let own = folder.key(KEY_FILE, LOST)?;
+                // Whoever has this key has this folder.
+                (own, [0; KEY])
+            }
+        };
+        Self::with(&key, Used::in_folder(folder), server)
     }
 
-    fn with(key: &[u8; KEY], used: Used) -> io::Result<Self> {
+    fn with(key: &[u8; KEY], used: Used, server: [u8; KEY]) -> io::Result<Self> {
         let seal = Seal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
-        Ok(Self(Arc::new(Inner { seal, used, now: Box::new(now) })))
+        Ok(Self(Arc::new(Inner { seal, used, server, now: Box::new(now) })))
     }
 
     /// Seals what a call must find as it was, with the keys of the questions that are asked now.
@@ -138,7 +159,9 @@ impl RequestStates {
         let mut id = Id::default();
         getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
         let expires = (self.0.now)() + milliseconds(LIFE);
-        let state = self.0.seal.seal(&Claim { id, expires, binding, asked, journal });
+        // Whether a yes was used is known only where that is remembered.
+        let server = (journal.approval != Approval::Unasked).then_some(self.0.server);
+        let state = self.0.seal.seal(&Claim { id, expires, server, binding, asked, journal });
         let state = state.ok_or("a request state cannot be encrypted")?;
         if state.len() > LONGEST {
             return Err(format!("a request state would have {} bytes, and the most is {LONGEST}", state.len()));
@@ -155,9 +178,13 @@ impl RequestStates {
         if state.len() > LONGEST {
             return Err(Invalid::Tampered);
         }
-        let Claim { id, expires, binding: own, asked, journal } = self.0.seal.open(state).ok_or(Invalid::Tampered)?;
+        let Claim { id, expires, server, binding: own, asked, journal } =
+            self.0.seal.open(state).ok_or(Invalid::Tampered)?;
         if own != binding {
             return Err(Invalid::Foreign);
+        }
+        if server.is_some_and(|server| server != self.0.server) {
+            return Err(Invalid::Elsewhere);
         }
         if expires <= (self.0.now)() {
             return Err(Invalid::Expired);

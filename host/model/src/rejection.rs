@@ -17,6 +17,14 @@ pub struct Rejection {
     pub retry_after: Duration,
 }
 
+impl Rejection {
+    /// When the same call can succeed, by what is known; `None` if nobody should try: an operator has disabled the plugin, and
+    /// only an operator enables it again.
+    pub fn retry(self) -> Option<Duration> {
+        Some(self.retry_after).filter(|_| self.reason != Reason::Resting)
+    }
+}
+
 /// The reason why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -120,7 +128,10 @@ impl Reason {
             Self::Disabled => {
                 format!("The {noun}'s plugin is disabled for a short time because it crashed repeatedly.")
             }
-            Self::Resting => format!("The {noun}'s plugin is disabled: the operator of the server has put it to rest."),
+            Self::Resting => format!(
+                "The {noun}'s plugin is disabled: the operator of the server has put it to rest. Do not retry: tell the user \
+                 that only the operator can enable it again."
+            ),
         }
     }
 }

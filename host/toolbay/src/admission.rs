@@ -16,9 +16,6 @@ use crate::config::ServerConfig;
 use crate::rate_counter::RateCounter;
 use crate::record::Record;
 
-/// When to call a plugin again that the operator has put to rest: nobody knows how long that takes.
-const RESTING: Duration = Duration::from_secs(30);
-
 /// Bytes of one permit for memory.
 const KIB: usize = 1 << 10;
 
@@ -171,7 +168,8 @@ impl Admission {
         memory: ByteSize,
     ) -> Result<Permit, Rejection> {
         if activity.rest.rests() {
-            return Err(Rejection { reason: Reason::Resting, retry_after: RESTING });
+            // Nobody knows for how long.
+            return Err(Rejection { reason: Reason::Resting, retry_after: Duration::MAX });
         }
         let disabled = |retry_after| Rejection { reason: Reason::Disabled, retry_after };
         record.breaker.check(activity.rest.woken()).map_err(disabled)?;

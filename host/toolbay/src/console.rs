@@ -236,9 +236,12 @@ impl Operations for Operated {
         self.service.waiting().map(Waiting::list).unwrap_or_default()
     }
 
-    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> Answered {
-        let Some(waiting) = self.service.waiting() else { return Answered::Gone };
-        waiting.answer(id, yes, &viewer.name, |tool| self.may_use(viewer, tool))
+    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> BoxFuture<'_, Answered> {
+        let (waiting, viewer) = (self.service.waiting(), viewer.clone());
+        Box::pin(async move {
+            let Some(waiting) = waiting else { return Answered::Gone };
+            waiting.answer(id, yes, &viewer.name, |tool| self.may_use(&viewer, tool)).await
+        })
     }
 
     fn rest(&self, viewer: &Viewer, plugin: &str, rests: bool) -> bool {

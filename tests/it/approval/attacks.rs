@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::http::auth::token;
+use crate::support::Toolbay;
 
 /// Why a request is refused.
 fn reason(response: &Value) -> &str {
@@ -191,4 +192,25 @@ fn arguments_cannot_look_like_words_of_the_host() {
             assert_eq!(shown, json!({"steps": [{"count": input}]}), "what is shown is what is used");
         }
     }
+}
+
+/// Each of them remembers for itself which answers were used.
+#[test]
+fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
+    let start = || {
+        let folder = folder("approve = \"always\"");
+        folder.configure(&format!("[server]\nstate_key = \"STATE_KEY\"\n{CONFIG}"));
+        let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &"ab".repeat(32));
+        (HttpServer::run(command).ready(), folder)
+    };
+    let ((one, _one), (two, _two)) = (start(), start());
+    let asked = stateless(&one, &count(), &forms(), &[]);
+    let good = answered(&count(), &asked["result"], Some(yes()));
+    let refused = stateless(&two, &good, &forms(), &[]);
+    assert_eq!(reason(&refused), "elsewhere");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("another server") && message.contains("without requestState"), "{message}");
+    assert_eq!(said(&stateless(&one, &good, &forms(), &[])["result"]), ["1"]);
+    assert_eq!(reason(&stateless(&one, &good, &forms(), &[])), "used");
+    assert_eq!(made(&two), "1", "it asks anew");
 }

@@ -133,12 +133,12 @@ impl Operations for Stub {
         vec![WaitingApproval { id: 7, at, until: at, caller: text(), plugin: text(), tool: text(), question: text() }]
     }
 
-    fn answer(&self, viewer: &Viewer, id: u64, _yes: bool) -> Answered {
-        match id {
+    fn answer(&self, viewer: &Viewer, id: u64, _yes: bool) -> BoxFuture<'_, Answered> {
+        Box::pin(std::future::ready(match id {
             7 if self.may_use(viewer, self.0) => Answered::Done,
             7 => Answered::Forbidden,
             _ => Answered::Gone,
-        }
+        }))
     }
 
     fn rest(&self, _viewer: &Viewer, plugin: &str, _rests: bool) -> bool {

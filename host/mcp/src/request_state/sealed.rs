@@ -13,7 +13,7 @@ use super::binding::Binding;
 use super::life::Id;
 
 /// The version of the format. It is authenticated too.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What is authenticated beside the claim, so that no other use of the key can give a state.
 const PURPOSE: &[u8] = b"toolbay request state 1";
@@ -25,6 +25,8 @@ pub(super) struct Claim {
     pub(super) id: Id,
     /// When it expires, in milliseconds of Unix time.
     pub(super) expires: u64,
+    /// The only server on which it is good; `None` if it is good on all that have the key.
+    pub(super) server: Option<[u8; KEY]>,
     /// What it is bound to.
     pub(super) binding: Binding,
     /// The keys of the questions that were asked with it.

@@ -31,6 +31,7 @@ fn states(folder: Option<&Path>, clock: &Clock) -> RequestStates {
     let Ok(mut inner) = Arc::try_unwrap(states.0) else { panic!("it is shared") };
     let clock = Arc::clone(clock);
     inner.now = Box::new(move || clock.load(Ordering::Relaxed));
+    inner.server = [0; KEY];
     RequestStates(Arc::new(inner))
 }
 
@@ -309,7 +310,9 @@ fn a_key_can_be_shared() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [here, there] =
         folders.map(|dir| RequestStates::open(Private::open(dir.path(), "tests").unwrap(), Some([9; 32])).unwrap());
-    there.unseal(&seal(&here), bound()).unwrap();
+    let unasked = Journal { approval: Approval::Unasked, ..journal() };
+    there.unseal(&here.seal(bound(), Vec::new(), unasked).unwrap(), bound()).unwrap();
+    assert_eq!(there.unseal(&seal(&here), bound()).err(), Some(Invalid::Elsewhere), "it asks for an approval");
 }
 
 #[test]
@@ -317,4 +320,16 @@ fn a_state_that_would_be_too_long_is_not_made() {
     let effects = vec![Effect { what: String::new(), result: vec![7; 2 << 20] }];
     let error = states(None, &clock()).seal(bound(), vec![], Journal { effects, ..Journal::default() }).unwrap_err();
     assert!(error.contains("and the most is 2097152"), "{error}");
+}
+
+#[test]
+fn an_approval_is_good_only_on_the_server_that_has_asked_for_it() {
+    let [one, two] = [(); 2].map(|()| RequestStates::in_memory(&[7; 32]).unwrap());
+    for approval in [Approval::Asked(1), Approval::Given, Approval::Unasked] {
+        let sealed = one.seal(bound(), Vec::new(), Journal { approval, ..journal() }).unwrap();
+        assert!(one.unseal(&sealed, bound()).is_ok());
+        let there = two.unseal(&sealed, bound());
+        let expected = if approval == Approval::Unasked { None } else { Some(Invalid::Elsewhere) };
+        assert_eq!(there.err(), expected, "{approval:?}");
+    }
 }

@@ -6,12 +6,14 @@ mod withdrawn;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_model::{CallError, Failure, Interview, Journal, QuestionKind, Reply, TaskSupport};
+use toolbay_model::{
+    Bound, CallError, Failure, Interview, Journal, QuestionKind, Reason, Rejection, Reply, TaskSupport,
+};
 
 use super::TaskOptions;
 use crate::asking::{everything, question, said};
@@ -539,4 +541,49 @@ async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
         }
     }
     assert_eq!(statuses.first().map(String::as_str), Some("input_required"));
+}
+
+/// A call with an answer becomes a task, does something, asks again, and finds no place with the next answer.
+#[tokio::test]
+async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
+    let asks = |call: &Call, key: &str| {
+        let until = request_state::now() + 60_000;
+        let journal = Journal { until, ..Journal::clone(&call.journal) };
+        Some(Ok(Reply::Questions(Interview { questions: vec![question(key, QuestionKind::Form)], journal })))
+    };
+    // Both have the same key; the first answers before the call is a task.
+    let states = || RequestStates::in_memory(&[7; 32]).unwrap();
+    let first = Stub::scripted(states(), move |call| asks(call, "a")).keeping(late());
+    first.release();
+    let asked = client(&first, EXTENSION).await.result("tools/call", slow()).await;
+    let mut good = slow();
+    good["requestState"] = asked["requestState"].clone();
+    let accept = json!({"action": "accept", "content": {"name": "Ada"}});
+    good["inputResponses"] = json!({"a": accept});
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&seen);
+    let reject = |reason| Some(Err(Failure::Rejected(Rejection { reason, retry_after: Duration::from_millis(1) })));
+    let host = host(move |call| {
+        let keys: Vec<&str> = call.journal.answers.keys().map(String::as_str).collect();
+        let mut seen = noted.lock().unwrap();
+        seen.push(keys.join(" "));
+        match seen.len() {
+            // It waits for its turn, and begins with what it was resumed with.
+            1 => reject(Reason::Busy { bound: Bound::Plugin, most: 1 }),
+            2 => asks(call, "b"),
+            _ => reject(Reason::Resting),
+        }
+    });
+    let mut peer = client(&host, EXTENSION).await;
+    let created = peer.result("tools/call", good.clone()).await;
+    let id = created["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
+    host.release();
+    until(&mut peer, &id, "input_required").await;
+    peer.result("tasks/update", json!({"taskId": id, "inputResponses": {"b": accept}})).await;
+    let task = until(&mut peer, &id, "completed").await;
+    let meta = &task["result"]["_meta"];
+    assert_eq!((&meta["dev.toolbay/error"], meta.get("dev.toolbay/retry-after-ms")), (&json!("disabled"), None));
+    assert_eq!(*seen.lock().unwrap(), ["a", "a", "a b"]);
+    assert_eq!(peer.error("tools/call", good).await["data"], json!({"reason": "used"}));
+    assert_eq!(seen.lock().unwrap().len(), 3, "one answer is good for one entry");
 }

@@ -28,6 +28,8 @@ struct All {
 struct One {
     shown: WaitingApproval,
     sender: oneshot::Sender<AnsweredElsewhere>,
+    /// Closed as soon as the call has left its place: its question is withdrawn by then.
+    withdrawn: oneshot::Receiver<()>,
 }
 
 /// What a call that waits is about.
@@ -50,6 +52,8 @@ pub(crate) struct Subject {
 struct Place {
     id: u64,
     all: Waiting,
+    /// Held for its Drop.
+    _left: oneshot::Sender<()>,
 }
 
 impl Drop for Place {
@@ -70,9 +74,10 @@ impl Waiting {
         let Subject { caller, plugin, tool, question, until } = subject;
         let shown = WaitingApproval { id, at: SystemTime::now(), until, caller, plugin, tool, question };
         let (sender, receiver) = oneshot::channel();
-        all.waiting.insert(id, One { shown, sender });
+        let (left, withdrawn) = oneshot::channel();
+        all.waiting.insert(id, One { shown, sender, withdrawn });
         drop(all);
-        Some(Elsewhere::new(receiver, Place { id, all: self.clone() }))
+        Some(Elsewhere::new(receiver, Place { id, all: self.clone(), _left: left }))
     }
 
     /// The calls that wait, the oldest first.
@@ -80,20 +85,30 @@ impl Waiting {
         self.all().waiting.values().map(|one| one.shown.clone()).collect()
     }
 
-    /// Answers a call for the operator with this name, if they may: `may` gets the tool.
-    pub(crate) fn answer(&self, id: u64, yes: bool, by: &str, may: impl FnOnce(&str) -> bool) -> Answered {
-        let mut all = self.all();
-        let Some(one) = all.waiting.get(&id) else { return Answered::Gone };
-        if !may(&one.shown.tool) {
-            return Answered::Forbidden;
-        }
-        let Some(one) = all.waiting.remove(&id) else { return Answered::Gone };
-        drop(all);
+    /// Answers a call for the operator with this name, if they may: `may` gets the tool. Returns when no client can be asked
+    /// any more what is decided: the call has taken the answer and withdrawn its question.
+    pub(crate) async fn answer(&self, id: u64, yes: bool, by: &str, may: impl FnOnce(&str) -> bool) -> Answered {
+        let One { shown, sender, withdrawn } = match self.take(id, may) {
+            Ok(one) => one,
+            Err(none) => return none,
+        };
         let given = AnsweredElsewhere { key: KEY.to_owned(), answer: answer(yes), by: by.to_owned() };
-        match one.sender.send(given) {
-            Ok(()) if SystemTime::now() <= one.shown.until => Answered::Done,
-            _ => Answered::Gone,
+        if sender.send(given).is_err() || SystemTime::now() > shown.until {
+            return Answered::Gone;
         }
+        // Nothing is ever sent: it ends when the place is dropped.
+        drop(withdrawn.await);
+        Answered::Done
+    }
+
+    /// Takes a call out, so that nobody else can answer it here.
+    fn take(&self, id: u64, may: impl FnOnce(&str) -> bool) -> Result<One, Answered> {
+        let mut all = self.all();
+        let one = all.waiting.get(&id).ok_or(Answered::Gone)?;
+        if !may(&one.shown.tool) {
+            return Err(Answered::Forbidden);
+        }
+        all.waiting.remove(&id).ok_or(Answered::Gone)
     }
 
     // Held for a few comparisons and never across an await.
@@ -118,43 +133,68 @@ mod tests {
         }
     }
 
+    /// Gives an answer while the call takes it.
+    async fn answered(waiting: &Waiting, elsewhere: Elsewhere, yes: bool, by: &str) -> (Answered, AnsweredElsewhere) {
+        let id = waiting.list()[0].id;
+        let taking = async {
+            let mut elsewhere = Some(elsewhere);
+            Elsewhere::answered(&mut elsewhere).await
+        };
+        tokio::join!(waiting.answer(id, yes, by, |tool| tool == "erase"), taking)
+    }
+
     #[tokio::test]
     async fn the_first_answer_counts_and_the_next_one_comes_too_late() {
         let waiting = Waiting::default();
-        let mut elsewhere = waiting.begin(subject("erase"));
+        let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
-        assert_eq!(waiting.answer(id, true, "ada", |_| false), Answered::Forbidden);
-        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true), Answered::Gone, "it never was");
-        assert_eq!(waiting.answer(id, false, "ada", |tool| tool == "erase"), Answered::Done);
-        assert_eq!(waiting.answer(id, true, "bob", |_| true), Answered::Gone);
-        let given = Elsewhere::answered(&mut elsewhere).await;
+        assert_eq!(waiting.answer(id, true, "ada", |_| false).await, Answered::Forbidden);
+        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true).await, Answered::Gone, "it never was");
+        let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
+        assert_eq!(said, Answered::Done);
+        assert_eq!(waiting.answer(id, true, "bob", |_| true).await, Answered::Gone);
         assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (KEY, answer(false), "ada"));
     }
 
-    #[test]
-    fn a_call_that_has_ended_waits_no_more_and_only_so_many_do() {
+    #[tokio::test]
+    async fn an_answer_is_confirmed_when_the_call_has_withdrawn_its_question() {
+        let waiting = Waiting::default();
+        let mut elsewhere = waiting.begin(subject("erase"));
+        let id = waiting.list()[0].id;
+        let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true));
+        assert!(futures_util::poll!(&mut answering).is_pending(), "nobody has taken it");
+        Elsewhere::answered(&mut elsewhere).await;
+        assert!(futures_util::poll!(&mut answering).is_pending(), "the question is not withdrawn");
+        drop(elsewhere);
+        assert_eq!(answering.await, Answered::Done);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_has_ended_waits_no_more_and_only_so_many_do() {
         let waiting = Waiting::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         drop(elsewhere);
-        assert_eq!(waiting.answer(id, true, "ada", |_| true), Answered::Gone);
+        assert_eq!(waiting.answer(id, true, "ada", |_| true).await, Answered::Gone);
         let many: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(subject("erase"))).collect();
         assert_eq!((many.len(), waiting.list().len()), (MOST, MOST));
         drop(many);
         assert!(waiting.list().is_empty());
     }
 
-    #[test]
-    fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
+    #[tokio::test]
+    async fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
         let waiting = Waiting::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
-        assert_eq!(waiting.answer(id, true, "ada", |_| true), Answered::Done);
+        let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true));
+        assert!(futures_util::poll!(&mut answering).is_pending());
         assert_eq!(elsewhere.close().unwrap().by, "ada");
+        assert_eq!(answering.await, Answered::Done);
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         assert!(elsewhere.close().is_none());
         let late = waiting.begin(Subject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
-        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true), Answered::Gone);
+        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true).await, Answered::Gone);
         drop(late);
     }
 }
