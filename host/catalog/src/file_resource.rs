@@ -206,7 +206,7 @@ mod tests {
     use crate::tree::{Kind, scan};
 
     fn resource(folder: &Path, path: &str) -> FileResource {
-        let tree = scan(folder, Kind::Resources, 100).unwrap().unwrap();
+        let tree = scan(folder, Kind::Resources, 100).unwrap();
         let root = Arc::new(open_root(folder).unwrap());
         FileResource::new("docs", &root, path, tree.files[path].clone()).unwrap()
     }

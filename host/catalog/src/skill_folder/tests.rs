@@ -6,7 +6,7 @@ use toolbay_model::ResourceContent;
 
 use super::*;
 use crate::beneath::open_root;
-use crate::tree::{Kind, scan};
+use crate::tree::{Flaw, Kind, scan};
 
 const MANIFEST_TEXT: &str = "---\nname: pdf\ndescription: Reads PDFs.\n---\nRead it.\n";
 
@@ -36,7 +36,7 @@ impl Folder {
     }
 
     fn tree(&self) -> Tree {
-        scan(&self.path(""), Kind::Skill, 512).unwrap().unwrap()
+        scan(&self.path(""), Kind::Skill, 512).unwrap()
     }
 
     fn load_as(
@@ -197,7 +197,8 @@ fn a_skill_has_at_most_512_files() {
     (0..511).for_each(|n| folder.write(&format!("{n}.md"), "x"));
     assert_eq!(folder.load().unwrap().0.files.len(), 512);
     folder.write("more.md", "x");
-    assert_eq!(folder.tree().excess.as_deref(), Some("it has too many files: at most 512 files are allowed"));
+    let excess = Flaw::Lasting("it has too many files: at most 512 files are allowed".to_owned());
+    assert_eq!(folder.tree().flaw, Some(excess));
 }
 
 #[test]
