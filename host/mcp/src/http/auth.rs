@@ -71,7 +71,8 @@ impl Known {
             };
             (token.sha256, Listed { token: token.clone(), caller, revoked })
         };
-        let open = !needed && tokens.is_empty();
+        // Once there were tokens, nobody is let in without one.
+        let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
         let closed = before.filter(|before| before.open == open).map(|before| before.closed.clone());
         Self { tokens: tokens.iter().map(listed).collect(), open, closed: closed.unwrap_or_default() }
     }
@@ -112,7 +113,8 @@ impl Gate {
         Ok(Self {
             known: ArcSwap::from_pointee(Known::new(&options.tokens, options.oauth.is_some(), None, host)),
             oauth: options.oauth.clone().map(Verifier::new).transpose()?,
-            reachable: !address.is_local(),
+            // A proxy with a name of its own passes requests of others on.
+            reachable: !address.is_local() || !options.hosts.is_empty(),
             shares: Mutex::default(),
         })
     }
