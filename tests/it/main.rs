@@ -41,6 +41,7 @@ mod learn;
 mod limits;
 mod load;
 mod loading;
+mod location;
 mod memory;
 mod metrics;
 mod mounts;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::http::auth::{bearer, token};
-use crate::support::{DEADLINE, Folder, HttpServer, Server, Tiny, hostile, text};
+use crate::support::{DEADLINE, Folder, HttpServer, Server, Tiny, Toolbay, hostile, text};
 
 /// What each reading ends with.
 const READ: &str = "the configuration was read again";
@@ -126,10 +126,10 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
 #[test]
 fn what_is_logged_and_who_is_let_in_by_name_change() {
     let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
-    let server = HttpServer::configured(&folder, "").ready();
+    let server = HttpServer::configured(&folder, "[http]\nanonymous = true").ready();
     let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
     assert_eq!(from("tools.example"), 403);
-    change(&folder, server.pid(), "log = \"debug\"\n[http]\nhosts = [\"tools.example\"]");
+    change(&folder, server.pid(), "log = \"debug\"\n[http]\nanonymous = true\nhosts = [\"tools.example\"]");
     server.log.wait_for(READ);
     assert_ne!(from("tools.example"), 403);
     folder.put("other.wasm", Tiny::new(&["b"]).echo().build());
@@ -157,8 +157,65 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
     assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
     assert_eq!(status(&server, &ada), 200);
     while stream.next().is_some() {}
-    // Back, on a loopback address.
+    // Whoever needed none before needs one from now on, until a restart.
     change(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
-    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 200);
+    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(status(&server, &ada), 401);
+}
+
+#[test]
+fn when_the_last_token_is_removed_nobody_is_let_in() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).echo().build());
+    let (ada, adas) = token("ada", "");
+    let server = HttpServer::configured(&folder, &format!("[http]\nhosts = [\"tools.example.com\"]\n{adas}")).ready();
+    assert_eq!(status(&server, &ada), 200);
+    change(&folder, server.pid(), "[http]\nhosts = [\"tools.example.com\"]\n");
+    server.log.wait_for("nobody is let in");
+    for headers in [vec![], vec![("Host", "tools.example.com")], vec![("Authorization", "Bearer x")]] {
+        assert_eq!(server.modern("tools/list", json!({}), &headers).status, 401, "{headers:?}");
+    }
+    assert_eq!(status(&server, &ada), 401);
+    assert_eq!(server.get("/metrics", &[]).status, 401);
+    // Names for others without tokens are refused, and the removal counts all the same.
+    server.log.wait_for("the configuration stays as it was: ");
+    // Saying that nobody needs one does not open it while it runs either, and a token does.
+    change(&folder, server.pid(), "[http]\nanonymous = true\n");
+    server.log.wait_for(READ);
+    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 401);
+    change(&folder, server.pid(), &adas);
+    server.log.wait_for_count(READ, 2);
+    assert_eq!(status(&server, &ada), 200);
+}
+
+#[test]
+fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a", "b"]).echo().build());
+    let [(ada, adas), (bob, bobs), (_, evas)] = [token("ada", ""), token("bob", ""), token("eva", "")];
+    let server = HttpServer::configured(&folder, &format!("{adas}{bobs}")).ready();
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
+    change(&folder, server.pid(), &format!("page_sise = 7\n{adas}tools = [\"a\"]\n{evas}"));
+    server.log.wait_for("the configuration stays as it was: ");
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
+    let listed = server.modern("tools/list", json!({}), &[("Authorization", &bearer(&ada))]).answer();
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 1, "{listed}");
+    let (line, added) = (server.log.text(), "eva");
+    assert!(line.contains("tokens were removed or have fewer rights: ada, bob") && !line.contains(added), "{line}");
+}
+
+#[test]
+fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
+    let folder = Folder::new();
+    let serve = |config: &str| {
+        folder.configure(config);
+        Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run()
+    };
+    let outcome = serve("[http]\nhosts = [\"tools.example.com\"]\n");
+    assert_eq!(outcome.code, 64, "{outcome}");
+    assert!(outcome.stderr.contains("http.hosts names what others reach this server by"), "{outcome}");
+    let (_, adas) = token("ada", "");
+    for good in ["anonymous = true\n", adas.as_str()] {
+        folder.configure(&format!("[http]\nhosts = [\"tools.example.com\"]\n{good}"));
+        HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
+    }
 }

@@ -92,14 +92,14 @@ impl Access {
     /// Whoever has this token; `None` if nobody has. A token that works once is used up, and the next one logged.
     pub(crate) fn viewer(&self, token: &str) -> Option<(Viewer, Proof)> {
         if let Some(local) = self.login_token() {
-            let viewer = local.take(token).then(|| Viewer { name: LOCAL.to_owned() })?;
+            let viewer = local.take(token).then(|| Viewer { name: LOCAL.to_owned(), local: true })?;
             local.announce();
             return Some((viewer, Proof::Log));
         }
         let (hash, kind) = (hash(token), self.kind());
         let Kind::Admins(admins) = &*kind else { return None };
         let admin = admins.iter().find(|admin| admin.sha256 == hash)?;
-        Some((Viewer { name: admin.name.clone() }, Proof::Token(hash)))
+        Some((Viewer { name: admin.name.clone(), local: false }, Proof::Token(hash)))
     }
 
     /// Whether what this viewer opened it with still opens it.
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_console_that_the_log_opened_closes_when_tokens_are_needed() {
         let access = Access::local("http://127.0.0.1:1".to_owned());
-        let viewer = Viewer { name: LOCAL.to_owned() };
+        let viewer = Viewer { name: LOCAL.to_owned(), local: true };
         assert!(access.holds(&viewer, Proof::Log));
         access.change(vec![admin("ada", "a")]);
         assert!(!access.holds(&viewer, Proof::Log));

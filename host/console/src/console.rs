@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Router, extract};
 use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use maud::Markup;
 use tokio::sync::Semaphore;
 
@@ -25,7 +25,7 @@ use crate::guard::{cookie, is_secure, may_change, may_read};
 use crate::operations::Operations;
 use crate::pages;
 use crate::paths::{CSRF, PATH};
-use crate::posted::posted;
+use crate::posted::{posted, whole};
 use crate::secret::hash;
 use crate::sessions::{Session, Sessions};
 use crate::shown::query;
@@ -129,11 +129,29 @@ type Shared = State<Arc<Inner>>;
 /// Answers only so many requests at once.
 async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
     let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.session(cookie));
-    let places = if session.is_some() { &inner.places } else { &inner.door };
+    let (places, request) = if session.is_some() {
+        (&inner.places, request)
+    } else {
+        // A body that is on its way takes no place: whoever sends one slowly keeps nobody else out.
+        match arrived(request).await {
+            Ok(request) => (&inner.door, request),
+            Err(refused) => return refused,
+        }
+    };
     let Ok(_place) = places.try_acquire() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response();
     };
     next.run(request).await
+}
+
+/// The request with its whole body.
+async fn arrived(request: Request) -> Result<Request, Response> {
+    let (head, body) = request.into_parts();
+    if head.method != Method::POST {
+        return Ok(Request::from_parts(head, Body::empty()));
+    }
+    let bytes = whole(body, LOGIN).await.map_err(|(status, why)| refused(status, why))?;
+    Ok(Request::from_parts(head, bytes.into()))
 }
 
 /// The session of a request that reads; `None` if it has none.
@@ -157,16 +175,20 @@ async fn changer(inner: &Inner, request: Request, most: usize) -> Result<(Sessio
         return Err(refused(StatusCode::FORBIDDEN, "This form was not sent by a page of the console."));
     }
     let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie));
-    let session = session.ok_or_else(|| {
-        refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
-    })?;
+    session.ok_or_else(ended)?;
     let mut form = read(&head.headers, body, most).await?;
+    // Asked again: the body may have taken long to arrive, and rights count as they are now.
+    let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie)).ok_or_else(ended)?;
     let token = form.remove(CSRF).unwrap_or_default();
     if hash(&token) != hash(&session.csrf) {
         tracing::warn!(viewer = session.viewer.name, "console: a form without the token of its session was rejected");
         return Err(refused(StatusCode::FORBIDDEN, "This form does not belong to your session. Load its page again."));
     }
     Ok((session, form))
+}
+
+fn ended() -> Response {
+    refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
 }
 
 async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Filled, Response> {

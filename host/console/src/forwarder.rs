@@ -1,18 +1,20 @@
 //! The way from a port of this machine to the console's own socket, for browsers: they connect to no Unix socket.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::word::{Word, is_own};
 
-/// Connections at once. Further ones wait in the queue of the port.
+/// Connections at once. For a further one, the oldest makes room: of those without an answer, if there are any.
 const CONNECTIONS: usize = 48;
 
 /// How long a server may take to answer.
@@ -82,24 +84,37 @@ async fn connected(socket: &Path, word: Word) -> io::Result<UnixStream> {
 
 /// Passes on what comes to `listener`, and what the server with this socket answers. Does not return.
 pub async fn forward(listener: TcpListener, socket: &Path) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut open: VecDeque<Connection> = VecDeque::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((browser, _)) => {
-                let socket = socket.to_owned();
-                tokio::spawn(async move {
-                    drop(pass(browser, &socket).await);
-                    drop(place);
-                });
+                open.retain(|one| !one.passing.is_finished());
+                if open.len() >= CONNECTIONS {
+                    // Other accounts of this machine can connect as well. Those that say nothing make room first.
+                    let silent = open.iter().position(|one| !one.answered.load(Ordering::Relaxed));
+                    if let Some(one) = open.remove(silent.unwrap_or_default()) {
+                        one.passing.abort();
+                    }
+                }
+                let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
+                let noted = Arc::clone(&answered);
+                let passing = tokio::spawn(async move { drop(pass(browser, &socket, &noted).await) }).abort_handle();
+                open.push_back(Connection { passing, answered });
             }
             Err(_) => sleep(PAUSE).await,
         }
     }
 }
 
+/// A connection that is passed on.
+struct Connection {
+    passing: AbortHandle,
+    /// Whether the server has answered something on it.
+    answered: Arc<AtomicBool>,
+}
+
 /// Passes bytes on in both directions until the server has ended the connection, which it does in any case after some time.
-async fn pass(mut browser: TcpStream, socket: &Path) -> io::Result<()> {
+async fn pass(mut browser: TcpStream, socket: &Path, answered: &AtomicBool) -> io::Result<()> {
     let mut server = timeout(PATIENCE, connected(socket, Word::Pages)).await??;
     let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) = (browser.split(), server.split());
     let up = async {
@@ -108,8 +123,15 @@ async fn pass(mut browser: TcpStream, socket: &Path) -> io::Result<()> {
         drop(to_server.shutdown().await);
         std::future::pending::<()>().await;
     };
+    let down = async {
+        let mut first = [0; 512];
+        let length = from_server.read(&mut first).await?;
+        answered.store(length > 0, Ordering::Relaxed);
+        to_browser.write_all(first.get(..length).unwrap_or_default()).await?;
+        copy(&mut from_server, &mut to_browser).await
+    };
     tokio::select! {
-        down = copy(&mut from_server, &mut to_browser) => down.map(drop),
+        down = down => down.map(drop),
         () = up => Ok(()),
     }
 }

@@ -13,6 +13,8 @@ use crate::data::{
 pub struct Viewer {
     /// The name as a caller, for the log: `console`, or that of a token such as `token:ops`.
     pub name: String,
+    /// Whether it was opened without a token of the configuration, by whoever may call everything without one.
+    pub local: bool,
 }
 
 /// The server behind the console: what it offers, and the few things that an operator may do with it.

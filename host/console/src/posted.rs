@@ -25,6 +25,16 @@ pub(crate) async fn posted(headers: &HeaderMap, body: Body, most: usize) -> Resu
     if !headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(form)) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "The console takes forms alone."));
     }
+    let bytes = whole(body, most).await?;
+    filled(&bytes).ok_or((StatusCode::BAD_REQUEST, "The form has too many fields, or one of them twice."))
+}
+
+/// Reads a body of at most `most` bytes.
+///
+/// # Errors
+///
+/// Why it is not there, with the status that says so.
+pub(crate) async fn whole(body: Body, most: usize) -> Result<Bytes, (StatusCode, &'static str)> {
     let reading = Limited::new(body, most).collect();
     let read = tokio::time::timeout(PATIENCE, reading).await;
     let read = read.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time."))?;
@@ -35,7 +45,7 @@ pub(crate) async fn posted(headers: &HeaderMap, body: Body, most: usize) -> Resu
             (StatusCode::BAD_REQUEST, "The form could not be read.")
         }
     })?;
-    filled(&bytes.to_bytes()).ok_or((StatusCode::BAD_REQUEST, "The form has too many fields, or one of them twice."))
+    Ok(bytes.to_bytes())
 }
 
 fn filled(bytes: &Bytes) -> Option<Filled> {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn viewer(name: &str) -> Viewer {
-        Viewer { name: name.to_owned() }
+        Viewer { name: name.to_owned(), local: false }
     }
 
     #[test]

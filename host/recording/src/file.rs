@@ -43,6 +43,9 @@ fn append(path: &Path) -> Result<(File, u64), RecordingError> {
     let name = path.display();
     let failed = |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
     // A recording has what tools were asked and answered: it does not go where a link leads, and nobody else reads it.
+    if let Some(why) = no_recording(path) {
+        return Err(failed(&why));
+    }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let opened = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
         Errno::LOOP => failed(&"it is a link; give the path of the file itself"),
@@ -75,6 +78,18 @@ fn append(path: &Path) -> Result<(File, u64), RecordingError> {
     Ok((file, length))
 }
 
+/// Why a file is no recording; `None` if it is one, or if it cannot be said. This comes before advice to change the owner or
+/// the mode of a file that is something else.
+fn no_recording(path: &Path) -> Option<RecordingError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::from(open(path, flags, Mode::empty()).ok()?);
+    let found = file.metadata().ok()?;
+    if !found.is_file() || found.len() == 0 {
+        return None;
+    }
+    Reader::new(BufReader::new(&file)).err()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -103,10 +118,14 @@ mod tests {
         let path = dir.path().join("calls.jsonl");
         fs::write(&path, "precious\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(refused(&path).contains("chmod 600"));
+        assert!(refused(&path).contains("is not a recording"), "{}", refused(&path));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         assert!(refused(&path).contains("is not a recording"), "{}", refused(&path));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious\n");
+        let open = dir.path().join("open");
+        fs::write(&open, "").unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(refused(&open).contains("chmod 600"));
         let link = dir.path().join("link");
         symlink(&path, &link).unwrap();
         assert!(refused(&link).contains("it is a link"));

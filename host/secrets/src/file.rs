@@ -88,6 +88,24 @@ pub(crate) fn read(base: &Path, path: &Path, most: usize, known: Option<&Stamp>)
     Ok(Found::Content(stamp, content))
 }
 
+/// Most bytes of a file that [`secret_file`] reads.
+const MOST: usize = 64 << 10;
+
+/// The content of a file of the operator that has a secret, with the checks that the files of plugins' secrets have: it is a
+/// regular file of this user, which nobody else can read or write. Links on the way to its folder are followed, because the
+/// operator chose that folder; the file itself is no link. Blocks.
+///
+/// # Errors
+///
+/// The end of a sentence about the file.
+pub fn secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
+    match read(path.parent().unwrap_or(Path::new("")), path, MOST, None)? {
+        Found::Content(_, content) => Ok(content),
+        // Nothing was known of it.
+        Found::Same => Err("cannot be read".to_owned()),
+    }
+}
+
 /// Whether the file may hold a secret.
 fn check(stat: &Stat, most: usize) -> Result<(), String> {
     if !FileType::from_raw_mode(stat.st_mode).is_file() {

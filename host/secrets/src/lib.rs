@@ -34,6 +34,7 @@ mod watched;
 mod withheld;
 
 pub use self::credential::{Carried, Credential};
+pub use self::file::secret_file;
 pub use self::fixed::Fixed;
 pub use self::opened::Opened;
 pub use self::programs::{Programs, serve as serve_programs};

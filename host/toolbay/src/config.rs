@@ -10,19 +10,22 @@ mod console;
 mod describe;
 mod engine;
 mod error;
+#[cfg(test)]
+mod fail_closed;
 mod http;
 mod http_client;
 mod keys;
+mod location;
 mod metrics;
 mod otel;
 mod record;
+mod removals;
 mod results;
 mod server;
 mod state;
 mod tasks;
 mod variables;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,9 +50,11 @@ pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, TlsConfig, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub(crate) use self::keys::Keys;
+use self::location::Location;
 pub use self::metrics::MetricsConfig;
 pub use self::otel::OtelConfig;
 pub use self::record::RecordConfig;
+pub(crate) use self::removals::Remaining;
 pub(crate) use self::results::LEAST;
 pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
@@ -132,9 +137,12 @@ pub struct Config {
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
-    /// Path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
+    /// Absolute path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
     #[serde(skip)]
     pub file: PathBuf,
+    /// Whether that file was read.
+    #[serde(skip)]
+    pub file_read: bool,
 }
 
 impl Default for Config {
@@ -166,6 +174,7 @@ impl Default for Config {
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
+            file_read: false,
         }
     }
 }
@@ -175,6 +184,8 @@ impl Default for Config {
 pub struct Flags {
     /// `--config`.
     pub config: Option<PathBuf>,
+    /// `--no-config`.
+    pub no_config: bool,
     /// `--plugins`.
     pub plugins: Option<PathBuf>,
     /// `--log`.
@@ -205,17 +216,11 @@ impl Config {
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(Self, Keys), ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        // In a shell, an empty variable counts as unset.
-        let variable = variables.iter().find(|(name, path)| name == CONFIG_VARIABLE && !path.is_empty());
-        let named = match (&flags.config, variable) {
-            (Some(path), _) => Some((path.clone(), "--config")),
-            (None, Some((_, path))) => Some((PathBuf::from(path), CONFIG_VARIABLE)),
-            (None, None) => None,
-        };
-        let file = named.as_ref().map_or_else(|| PathBuf::from(FILE), |(path, _)| path.clone());
-        let (table, folder) = read_file(named)?;
+        let location = Location::of(flags, &variables);
+        let (table, folder, file_read) = location.read()?;
         let (config, keys) = Self::merge(table, &folder, &variables, flags)?;
-        Ok((Self { file, ..config }, keys))
+        let file = location.absolute()?;
+        Ok((Self { file, file_read, ..config }, keys))
     }
 
     /// Merges variables and flags into the file's table. Relative paths in the file are relative to `folder`.
@@ -376,9 +381,23 @@ impl Config {
         changed.server.instructions.clone_from(&next.server.instructions);
         changed.http.hosts.clone_from(&next.http.hosts);
         changed.http.origins.clone_from(&next.http.origins);
-        changed.http.tokens.clone_from(&next.http.tokens);
+        changed.http.tokens = next.http.tokens.iter().map(|token| self.http.within_its_tools(token)).collect();
+        // Once there was a way to be known, nobody is let in without one.
+        changed.http.closed = self.http.needs_token();
         changed.check()?;
         Ok(changed)
+    }
+
+    /// One line that says which configuration file was read, for the log.
+    pub(crate) fn source(&self) -> String {
+        let file = self.file.display();
+        if self.file_read {
+            format!("the configuration was read from {file}")
+        } else if self.file.as_os_str().is_empty() {
+            "no configuration file was read".to_owned()
+        } else {
+            format!("no configuration file was read: {file} does not exist")
+        }
     }
 
     /// The folders that the server keeps for itself, with what for.
@@ -511,26 +530,6 @@ impl Config {
         }
         check_plugin_folder(&self.plugins).map_err(ConfigError)
     }
-}
-
-/// The file's table, validated, and the folder to which its relative paths are relative. `named` is a path and the flag
-/// or variable that set it.
-fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), ConfigError> {
-    let (path, by) = match named {
-        Some((path, by)) => (path, format!(" (set by {by})")),
-        None if Path::new(FILE).exists() => (PathBuf::from(FILE), String::new()),
-        None => return Ok((toml::Table::new(), PathBuf::new())),
-    };
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        ConfigError(match error.kind() {
-            io::ErrorKind::NotFound => format!("{name} does not exist{by}"),
-            io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
-            io::ErrorKind::InvalidData => format!("{name} is not valid UTF-8"),
-            kind => format!("cannot read {name}: {kind}"),
-        })
-    })?;
-    Ok((parse_file(&name, &text)?, path.parent().map(Path::to_owned).unwrap_or_default()))
 }
 
 /// Parses the text twice: as a [`Config`], for errors with a line, and as the table to merge.

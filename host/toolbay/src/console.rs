@@ -207,9 +207,10 @@ impl Operations for Operated {
     }
 
     fn may_use(&self, viewer: &Viewer, tool: &str) -> bool {
-        // Whoever opened the console without a token could call every tool without one.
+        // Whoever opened the console without a token could call every tool without one. A token that is not known any more has
+        // no rights.
         let rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
-        rights.get(&viewer.name).is_none_or(|rights| rights.allow(tool))
+        viewer.local || rights.get(&viewer.name).is_some_and(|rights| rights.allow(tool))
     }
 
     fn call(

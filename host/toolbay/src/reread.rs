@@ -1,8 +1,21 @@
 //! The configuration is read again while the server runs (`SIGHUP`).
 
-use crate::config::{Config, ConfigError, Flags, Keys};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use crate::config::{Config, ConfigError, Flags, Keys, Remaining};
 use crate::server::Server;
 use crate::telemetry;
+
+/// For how long a file must not have changed before it is read again: what is being written may lack its second half, and
+/// with it what limits the first.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// How often a file that goes on changing is waited for.
+const TRIES: usize = 30;
 
 /// What is in force, and where it came from.
 #[derive(Debug)]
@@ -29,9 +42,16 @@ impl Running {
     }
 
     /// Reads the file again and has `server` do what it says, as far as that can change; logs what changed, and what needs a
-    /// restart. A mistake changes nothing. Blocks.
+    /// restart. Tokens and rights that are no longer there are removed at once. For the rest, a mistake changes nothing, and
+    /// a file that was changed just now is read when it has been unchanged for a second. Blocks.
     pub(crate) fn again(&mut self, server: &Server) {
-        let read = Config::load_with_keys(&self.flags, variables());
+        self.remove(server);
+        let Some(read) = self.settled() else {
+            let file = self.config.file.display();
+            tracing::error!("the configuration stays as it was: {file} changes all the time");
+            return;
+        };
+        self.remove(server);
         let changed = read.and_then(|(next, keys)| Ok((self.config.changed_to(&next)?, keys)));
         let (config, keys) = match changed {
             Ok(read) => read,
@@ -55,11 +75,75 @@ impl Running {
                 tracing::warn!("{clamp}");
             }
         }
+        if config.http.lets_nobody_in() && !self.config.http.lets_nobody_in() {
+            tracing::warn!("{CLOSED}");
+        }
         if !difference.later.is_empty() {
             tracing::warn!("to change {}, restart the server", difference.later.join(", "));
         }
         self.keys = self.keys.changed_to(&keys);
         self.config = config;
+    }
+
+    /// Reads the file when it has been unchanged for some time; `None` if it goes on changing.
+    fn settled(&self) -> Option<Result<(Config, Keys), ConfigError>> {
+        (0..TRIES).find_map(|_| {
+            let before = Stamp::of(&self.config.file);
+            let pause = before.as_ref().map_or(Duration::ZERO, Stamp::unsettled);
+            if !pause.is_zero() {
+                sleep(pause);
+            }
+            let read = Config::load_with_keys(&self.flags, variables());
+            (Stamp::of(&self.config.file) == before).then_some(read)
+        })
+    }
+
+    /// Removes what the file no longer has of tokens and their rights, also if the file is refused for something else.
+    fn remove(&mut self, server: &Server) {
+        let remaining = Remaining::read(&self.flags, variables());
+        let Some(narrowed) = remaining.and_then(|remaining| self.config.narrowed_to(&remaining)) else { return };
+        server.change(&narrowed);
+        let left = &narrowed.http.tokens;
+        let changed = self.config.http.tokens.iter().filter(|token| !left.contains(token));
+        let names: Vec<&str> = changed.map(|token| token.name.as_str()).collect();
+        tracing::info!("tokens were removed or have fewer rights: {}", names.join(", "));
+        if narrowed.http.lets_nobody_in() {
+            tracing::warn!("{CLOSED}");
+        }
+        self.config = narrowed;
+    }
+}
+
+/// What the log says when no token is left.
+const CLOSED: &str =
+    "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
+
+/// A file as it was seen.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    place: (u64, u64),
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// `None` if there is no such file.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            place: (found.dev(), found.ino()),
+            size: found.size(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    /// The time until the file has been unchanged for long enough.
+    fn unsettled(&self) -> Duration {
+        let since = |part: i64| u64::try_from(part).unwrap_or_default();
+        let changed = Duration::from_secs(since(self.changed.0)) + Duration::from_nanos(since(self.changed.1));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // A clock that was set back makes nobody wait for longer.
+        SETTLED.saturating_sub(now.saturating_sub(changed))
     }
 }
 

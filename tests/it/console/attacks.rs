@@ -1,7 +1,12 @@
 //! What attackers try: each row of a table is a request, and what becomes of it.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+
 use super::site::{Site, cookie, enter, hidden, logged, post, query};
 use super::{PAGES, RATES, folder};
+use crate::http::auth::{plugins, token};
 use crate::support::{Folder, HttpServer, Response, Tiny, Tool};
 
 /// A request that must come to nothing.
@@ -258,7 +263,9 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
 #[test]
 fn behind_tls_the_cookie_is_for_tls_alone() {
     let folder = folder();
-    let config = format!("{RATES}[http]\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n");
+    let config = format!(
+        "{RATES}[http]\nanonymous = true\nhosts = [\"tools.example.com\"]\norigins = [\"https://tools.example.com\"]\n"
+    );
     let server = HttpServer::configured(&folder, &config).ready();
     let body = query(&[("token", &logged(&server, 1))]);
     let through = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];
@@ -314,4 +321,63 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
     assert_eq!((nothing.status, nothing.header("set-cookie")), (404, None));
     let split = site.post("/plugin", &[("id", "x\r\nSet-Cookie: a=b"), ("rests", "yes")]);
     assert_eq!((split.status, split.header("set-cookie")), (404, None));
+}
+
+/// The head of a form, whose body comes later.
+fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String {
+    let address = server.address;
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\nCookie: {cookie}\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    )
+}
+
+#[test]
+fn logins_that_are_on_their_way_keep_nobody_out() {
+    let server = HttpServer::configured(&folder(), RATES).ready();
+    let token = logged(&server, 1);
+    let begun = format!("{}token=x", head(&server, "/console/login", "", 100));
+    let slow: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            stream.write_all(begun.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for path in ["/console/login", "/console/style.css"] {
+        assert_eq!(server.get(path, &[]).status, 200, "{path}");
+    }
+    assert_eq!(enter(&server, &token).status, 303);
+    drop(slow);
+}
+
+#[test]
+fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
+    let (operator, operators) = token("operator", "tools = [\"time.*\"]\nadmin = true");
+    let (_, others) = token("other", "admin = true");
+    let folder = plugins();
+    let site = Site::enter(HttpServer::configured(&folder, &format!("{RATES}{others}{operators}")).ready(), &operator);
+    let page = site.page("/tool?name=time.now");
+    let body = query(&[
+        ("csrf", &site.csrf),
+        ("tool", "secret"),
+        ("schema", &hidden(&page, "schema")),
+        ("raw", "yes"),
+        ("json", "{}"),
+    ]);
+    let mut stream = TcpStream::connect(site.server.address).unwrap();
+    let (before, last) = body.split_at(body.len() - 1);
+    stream
+        .write_all(format!("{}{before}", head(&site.server, "/console/tool", &site.cookie, body.len())).as_bytes())
+        .unwrap();
+    // A request that is answered after the one above has begun.
+    assert_eq!(site.server.get("/console", &[("Cookie", &site.cookie)]).status, 200);
+    folder.configure(&format!("{RATES}{others}"));
+    assert!(Command::new("kill").args(["-HUP", &site.server.pid().to_string()]).status().unwrap().success());
+    site.server.log.wait_for("tokens were removed");
+    stream.write_all(last.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    assert!(!answer.contains("class=\"result\""), "{answer}");
 }

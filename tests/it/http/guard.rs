@@ -17,7 +17,7 @@ fn status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 #[test]
 fn hosts_and_origins_are_checked_always() {
     let folder = Folder::with("a.wasm", Tiny::new(&["the-tool"]).build());
-    let config = "[http]\nhosts = [\"tools.example.com\"]\norigins = [\"https://app.example.com\"]";
+    let config = "[http]\nanonymous = true\nhosts = [\"tools.example.com\"]\norigins = [\"https://app.example.com\"]";
     for config in ["", config] {
         let server = HttpServer::configured(&folder, config).ready();
         let own = !config.is_empty();

@@ -1,5 +1,7 @@
 //! Where the settings come from, and mistakes in them.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::json;
 use toolbay_testkit::Collector;
 
@@ -60,6 +62,7 @@ fn headers_come_from_files_and_variables() {
         "[otel.headers]\nauthorization = { environment = \"A_TOKEN\", format = \"Bearer {}\" }\nx-key = { file = \"key\" }\n",
     ));
     std::fs::write(folder.beside("key"), "of-a-file\n").unwrap();
+    std::fs::set_permissions(folder.beside("key"), std::fs::Permissions::from_mode(0o600)).unwrap();
     let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("A_TOKEN", "s3cret");
     let server = HttpServer::run(command).ready();
     let received = collector.until("a request", |received| !received.requests.is_empty());

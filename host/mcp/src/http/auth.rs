@@ -74,7 +74,8 @@ impl Known {
             };
             (token.sha256, Listed { token: token.clone(), caller, revoked })
         };
-        let open = !needed && tokens.is_empty();
+        // Once there were tokens, nobody is let in without one.
+        let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
         let closed = before.filter(|before| before.open == open).map(|before| before.closed.clone());
         Self { tokens: tokens.iter().map(listed).collect(), open, closed: closed.unwrap_or_default() }
     }

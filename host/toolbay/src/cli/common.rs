@@ -29,9 +29,13 @@ pub(super) struct Common {
 /// The options of every command that reads the configuration.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Settings {
-    /// The configuration file [default: `TOOLBAY_CONFIG`, or ./toolbay.toml if it exists]
+    /// The configuration file [default: `TOOLBAY_CONFIG`, or toolbay.toml in the folder that contains the plugin folder, if it
+    /// exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+    /// Read no configuration file
+    #[arg(long, conflicts_with = "config")]
+    pub(super) no_config: bool,
     /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
     /// [default: the key `log` of the configuration file, or info]
     #[arg(long, value_name = "FILTER")]
@@ -97,6 +101,7 @@ impl Common {
     pub(super) fn flags(&self, listen: &Listen) -> Flags {
         Flags {
             config: self.settings.config.clone(),
+            no_config: self.settings.no_config,
             plugins: self.plugins.clone(),
             log: self.settings.log.clone(),
             http: listen.http.clone(),
@@ -121,6 +126,7 @@ pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> 
     let logged = sent.filter(|sent| sent.settings().logs);
     let records = logged.map(|sent| LogRecords::new(sent.clone(), config.otel.caller));
     telemetry::init(filter, records).map_err(ConfigError::new)?;
+    tracing::info!("{}", config.source());
     machine::raise_descriptors();
     for clamp in config.clamps() {
         tracing::warn!("{clamp}");

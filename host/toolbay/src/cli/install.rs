@@ -58,9 +58,13 @@ pub(super) struct Install {
     /// The plugin folder [default: the key `plugins` of the configuration file, or ./plugins]
     #[arg(long, value_name = "DIR", conflicts_with = "http")]
     plugins: Option<std::path::PathBuf>,
-    /// The configuration file of the server [default: `TOOLBAY_CONFIG`, or ./toolbay.toml if it exists]
+    /// The configuration file of the server [default: `TOOLBAY_CONFIG`, or toolbay.toml in the folder that contains the plugin
+    /// folder, if it exists]
     #[arg(long, value_name = "FILE", conflicts_with = "http")]
     config: Option<std::path::PathBuf>,
+    /// Have the server read no configuration file
+    #[arg(long, conflicts_with_all = ["http", "config"])]
+    no_config: bool,
     /// The URL of a server that runs, such as `http://127.0.0.1:8931/mcp`, instead of a command that starts one
     #[arg(long, value_name = "URL")]
     http: Option<String>,
@@ -166,24 +170,24 @@ fn server(options: &Install) -> anyhow::Result<Server> {
     if let Some(url) = &options.http {
         return Server::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
     }
-    let settings = Settings { config: options.config.clone(), log: None };
+    let settings = Settings { config: options.config.clone(), no_config: options.no_config, log: None };
     let common = Common { plugins: options.plugins.clone(), settings };
     // The client would only say that the server does not start.
     let config = common.configure(true, &Listen::default())?;
     let absolute = |path: &std::path::Path| {
         std::fs::canonicalize(path).map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
     };
-    let has_file = config.file.is_file();
     let mut paths = Vec::new();
-    // The client starts the server in a folder of its own choice, where neither would be found.
-    if has_file {
+    // The client starts the server in a folder of its own choice: nothing depends on what is there.
+    if config.file_read {
         paths.push(("--config", absolute(&config.file)?));
     }
-    if options.plugins.is_some() || !has_file {
+    if options.plugins.is_some() || !config.file_read {
         paths.push(("--plugins", absolute(&config.plugins)?));
     }
     let paths: Vec<_> = paths.iter().map(|(flag, path)| (*flag, path.as_path())).collect();
-    Server::command(&program()?, &["serve"], &paths).map_err(anyhow::Error::msg)
+    let words: &[&str] = if config.file_read { &["serve"] } else { &["serve", "--no-config"] };
+    Server::command(&program()?, words, &paths).map_err(anyhow::Error::msg)
 }
 
 /// Edits the file of a target with `change`, after a yes to the question that `doubt` has about the entry that is there.

@@ -87,6 +87,9 @@ pub struct Http {
     pub tokens: Vec<Token>,
     /// The authorization servers whose tokens are accepted; `None` if there are none.
     pub oauth: Option<OAuth>,
+    /// Whether callers need a token although none is left: there were some when the server started.
+    #[serde(skip)]
+    pub closed: bool,
 }
 
 /// TLS on every connection (`[http.tls]`).
@@ -177,14 +180,20 @@ impl Default for Http {
             tls: None,
             tokens: Vec::new(),
             oauth: None,
+            closed: false,
         }
     }
 }
 
 impl Http {
-    /// Whether requests must carry a token: tokens or OAuth are configured.
+    /// Whether requests must carry a token: tokens or OAuth are configured, or were.
     pub fn needs_token(&self) -> bool {
-        !self.tokens.is_empty() || self.oauth.is_some()
+        !self.tokens.is_empty() || self.oauth.is_some() || self.closed
+    }
+
+    /// Whether no token is left of those that there were, so that nobody is let in.
+    pub(crate) fn lets_nobody_in(&self) -> bool {
+        self.closed && self.tokens.is_empty() && self.oauth.is_none()
     }
 
     /// Resolves relative paths against `folder`.
@@ -259,6 +268,11 @@ impl Http {
             Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => Err(format!(
                 "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
             )),
+            Some(_) if !self.hosts.is_empty() && !self.anonymous && !self.needs_token() => Err(
+                "http.hosts names what others reach this server by: set up tokens (http.tokens or http.oauth), or set \
+                 http.anonymous = true"
+                    .to_owned(),
+            ),
             _ => Ok(()),
         }
     }

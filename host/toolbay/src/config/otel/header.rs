@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_otel::{Headers, pairs};
+use toolbay_secrets::secret_file;
 
 /// Where the value of a field comes from. It is shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
@@ -57,8 +58,10 @@ impl HeaderSource {
                 std::env::var(name).map_err(|_| format!("the environment variable {name:?} is not set"))?
             }
             Source::File(path) => {
-                let failed = |error: std::io::Error| format!("the file {}: {}", path.display(), error.kind());
-                std::fs::read_to_string(path).map_err(failed)?.trim_end().to_owned()
+                let failed = |why: String| format!("the file {} {why}", path.display());
+                let bytes = secret_file(path).map_err(failed)?;
+                let text = std::str::from_utf8(&bytes).map_err(|_| failed("is not valid UTF-8".to_owned()))?;
+                text.trim_end().to_owned()
             }
         };
         if value.is_empty() {

@@ -1,0 +1,169 @@
+//! Where the configuration file is: only where the operator pointed.
+//!
+//! Clients start servers in the folder of a project. What is in that folder must not become the configuration of a server
+//! whose plugins are elsewhere.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{getegid, geteuid};
+
+use super::error::ConfigError;
+use super::variables::CONFIG_VARIABLE;
+use super::{FILE, Flags, PLUGINS_VARIABLE, parse_file};
+
+/// In a folder with this bit, such as `/tmp`, users cannot move each other's files.
+const STICKY: u32 = 0o1000;
+
+/// Where the configuration file is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Location {
+    /// The operator named it, with this flag or variable.
+    Named(PathBuf, &'static str),
+    /// It is next to the plugin folder, if it exists.
+    Default(PathBuf),
+    /// There is none.
+    Nowhere,
+}
+
+impl Location {
+    pub(super) fn of(flags: &Flags, variables: &[(String, String)]) -> Self {
+        // In a shell, an empty variable counts as unset.
+        let set = |name| variables.iter().find(|(known, value)| known == name && !value.is_empty());
+        if let Some(path) = &flags.config {
+            return Self::Named(path.clone(), "--config");
+        }
+        if flags.no_config {
+            return Self::Nowhere;
+        }
+        if let Some((_, path)) = set(CONFIG_VARIABLE) {
+            return Self::Named(path.into(), CONFIG_VARIABLE);
+        }
+        let plugins = flags.plugins.clone().or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
+        match plugins {
+            // The default plugin folder is in the current folder, too.
+            None => Self::Default(PathBuf::from(FILE)),
+            Some(plugins) => parent(&plugins).map_or(Self::Nowhere, |parent| Self::Default(parent.join(FILE))),
+        }
+    }
+
+    /// The absolute path of the file; empty if there is none.
+    pub(super) fn absolute(&self) -> Result<PathBuf, ConfigError> {
+        let (Self::Named(path, _) | Self::Default(path)) = self else { return Ok(PathBuf::new()) };
+        std::path::absolute(path).map_err(|error| ConfigError(format!("{}: {}", path.display(), error.kind())))
+    }
+
+    /// The text of the file as it is now, whatever it says; empty if there is no file, and `None` if it cannot be read. Blocks.
+    pub(super) fn text(&self) -> Option<String> {
+        let (Self::Named(path, _) | Self::Default(path)) = self else { return Some(String::new()) };
+        match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::Default(_)) => {
+                Some(String::new())
+            }
+            text => text.ok(),
+        }
+    }
+
+    /// The file's table, validated, the folder to which its relative paths are relative, and whether there is a file.
+    pub(super) fn read(&self) -> Result<(toml::Table, PathBuf, bool), ConfigError> {
+        let (path, by) = match self {
+            Self::Named(path, by) => (path, format!(" (set by {by})")),
+            Self::Default(path) => (path, String::new()),
+            Self::Nowhere => return Ok((toml::Table::new(), PathBuf::new(), false)),
+        };
+        let name = path.display().to_string();
+        let failed = |error: io::Error| {
+            ConfigError(match error.kind() {
+                io::ErrorKind::NotFound => format!("{name} does not exist{by}"),
+                io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
+                io::ErrorKind::InvalidData => format!("{name} is not valid UTF-8"),
+                kind => format!("cannot read {name}: {kind}"),
+            })
+        };
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::Default(_)) => {
+                return Ok((toml::Table::new(), PathBuf::new(), false));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if matches!(self, Self::Default(_)) {
+            let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let checked = std::fs::metadata(named).map_err(failed)?;
+            let doubt = doubt(&checked, checked.mode() & STICKY != 0).map(|why| format!("its folder {why}"));
+            let doubt = doubt.or(doubt_about(&file.metadata().map_err(failed)?));
+            if let Some(why) = doubt {
+                return Err(ConfigError(format!(
+                    "{name} was found and is not used: {why}; change that, name the file with --config, or use none with \
+                     --no-config"
+                )));
+            }
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        Ok((parse_file(&name, &text)?, folder.to_owned(), true))
+    }
+}
+
+/// The folder that contains the plugin folder, by the path that the operator gave: a link is in the folder where it is, and
+/// not in the one where it leads. `None` if there is none.
+fn parent(plugins: &Path) -> Option<PathBuf> {
+    if plugins.file_name().is_some() {
+        return plugins.parent().map(Path::to_owned);
+    }
+    // `.`, or something that ends with `..`.
+    std::fs::canonicalize(plugins).ok()?.parent().map(Path::to_owned)
+}
+
+fn doubt_about(file: &Metadata) -> Option<String> {
+    doubt(file, false).map(|why| format!("it {why}"))
+}
+
+/// Why other accounts could have written what has this metadata; `None` if they could not.
+fn doubt(of: &Metadata, sticky: bool) -> Option<String> {
+    let own = geteuid().as_raw();
+    if of.uid() != own && of.uid() != 0 {
+        return Some(format!("belongs to another account (user id {})", of.uid()));
+    }
+    let mode = of.mode() & 0o7777;
+    // Some systems give each user a group of the same number, to which nobody else belongs.
+    let private = of.gid() == getegid().as_raw() && of.gid() == own;
+    let open = if private { 0o002 } else { 0o022 };
+    (mode & open != 0 && !sticky).then(|| format!("can be written by other accounts (mode {mode:04o})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn located(config: Option<&str>, no_config: bool, plugins: Option<&str>, variables: &[(&str, &str)]) -> Location {
+        let flags =
+            Flags { config: config.map(Into::into), no_config, plugins: plugins.map(Into::into), ..Flags::default() };
+        let variables: Vec<_> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Location::of(&flags, &variables)
+    }
+
+    #[test]
+    fn the_place_of_the_file_follows_from_what_the_operator_named() {
+        let default = |path: &str| Location::Default(path.into());
+        assert_eq!(located(None, false, None, &[]), default("toolbay.toml"));
+        assert_eq!(located(None, false, Some("/srv/plugins"), &[]), default("/srv/toolbay.toml"));
+        assert_eq!(located(None, false, Some("plugins"), &[]), default("toolbay.toml"));
+        assert_eq!(located(None, false, Some("a/plugins/"), &[]), default("a/toolbay.toml"));
+        let here = std::fs::canonicalize(".").unwrap();
+        assert_eq!(located(None, false, Some("."), &[]), Location::Default(here.parent().unwrap().join(FILE)));
+        assert_eq!(located(None, false, Some("/"), &[]), Location::Nowhere);
+        assert_eq!(located(None, false, None, &[("TOOLBAY_PLUGINS", "/srv/plugins")]), default("/srv/toolbay.toml"));
+        assert_eq!(located(None, true, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), Location::Nowhere);
+        let named = Location::Named("/a".into(), CONFIG_VARIABLE);
+        assert_eq!(located(None, false, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), named);
+        assert_eq!(
+            located(Some("/b"), false, None, &[("TOOLBAY_CONFIG", "/a")]),
+            Location::Named("/b".into(), "--config")
+        );
+    }
+}

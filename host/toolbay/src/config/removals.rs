@@ -1,0 +1,145 @@
+//! What a configuration file no longer lets in, also if the file is refused because of a mistake elsewhere.
+
+use serde::Deserialize as _;
+use toml::{Table, Value};
+use toolbay_mcp::Pattern;
+
+use super::http::Token;
+use super::location::Location;
+use super::{Config, Flags, Http};
+
+/// The tokens as a file has them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Remaining(Vec<Entry>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Entry {
+    Valid(Token),
+    /// The SHA-256 of an entry that has a mistake: it is still there, and what it means is not known.
+    Unclear(String),
+}
+
+impl Remaining {
+    /// The tokens of the file as it is now; `None` if they cannot be told from a mistake. Blocks.
+    pub(crate) fn read(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
+        let variables: Vec<_> = variables.into_iter().collect();
+        Self::of(&Location::of(flags, &variables).text()?)
+    }
+
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let table: Table = text.parse().ok()?;
+        let Some(http) = table.get("http") else { return Some(Self(Vec::new())) };
+        let Some(tokens) = http.as_table()?.get("tokens") else {
+            // The key may be misspelt.
+            return Http::deserialize(http.clone()).is_ok().then(|| Self(Vec::new()));
+        };
+        let entry = |value: &Value| match Token::deserialize(value.clone()) {
+            Ok(token) => Some(Entry::Valid(token)),
+            Err(_) => value.get("sha256").and_then(Value::as_str).map(|hash| Entry::Unclear(hash.to_lowercase())),
+        };
+        Some(Self(tokens.as_array()?.iter().filter_map(entry).collect()))
+    }
+
+    /// What is left of a token; `None` if it is removed.
+    fn left(&self, token: &Token) -> Option<Token> {
+        let hash = hex::encode(token.sha256);
+        self.0.iter().find_map(|entry| match entry {
+            Entry::Valid(next) if next.sha256 == token.sha256 => Some(Token {
+                tools: common(token.tools.as_deref(), next.tools.as_deref()),
+                admin: token.admin && next.admin,
+                ..token.clone()
+            }),
+            Entry::Unclear(next) if *next == hash => Some(token.clone()),
+            _ => None,
+        })
+    }
+}
+
+impl Config {
+    /// This configuration with the tokens and rights that remain: never more than there are. `None` if all remain.
+    pub(crate) fn narrowed_to(&self, remaining: &Remaining) -> Option<Self> {
+        let tokens: Vec<Token> = self.http.tokens.iter().filter_map(|token| remaining.left(token)).collect();
+        if tokens == self.http.tokens {
+            return None;
+        }
+        let mut narrowed = self.clone();
+        narrowed.http.closed = self.http.needs_token();
+        narrowed.http.tokens = tokens;
+        Some(narrowed)
+    }
+}
+
+impl Http {
+    /// A token of a file that is read while the server runs. If its `tools` are gone, those that it had stay: the file may have
+    /// been cut off there.
+    pub(super) fn within_its_tools(&self, token: &Token) -> Token {
+        let before = self.tokens.iter().find(|before| before.sha256 == token.sha256);
+        let tools = token.tools.clone().or_else(|| before?.tools.clone());
+        Token { tools, ..token.clone() }
+    }
+}
+
+/// The patterns of tools that both allow. `None` allows all.
+fn common(old: Option<&[Pattern]>, new: Option<&[Pattern]>) -> Option<Vec<Pattern>> {
+    let (Some(old), Some(new)) = (old, new) else { return old.or(new).map(<[Pattern]>::to_vec) };
+    let within = |some: &[Pattern], others: &[Pattern]| -> Vec<Pattern> {
+        some.iter().filter(|one| others.iter().any(|other| covers(other, one))).cloned().collect()
+    };
+    let mut common = within(new, old);
+    let own: Vec<Pattern> = within(old, new).into_iter().filter(|one| !common.contains(one)).collect();
+    common.extend(own);
+    Some(common)
+}
+
+/// Whether whatever fits `inner` also fits `outer`.
+fn covers(outer: &Pattern, inner: &Pattern) -> bool {
+    let (outer_text, inner_text) = (outer.to_string(), inner.to_string());
+    match outer_text.strip_suffix('*') {
+        Some(beginning) => inner_text.strip_suffix('*').unwrap_or(&inner_text).starts_with(beginning),
+        None => outer == inner,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(name: &str, digit: char, more: &str) -> String {
+        format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", digit.to_string().repeat(64))
+    }
+
+    fn config(text: &str) -> Config {
+        let flags = Flags { plugins: Some(".".into()), ..Flags::default() };
+        Config::of_text(text, &[], &flags).unwrap()
+    }
+
+    /// What remains of the tokens of a configuration when its file has this text.
+    fn left(before: &str, now: &str) -> Option<Vec<(String, Option<Vec<String>>, bool)>> {
+        let narrowed = config(before).narrowed_to(&Remaining::of(now)?)?;
+        assert!(narrowed.http.needs_token(), "nobody is let in without a token");
+        let texts = |tools: &Vec<Pattern>| tools.iter().map(ToString::to_string).collect();
+        let tokens = narrowed.http.tokens.iter();
+        Some(tokens.map(|token| (token.name.clone(), token.tools.as_ref().map(texts), token.admin)).collect())
+    }
+
+    #[test]
+    fn removals_count_and_additions_do_not() {
+        let (ada, bob) = (token("ada", 'a', ""), token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true"));
+        let both = format!("{ada}{bob}");
+        let whole = |name: &str| (name.to_owned(), None, false);
+        assert_eq!(left(&both, &ada), Some(vec![whole("ada")]));
+        assert_eq!(left(&both, ""), Some(vec![]));
+        assert_eq!(left(&both, &format!("page_sise = 7\n{ada}")), Some(vec![whole("ada")]), "a mistake elsewhere");
+        // What is added, or allows more, is left to the reading of the whole file.
+        assert_eq!(left(&ada, &both), None);
+        assert_eq!(left(&bob, &token("bob", 'b', "admin = true")), None);
+        let narrower = token("bob", 'b', "tools = [\"x.a\", \"y*\", \"z\"]");
+        let tools = ["x.a", "y"].map(str::to_owned).to_vec();
+        assert_eq!(left(&bob, &narrower), Some(vec![("bob".to_owned(), Some(tools), false)]));
+        // An entry with a mistake is still there; its rights are not known, so they stay.
+        assert_eq!(left(&both, &format!("{ada}{}", token("bob", 'b', "tols = [\"q\"]"))), None);
+        // Whether a key is misspelt or removed is not known, and neither is what half a line says.
+        assert_eq!(left(&both, &both.replace("tokens", "tokns")), None);
+        assert_eq!(left(&both, &both[..both.len() - 3]), None);
+    }
+}
