@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::support::{Folder, Server, Tiny, Toolbay};
 
 /// Runs a program that permissions bind, also as root.
-const BOUND: &str = "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search \"$@\"; exec \"$@\"";
+const BOUND: &str =
+    "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search \"$@\"; exec \"$@\"";
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -18,7 +19,8 @@ fn set_mode(path: &Path, mode: u32) {
 /// The URIs of the resources that are listed.
 fn uris(server: &mut Server) -> Vec<String> {
     let listed = server.result("resources/list", json!({}));
-    let uris = listed["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].as_str().unwrap().to_owned());
+    let uris =
+        listed["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].as_str().unwrap().to_owned());
     uris.collect()
 }
 

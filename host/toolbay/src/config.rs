@@ -518,7 +518,7 @@ impl Config {
             )));
         }
         if let Err(error) = std::fs::metadata(&self.plugins)
-            && error.kind() == io::ErrorKind::PermissionDenied
+            && error.kind() == std::io::ErrorKind::PermissionDenied
         {
             return check_plugin_folder(&self.plugins).map_err(ConfigError);
         }
