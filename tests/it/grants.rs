@@ -16,7 +16,7 @@ fn texts(answer: &str) -> Vec<u8> {
 /// The digest of the plugin's file, as `toolbay check` prints it.
 fn digest(folder: &Folder) -> String {
     let outcome = run(folder, &["check", "plugins/text.wasm"]);
-    let (_, digest) = outcome.stdout.split_once("sha256 ").unwrap_or_else(|| panic!("{outcome}"));
+    let (_, digest) = outcome.raw.split_once("sha256 ").unwrap_or_else(|| panic!("{outcome}"));
     digest.lines().next().unwrap().trim().to_owned()
 }
 

@@ -167,8 +167,8 @@ fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
     // What the plugin would write there, the next start would read. The plugin folder is elsewhere.
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
     elsewhere.put("hostile.toml", mount(folder.root().to_str().unwrap(), "read-write", ""));
-    let plugins = elsewhere.path("");
-    let outcome = Toolbay::new(&folder).args([Path::new("list"), Path::new("--plugins"), &plugins]).run();
+    folder.configure(&format!("plugins = {:?}", elsewhere.path("")));
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
     assert!(outcome.stdout.contains("contains the server's configuration"), "{outcome}");
 }
 

@@ -377,12 +377,18 @@ fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let outcome = Toolbay::new(&folder).args(["serve"]).run();
     assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
+    // That it is another file is what to say first, whoever can use it.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     let outcome = Toolbay::new(&folder).args(["serve"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("others can use it"), "{outcome}");
+    assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
     let outcome = replay(&folder, &[]);
     assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
+    let begun = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n";
+    fs::write(&file, begun).unwrap();
+    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    assert!(outcome.code == 1 && outcome.stderr.contains("others can use it"), "{outcome}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), begun);
     let wrong = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n{\"call\":{}}\n";
     fs::write(&file, wrong).unwrap();
     let outcome = replay(&folder, &[]);

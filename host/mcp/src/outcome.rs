@@ -174,10 +174,10 @@ fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>
         add_meta(&mut result, wait.map(|wait| (RETRY_AFTER, wait.into())));
         return Ok(result);
     }
-    let mut data = json!({ERROR: error_kind.as_str()});
-    if let Some(wait) = wait {
-        data[RETRY_AFTER] = wait.into();
-    }
+    let data = match wait {
+        Some(wait) => json!({ERROR: error_kind.as_str(), RETRY_AFTER: wait}),
+        None => json!({ERROR: error_kind.as_str()}),
+    };
     Err(Error { data: Some(Box::new(data)), ..Error::new(FAILED, text) })
 }
 

@@ -134,13 +134,11 @@ impl RequestStates {
     /// The folder cannot be read or written.
     pub fn open(folder: Private, key: Option<[u8; KEY]>) -> io::Result<Self> {
         const LOST: &str = "calls that wait for answers cannot be continued";
-        let (key, server) = match key {
-            Some(key) => (key, folder.key(SERVER_FILE, LOST)?),
-            None => {
-                let own = folder.key(KEY_FILE, LOST)?;
-                // Whoever has this key has this folder.
-                (own, [0; KEY])
-            }
+        let (key, server) = if let Some(key) = key {
+            (key, folder.key(SERVER_FILE, LOST)?)
+        } else {
+            // Whoever has this key has this folder.
+            (folder.key(KEY_FILE, LOST)?, [0; KEY])
         };
         Self::with(&key, Used::in_folder(folder), server)
     }
