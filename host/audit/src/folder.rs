@@ -1,13 +1,13 @@
 //! The folder of the log: one that only its user can write to, and the names of the files in it.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
+use toolbay_private::Private;
 
 use crate::error::AuditError;
 
@@ -39,26 +39,10 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// It cannot be used, or others could change what is in it.
+    /// It cannot be used, or others could change what is in it, or move it away and put another one in its place.
     pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
-        let cannot = |error: io::Error| AuditError::file("use", path, &error);
-        if !path.exists() {
-            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(cannot)?;
-        }
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        let handle = openat(CWD, path, flags, Mode::empty()).map_err(|error| cannot(error.into()))?;
-        let found = fstat(&handle).map_err(|error| cannot(error.into()))?;
-        if found.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(AuditError(format!("{} belongs to another user", path.display())));
-        }
-        if found.st_mode & OTHERS_WRITE != 0 {
-            return Err(AuditError(format!(
-                "{} is writable by other users (mode {:o}; to fix it, run chmod go-w)",
-                path.display(),
-                found.st_mode & 0o777
-            )));
-        }
-        Ok(Self { handle, path: path.to_owned() })
+        let Private { handle, path } = Private::open(path, "the audit log").map_err(AuditError)?;
+        Ok(Self { handle, path })
     }
 
     /// Its path, for messages and for reading.
@@ -156,6 +140,10 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
         let error = Folder::open(&path).unwrap_err().to_string();
         assert!(error.ends_with("b is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = Folder::open(&path).unwrap_err().to_string();
+        assert!(error.ends_with("a is writable by other users (mode 777; to fix it, run chmod go-w)"), "{error}");
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(Folder::open(&file).is_err());

@@ -13,6 +13,9 @@ use super::{KEY, answer};
 /// The most that are kept for the console. Further ones can be answered by their clients alone.
 const MOST: usize = 200;
 
+/// The most of one caller. Others can be answered whatever one caller leaves unanswered.
+const EACH: usize = MOST / 4;
+
 /// The calls that wait. Clones are the same. The first answer counts, whoever gives it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting(Arc<Mutex<All>>);
@@ -63,10 +66,11 @@ impl Drop for Place {
 }
 
 impl Waiting {
-    /// Has a call wait for an answer here as well; `None` if too many wait.
+    /// Has a call wait for an answer here as well; `None` if too many wait, of all callers or of this one.
     pub(crate) fn begin(&self, subject: Subject) -> Option<Elsewhere> {
         let mut all = self.all();
-        if all.waiting.len() >= MOST {
+        let own = all.waiting.values().filter(|one| one.shown.caller == subject.caller).count();
+        if all.waiting.len() >= MOST || own >= EACH {
             return None;
         }
         all.count += 1;
@@ -170,15 +174,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_has_ended_waits_no_more_and_only_so_many_do() {
+    async fn a_call_that_has_ended_waits_no_more_and_no_caller_takes_all_places() {
         let waiting = Waiting::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         drop(elsewhere);
         assert_eq!(waiting.answer(id, true, "ada", |_| true).await, Answered::Gone);
-        let many: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(subject("erase"))).collect();
-        assert_eq!((many.len(), waiting.list().len()), (MOST, MOST));
-        drop(many);
+        let of = |caller: usize| Subject { caller: format!("token:{caller}"), ..subject("erase") };
+        let hostile: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(of(0))).collect();
+        assert_eq!(hostile.len(), EACH);
+        let others: Vec<_> = (1..).map_while(|caller| waiting.begin(of(caller))).collect();
+        assert_eq!((others.len(), waiting.list().len()), (MOST - EACH, MOST));
+        drop((hostile, others));
         assert!(waiting.list().is_empty());
     }
 
