@@ -131,13 +131,16 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
     }
 }
 
+/// A configuration, files, a grant, and what is refused.
+type Case<'a> = (&'a str, &'a [(&'a str, String)], &'a str, Option<&'a str>);
+
 #[test]
 fn what_the_server_may_write_must_not_contain_what_decides() {
     let secret = |words: &str| format!("[secrets.word]\ncommand = {words}\n");
     let mount = |access: &str| format!("[[permissions.mounts]]\nhost = \"../shared\"\nguest = \"/shared\"\n{access}\n");
     let writes = mount("access = \"read-write\"");
     let script = "[\"sh\", \"../shared/print.sh\"]";
-    let cases: [(&str, &[(&str, String)], &str, Option<&str>); 9] = [
+    let cases: [Case<'_>; 9] = [
         ("[audit]\nfolder = \".\"", &[], "(the audit log), which contains the plugin folder", None),
         ("[state]\nfolder = \"plugins\"", &[], "(the state of plugins), which is in the plugin folder", None),
         (

@@ -43,7 +43,7 @@ fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
         server.wait_until_listed(&["c"]);
         assert!(uris(&mut server).is_empty());
         let listed = Toolbay::new(&folder).args(["list"]).through(BOUND).run();
-        assert!(listed.stdout.contains("x") && listed.stdout.contains("cannot be read"), "{mode:o}: {listed}");
+        assert!(listed.stdout.contains("x  ") && listed.stdout.contains("cannot be read"), "{mode:o}: {listed}");
         set_mode(&files, 0o755);
         server.until("the file is offered", |server| uris(server).len() == 1);
     }

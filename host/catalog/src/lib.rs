@@ -20,6 +20,7 @@ mod fingerprint;
 mod folder;
 mod front_matter;
 mod grant;
+mod grant_check;
 mod guard;
 mod header;
 mod known_files;

@@ -12,6 +12,7 @@ mod engine;
 mod error;
 #[cfg(test)]
 mod fail_closed;
+mod flags;
 mod http;
 mod http_client;
 mod keys;
@@ -32,7 +33,6 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_catalog::{Approve, Bounds, Guarded, Rules, check_plugin_folder};
-use toolbay_mcp::http::Address;
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
@@ -47,10 +47,11 @@ pub(crate) use self::console::Opener;
 pub use self::describe::Describe;
 pub use self::engine::EngineConfig;
 pub use self::error::ConfigError;
+pub use self::flags::Flags;
 pub use self::http::{Http, Jwks, OAuth, TlsConfig, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub(crate) use self::keys::Keys;
-use self::location::Location;
+use self::location::{FILE, Location};
 pub use self::metrics::MetricsConfig;
 pub use self::otel::OtelConfig;
 pub use self::record::RecordConfig;
@@ -60,15 +61,9 @@ pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
 pub use self::state::StateConfig;
 pub use self::tasks::TasksConfig;
-use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
+use self::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
 use crate::telemetry;
-
-/// The configuration file that is read by default, if it exists.
-const FILE: &str = "toolbay.toml";
-
-/// The variable with the path of the plugin folder.
-const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 
 /// Name of the folder with the key of request states, in that of the state of plugins.
 const REQUESTS: &str = "requests";
@@ -179,27 +174,6 @@ impl Default for Config {
     }
 }
 
-/// Settings from the command line. They override the file and variables.
-#[derive(Clone, Debug, Default)]
-pub struct Flags {
-    /// `--config`.
-    pub config: Option<PathBuf>,
-    /// `--no-config`.
-    pub no_config: bool,
-    /// `--plugins`.
-    pub plugins: Option<PathBuf>,
-    /// `--log`.
-    pub log: Option<String>,
-    /// `--http`.
-    pub http: Option<Address>,
-    /// `--sse`.
-    pub sse: bool,
-    /// `--learn`.
-    pub learn: bool,
-    /// `--record`.
-    pub record: Option<PathBuf>,
-}
-
 impl Config {
     /// Merges all layers; `variables` are the process's environment.
     ///
@@ -217,7 +191,9 @@ impl Config {
     ) -> Result<(Self, Keys), ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
         let location = Location::of(flags, &variables);
-        let (table, folder, file_read) = location.read()?;
+        let (text, folder) = location.read()?;
+        let file_read = text.is_some();
+        let table = text.map(|(name, text)| parse_file(&name, &text)).transpose()?.unwrap_or_default();
         let (config, keys) = Self::merge(table, &folder, &variables, flags)?;
         let file = location.absolute()?;
         Ok((Self { file, file_read, ..config }, keys))

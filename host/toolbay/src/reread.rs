@@ -86,6 +86,7 @@ impl Running {
     }
 
     /// Reads the file when it has been unchanged for some time; `None` if it goes on changing.
+    #[expect(clippy::disallowed_methods, reason = "no event says that nobody goes on writing a file")]
     fn settled(&self) -> Option<Result<(Config, Keys), ConfigError>> {
         (0..TRIES).find_map(|_| {
             let before = Stamp::of(&self.config.file);

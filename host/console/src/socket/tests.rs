@@ -115,11 +115,14 @@ async fn connections_that_do_nothing_leave_room_for_tokens() {
         browser.write_all(b"GET /page HTTP/1.1\r\nHo").await.unwrap();
         silent.push(browser);
     }
-    // The forwarder has taken them in when the first one is answered.
-    silent[0].write_all(b"st: 127.0.0.1\r\n\r\n").await.unwrap();
+    // The forwarder has taken them in when the last one is answered. The oldest made room for it.
+    let last = silent.last_mut().unwrap();
+    last.write_all(b"st: 127.0.0.1\r\n\r\n").await.unwrap();
     let mut answer = [0; 12];
-    silent[0].read_exact(&mut answer).await.unwrap();
+    last.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
+    let ended = timeout(PATIENCE, silent[0].read(&mut answer)).await.unwrap();
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
     forwarder::login(&served.socket()).await.unwrap();
     drop(silent);
     assert!(served.get("/page", "127.0.0.1").await.ends_with("shown"));

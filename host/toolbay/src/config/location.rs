@@ -11,8 +11,14 @@ use std::path::{Path, PathBuf};
 use rustix::process::{getegid, geteuid};
 
 use super::error::ConfigError;
-use super::variables::CONFIG_VARIABLE;
-use super::{FILE, Flags, PLUGINS_VARIABLE, parse_file};
+use super::flags::Flags;
+use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE};
+
+/// The configuration file that is read by default, if it exists.
+pub(super) const FILE: &str = "toolbay.toml";
+
+/// The name and the text of a file, if there is one, and the folder to which its relative paths are relative.
+type Found = (Option<(String, String)>, PathBuf);
 
 /// In a folder with this bit, such as `/tmp`, users cannot move each other's files.
 const STICKY: u32 = 0o1000;
@@ -66,12 +72,12 @@ impl Location {
         }
     }
 
-    /// The file's table, validated, the folder to which its relative paths are relative, and whether there is a file.
-    pub(super) fn read(&self) -> Result<(toml::Table, PathBuf, bool), ConfigError> {
+    /// The file as it is now.
+    pub(super) fn read(&self) -> Result<Found, ConfigError> {
         let (path, by) = match self {
             Self::Named(path, by) => (path, format!(" (set by {by})")),
             Self::Default(path) => (path, String::new()),
-            Self::Nowhere => return Ok((toml::Table::new(), PathBuf::new(), false)),
+            Self::Nowhere => return Ok((None, PathBuf::new())),
         };
         let name = path.display().to_string();
         let failed = |error: io::Error| {
@@ -85,7 +91,7 @@ impl Location {
         let mut file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::Default(_)) => {
-                return Ok((toml::Table::new(), PathBuf::new(), false));
+                return Ok((None, PathBuf::new()));
             }
             Err(error) => return Err(failed(error)),
         };
@@ -104,7 +110,7 @@ impl Location {
         }
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
-        Ok((parse_file(&name, &text)?, folder.to_owned(), true))
+        Ok((Some((name, text)), folder.to_owned()))
     }
 }
 

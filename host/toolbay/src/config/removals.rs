@@ -113,8 +113,11 @@ mod tests {
         Config::of_text(text, &[], &flags).unwrap()
     }
 
+    /// The name of a token, its tools, and whether it opens the console.
+    type Left = (String, Option<Vec<String>>, bool);
+
     /// What remains of the tokens of a configuration when its file has this text.
-    fn left(before: &str, now: &str) -> Option<Vec<(String, Option<Vec<String>>, bool)>> {
+    fn left(before: &str, now: &str) -> Option<Vec<Left>> {
         let narrowed = config(before).narrowed_to(&Remaining::of(now)?)?;
         assert!(narrowed.http.needs_token(), "nobody is let in without a token");
         let texts = |tools: &Vec<Pattern>| tools.iter().map(ToString::to_string).collect();

@@ -10,6 +10,9 @@ pub(super) const PREFIX: &str = "TOOLBAY_";
 /// The variable with the path of the configuration file. It is not a key of the file.
 pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
+/// The variable with the path of the plugin folder.
+pub(super) const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
+
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 /// `http_client` comes before `http`, with which it begins.
 const TABLES: [&str; 17] = [

@@ -169,7 +169,9 @@ fn read(config: &Config, plan: &mut Plan) -> Result<(), ConfigError> {
     std::fs::read_dir(&config.plugins).map_err(|error| {
         ConfigError::new(format!("cannot read the plugin folder {}: {error}", config.plugins.display()))
     })?;
-    links(&config.plugins).iter().for_each(|path| keep(&mut plan.read, path));
+    for path in links(&config.plugins) {
+        keep(&mut plan.read, &path);
+    }
     for (_, grant) in grants(&config.plugins) {
         let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == Access::Read);
         plan.read.extend(mounts.map(|mount| mount.host.clone()));

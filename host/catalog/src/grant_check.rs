@@ -1,0 +1,98 @@
+//! Whether a grant fits a component: it is for this one, and names only tools that this one has.
+
+use toolbay_model::Digest;
+use toolbay_settings::toml_file::nearest;
+
+use crate::component::Component;
+use crate::grant::Grant;
+use crate::offered::ALGORITHM;
+use crate::plugin::tool_name;
+
+impl Grant {
+    /// Checks that the grant is for this component of the plugin `id`, and names no tool that it does not have. What a
+    /// grant says of a tool may protect from it, and would mean nothing for a tool of another name.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, with the nearest name.
+    pub fn check_component(&self, id: &str, component: &Component) -> Result<(), String> {
+        let own: Vec<String> = component.contents.tools.iter().map(|known| known.tool.name.clone()).collect();
+        // A command has no name of its own.
+        self.check_tools(component.digest, &if component.is_command() { vec![tool_name(id)] } else { own })
+    }
+
+    /// The same for a component with this digest and these tools.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn check_tools(&self, digest: Digest, tools: &[String]) -> Result<(), String> {
+        if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
+            return Err(format!(
+                "component: the grant is for the file with {ALGORITHM}{pinned}, and this one has {ALGORITHM}{digest}; if you \
+                 trust it, change the grant"
+            ));
+        }
+        let known: Vec<&str> = tools.iter().map(String::as_str).collect();
+        let near = |name: &str| match nearest(name, &known) {
+            Some(near) => format!("; did you mean {near:?}?"),
+            None => String::new(),
+        };
+        if let Some(name) = self.tools.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(format!("tools.{name}: the plugin has no tool with this name{}", near(name)));
+        }
+        for pattern in self.offer.iter().flatten() {
+            if !known.iter().any(|name| pattern.matches(name)) {
+                let text = pattern.as_str();
+                return Err(format!("offer: the plugin has no tool {text:?}{}", near(&text.replace('*', ""))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the tool `name` (without the prefix) is offered, unless it is hidden.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.offer.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Grant, String> {
+        Grant::parse("a.toml", text, Path::new("/plugins"))
+    }
+
+    #[test]
+    fn a_grant_names_only_what_the_plugin_has() {
+        let (digest, pinned) = (Digest::new([7; 32]), "07".repeat(32));
+        let tools = ["slugify".to_owned(), "read_file".to_owned()];
+        let check = |text: &str| parse(text).and_then(|grant| grant.check_tools(digest, &tools));
+        for text in [
+            String::new(),
+            "[tools.slugify]\nhidden = true".to_owned(),
+            "offer = [\"read_*\"]".to_owned(),
+            format!("component = \"sha256:{pinned}\""),
+        ] {
+            assert_eq!(check(&text), Ok(()), "{text}");
+        }
+        let wrong = [
+            "[tools.slugifi]\napprove = \"always\"",
+            "[tools.erase]\nhidden = true",
+            "offer = [\"raed_*\"]",
+            "offer = [\"slugify\", \"erase\"]",
+            "offer = []",
+            "offer = [\"read file\"]",
+            "offer = \"read_*\"",
+            "component = \"sha256:07\"",
+            "component = \"07\"",
+        ];
+        let said: Vec<String> = wrong.iter().map(|text| check(text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+        let why = check(&format!("component = \"sha256:{}\"", "0A".repeat(32))).unwrap_err();
+        assert!(why.contains(&"0a".repeat(32)) && why.contains(&pinned), "{why}");
+    }
+}

@@ -1,0 +1,26 @@
+//! Settings from the command line.
+
+use std::path::PathBuf;
+
+use toolbay_mcp::http::Address;
+
+/// Settings from the command line. They override the file and variables.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--no-config`.
+    pub no_config: bool,
+    /// `--plugins`.
+    pub plugins: Option<PathBuf>,
+    /// `--log`.
+    pub log: Option<String>,
+    /// `--http`.
+    pub http: Option<Address>,
+    /// `--sse`.
+    pub sse: bool,
+    /// `--learn`.
+    pub learn: bool,
+    /// `--record`.
+    pub record: Option<PathBuf>,
+}
