@@ -107,7 +107,7 @@ fn crates_depend_only_on_those_below_them() {
         ("schema", &["model"]),
         ("policy", &["model"]),
         ("outgoing", &["policy"]),
-        ("audit", &["model"]),
+        ("audit", &["model", "private"]),
         ("console", &["model"]),
         ("otel", &["model", "outgoing"]),
         ("recording", &["model"]),

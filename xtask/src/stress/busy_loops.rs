@@ -9,8 +9,6 @@ use std::thread::{self, JoinHandle};
 pub(super) struct BusyLoops {
     end: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-    /// How many turns all threads together have made.
-    turns: Arc<AtomicU64>,
 }
 
 /// Steps of a thread between two looks at whether it should end.
@@ -19,9 +17,14 @@ const TURN: u64 = 1 << 16;
 impl BusyLoops {
     /// Starts this number of threads.
     pub(super) fn start(count: u16) -> Self {
-        let (end, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        Self::counted(count, &Arc::default())
+    }
+
+    /// The same; the threads count their turns.
+    fn counted(count: u16, turns: &Arc<AtomicU64>) -> Self {
+        let end = Arc::new(AtomicBool::new(false));
         let threads = (0..count).map(|_| {
-            let (end, turns) = (Arc::clone(&end), Arc::clone(&turns));
+            let (end, turns) = (Arc::clone(&end), Arc::clone(turns));
             thread::spawn(move || {
                 while !end.load(Ordering::Relaxed) {
                     black_box((0..TURN).fold(1_u64, |sum, step| black_box(sum.wrapping_mul(31).wrapping_add(step))));
@@ -29,7 +32,7 @@ impl BusyLoops {
                 }
             })
         });
-        Self { threads: threads.collect(), end, turns }
+        Self { threads: threads.collect(), end }
     }
 }
 
@@ -49,8 +52,8 @@ mod tests {
 
     #[test]
     fn loops_compute_until_they_are_dropped() {
-        let loops = BusyLoops::start(3);
-        let turns = Arc::clone(&loops.turns);
+        let turns = Arc::default();
+        let loops = BusyLoops::counted(3, &turns);
         while turns.load(Ordering::Relaxed) < 3 {
             thread::yield_now();
         }
