@@ -156,10 +156,22 @@ fn first_suspicious(bytes: &[u8]) -> Option<usize> {
         (byte < b' ' && byte != b'\t' && byte != b'\n')
             | matches!(byte, 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3)
     };
-    let clear = |lane: &&[u8]| !lane.iter().fold(false, |any, byte| any | suspicious(*byte));
-    let passed = bytes.chunks(LANE).take_while(clear).count() * LANE;
-    let lane = bytes.get(passed..)?;
-    Some(passed + lane.iter().position(|byte| suspicious(*byte))?)
+    let is_clear = |lane: &[u8]| !lane.iter().fold(false, |any, byte| any | suspicious(*byte));
+    // Whole scripts begin with these bytes. The second byte tells almost all of their characters from those.
+    let is_common = |first: u8, second: Option<&u8>| {
+        matches!(first, 0xcd | 0xd8 | 0xe1 | 0xe3) && !matches!(second, Some(0x85 | 0x8f | 0x9c | 0x9e | 0xa0))
+    };
+    let mut passed = 0;
+    for lane in bytes.chunks(LANE) {
+        if !is_clear(lane) {
+            let begins = |(at, byte): (usize, &u8)| suspicious(*byte) && !is_common(*byte, bytes.get(passed + at + 1));
+            if let Some(at) = lane.iter().enumerate().position(begins) {
+                return Some(passed + at);
+            }
+        }
+        passed += lane.len();
+    }
+    None
 }
 
 /// Whether a character has no place in any text.
