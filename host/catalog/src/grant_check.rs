@@ -1,44 +1,53 @@
 //! Whether a grant fits a component: it is for this one, and names only tools that this one has.
 
+use std::collections::BTreeSet;
+
 use toolbay_model::Digest;
 use toolbay_settings::toml_file::nearest;
 
-use crate::component::Component;
+use crate::contents::Contents;
 use crate::grant::Grant;
 use crate::offered::ALGORITHM;
 use crate::plugin::tool_name;
 
 impl Grant {
-    /// Checks that the grant is for this component of the plugin `id`, and names no tool that it does not have. What a
-    /// grant says of a tool may protect from it, and would mean nothing for a tool of another name.
+    /// Checks that the grant is for the component of the plugin `id` with this digest, and names no tool that it does not
+    /// have. What a grant says of a tool may protect from it, and would mean nothing for a tool of another name. Takes time
+    /// for thousands of tools.
     ///
     /// # Errors
     ///
     /// What does not fit, with the nearest name.
-    pub fn check_component(&self, id: &str, component: &Component) -> Result<(), String> {
-        let own: Vec<String> = component.contents.tools.iter().map(|known| known.tool.name.clone()).collect();
+    pub fn check_component(
+        &self,
+        id: &str,
+        digest: Digest,
+        contents: &Contents,
+        is_command: bool,
+    ) -> Result<(), String> {
+        let own = contents.tools.iter().map(|known| known.tool.name.clone());
         // A command has no name of its own.
-        self.check_tools(component.digest, &if component.is_command() { vec![tool_name(id)] } else { own })
+        self.check_names(digest, &if is_command { vec![tool_name(id)] } else { own.collect() })
     }
 
-    /// The same for a component with this digest and these tools.
-    ///
-    /// # Errors
-    ///
-    /// As above.
-    pub fn check_tools(&self, digest: Digest, tools: &[String]) -> Result<(), String> {
+    /// Whether [`Grant::check_component`] has anything to compare.
+    pub(crate) fn names_component(&self) -> bool {
+        self.component.is_some() || self.offer.is_some() || !self.tools.is_empty()
+    }
+
+    fn check_names(&self, digest: Digest, tools: &[String]) -> Result<(), String> {
         if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
             return Err(format!(
                 "component: the grant is for the file with {ALGORITHM}{pinned}, and this one has {ALGORITHM}{digest}; if you \
                  trust it, change the grant"
             ));
         }
-        let known: Vec<&str> = tools.iter().map(String::as_str).collect();
-        let near = |name: &str| match nearest(name, &known) {
+        let known: BTreeSet<&str> = tools.iter().map(String::as_str).collect();
+        let near = |name: &str| match nearest(name, &known.iter().copied().collect::<Vec<_>>()) {
             Some(near) => format!("; did you mean {near:?}?"),
             None => String::new(),
         };
-        if let Some(name) = self.tools.keys().find(|name| !known.contains(&name.as_str())) {
+        if let Some(name) = self.tools.keys().find(|name| !known.contains(name.as_str())) {
             return Err(format!("tools.{name}: the plugin has no tool with this name{}", near(name)));
         }
         for pattern in self.offer.iter().flatten() {
@@ -70,7 +79,7 @@ mod tests {
     fn a_grant_names_only_what_the_plugin_has() {
         let (digest, pinned) = (Digest::new([7; 32]), "07".repeat(32));
         let tools = ["slugify".to_owned(), "read_file".to_owned()];
-        let check = |text: &str| parse(text).and_then(|grant| grant.check_tools(digest, &tools));
+        let check = |text: &str| parse(text).and_then(|grant| grant.check_names(digest, &tools));
         for text in [
             String::new(),
             "[tools.slugify]\nhidden = true".to_owned(),

@@ -199,9 +199,18 @@ impl Loader {
             None => self.without_code(&id).await?,
         };
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
-        if component.callable.is_some() {
-            grant.check_component(&id, &component).map_err(refused)?;
-        }
+        let (component, grant) = if component.callable.is_some() && grant.names_component() {
+            // A plugin can have thousands of tools, and a grant as many changes of them.
+            let named = id.clone();
+            let checked = tokio::task::spawn_blocking(move || {
+                let (digest, is_command) = (component.digest, component.is_command());
+                grant.check_component(&named, digest, &component.contents, is_command).map(|()| (component, grant))
+            });
+            let failed = |error| LoadError::Hindered(format!("comparing its grant with it failed: {error}"));
+            checked.await.map_err(failed)?.map_err(refused)?
+        } else {
+            (component, grant)
+        };
         let secrets = grant.secrets().map_err(refused)?;
         let fixed = {
             let _asking = if Fixed::needs_programs(&secrets) {

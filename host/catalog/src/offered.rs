@@ -59,12 +59,9 @@ pub(crate) fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
             "expected \"{ALGORITHM}\" and the 64 hexadecimal digits that `toolbay check` prints, not {text:?}"
         ))
     };
-    let digits = text.strip_prefix(ALGORITHM).filter(|digits| digits.len() == 64).ok_or_else(wrong)?;
     let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        *byte = u8::from_str_radix(pair.ok_or_else(wrong)?, 16).map_err(|_| wrong())?;
-    }
+    let digits = text.strip_prefix(ALGORITHM).ok_or_else(wrong)?;
+    hex::decode_to_slice(digits, &mut bytes).map_err(|_| wrong())?;
     Ok(Some(Digest::new(bytes)))
 }
 

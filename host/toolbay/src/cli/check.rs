@@ -135,9 +135,7 @@ fn asks(
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
         None => Grant::default(),
     };
-    let own = contents.tools.iter().map(|definition| definition.tool.name.clone());
-    let names: Vec<String> = if command { vec![tool_name(id)] } else { own.collect() };
-    grant.check_tools(digest, &names).map_err(|why| format!("{id}.toml: {why}"))?;
+    grant.check_component(id, digest, contents, command).map_err(|why| format!("{id}.toml: {why}"))?;
     let approvals = grant.approvals(approve);
     let asks = |definition: &Definition| {
         // A command has no name of its own.
