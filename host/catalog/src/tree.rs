@@ -187,7 +187,11 @@ impl Scan<'_> {
                 Ok(inner) => match self.look(&inner, &format!("{path}{name}/"), depth + 1) {
                     Err(Stopped::Unreadable(error)) => {
                         let within = format!("{path}{name}/");
-                        self.tree.files.retain(|file, _| !file.starts_with(&within));
+                        let seen = self.tree.files.range(within.clone()..).map(|(file, _)| file);
+                        let seen: Vec<String> = seen.take_while(|file| file.starts_with(&within)).cloned().collect();
+                        for file in &seen {
+                            self.tree.files.remove(file);
+                        }
                         self.unreadable(path, name, error)
                     }
                     looked => looked,
