@@ -46,7 +46,7 @@ impl Wall {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
-        let Needs { plan, writable, overlaps } = needs;
+        let Needs { plan, writable, overlaps, .. } = needs;
         let mut worker = Command::new("/proc/self/exe");
         worker.arg(WORKER).arg("--").arg(&config.plugins);
         if writable.required {

@@ -45,6 +45,16 @@ pub(crate) struct Needs {
     pub(super) writable: Writable,
     /// What of that decides about the server: each as a clause.
     pub(super) overlaps: Vec<String>,
+    deciding: Deciding,
+}
+
+/// What in the plugin folder decides about the server, read once.
+#[derive(Debug, Default)]
+struct Deciding {
+    /// The grants that can be read, with the ids of their plugins.
+    grants: Vec<(String, Grant)>,
+    /// What is a link.
+    links: Vec<PathBuf>,
 }
 
 impl Needs {
@@ -61,9 +71,9 @@ impl Needs {
         let program = program()
             .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
         let mut plan = Plan { execute: program, ..Plan::default() };
-        read(config, &mut plan)?;
+        let deciding = Deciding::read(&config.plugins)?;
+        read(config, &deciding, &mut plan);
         let required = config.server.confine == Confine::Required;
-        let grants = grants(&config.plugins);
         let mut written: Vec<(String, PathBuf)> = Vec::new();
         written.extend(config.kept().into_iter().map(|(what, path)| (what.to_owned(), path)));
         let folders = config.server.confine_folders.iter();
@@ -72,14 +82,14 @@ impl Needs {
             written.push(("--learn".to_owned(), config.plugins.clone()));
         }
         let mut overlaps = Vec::new();
-        for (id, grant) in &grants {
+        for (id, grant) in &deciding.grants {
             for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == Access::ReadWrite) {
                 let place = (mounted(id, mount), mount.host.clone());
                 // Its plugin will be refused, so nobody needs it.
                 let found = if mount.unguarded {
                     Vec::new()
                 } else {
-                    decisive(config, &grants, &Writable::new([place.clone()], required))
+                    decisive(config, &deciding, &Writable::new([place.clone()], required))
                 };
                 if found.is_empty() {
                     written.push(place);
@@ -94,8 +104,8 @@ impl Needs {
             written.push((SOCKET.to_owned(), folder));
         }
         let writable = Writable::new(written, required);
-        overlaps.extend(decisive(config, &grants, &writable));
-        Self { plan, writable, overlaps }.checked()
+        overlaps.extend(decisive(config, &deciding, &writable));
+        Self { plan, writable, overlaps, deciding }.checked()
     }
 
     /// The same for a server that in addition removes the file of this socket at its end. Blocks.
@@ -110,7 +120,7 @@ impl Needs {
         let Some(folder) = folder_of(socket) else { return Ok(self) };
         self.plan.remove.push(folder.clone());
         let writable = Writable::new([(SOCKET.to_owned(), folder)], self.writable.required);
-        self.overlaps.extend(decisive(config, &grants(&config.plugins), &writable));
+        self.overlaps.extend(decisive(config, &self.deciding, &writable));
         self.checked()
     }
 
@@ -139,18 +149,18 @@ fn mounted(id: &str, mount: &Mount) -> String {
 
 /// What decides about the server and is among what is `writable`. With required confinement, what plugins' links lead to and
 /// the programs of their secrets are looked at, too: otherwise, that is said of each plugin when it is loaded.
-fn decisive(config: &Config, grants: &[(String, Grant)], writable: &Writable) -> Vec<String> {
+fn decisive(config: &Config, deciding: &Deciding, writable: &Writable) -> Vec<String> {
     let mut found: Vec<String> = writable.enters("the plugin folder", &config.plugins).into_iter().collect();
     let what = |path: &Path| {
         if path == config.file { "the configuration".to_owned() } else { path.display().to_string() }
     };
     found.extend(config.watched().iter().filter_map(|path| writable.changes(&what(path), path)));
     if writable.required {
-        for path in links(&config.plugins) {
+        for path in &deciding.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
-            found.extend(writable.changes(&format!("what {name} is a link to"), &path));
+            found.extend(writable.changes(&format!("what {name} is a link to"), path));
         }
-        for (id, grant) in grants {
+        for (id, grant) in &deciding.grants {
             let programs = writable.programs(&config.plugins, &grant.secrets().unwrap_or_default());
             found.extend(programs.into_iter().map(|why| format!("{why} ({id}.toml)")));
         }
@@ -159,20 +169,17 @@ fn decisive(config: &Config, grants: &[(String, Grant)], writable: &Writable) ->
 }
 
 /// Adds what the server reads, and what every server writes.
-fn read(config: &Config, plan: &mut Plan) -> Result<(), ConfigError> {
+fn read(config: &Config, deciding: &Deciding, plan: &mut Plan) {
     plan.read.extend(SYSTEM.map(PathBuf::from));
     plan.read.extend(CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from));
     // Nothing for a recording: its file is open already, and only written to.
     plan.write.push("/dev/null".into());
     keep(&mut plan.read, &config.plugins);
     config.watched().iter().for_each(|path| keep(&mut plan.read, path));
-    std::fs::read_dir(&config.plugins).map_err(|error| {
-        ConfigError::new(format!("cannot read the plugin folder {}: {error}", config.plugins.display()))
-    })?;
-    for path in links(&config.plugins) {
-        keep(&mut plan.read, &path);
+    for path in &deciding.links {
+        keep(&mut plan.read, path);
     }
-    for (_, grant) in grants(&config.plugins) {
+    for (_, grant) in &deciding.grants {
         let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == Access::Read);
         plan.read.extend(mounts.map(|mount| mount.host.clone()));
         for secret in grant.secrets().unwrap_or_default() {
@@ -183,26 +190,32 @@ fn read(config: &Config, plan: &mut Plan) -> Result<(), ConfigError> {
             }
         }
     }
-    Ok(())
 }
 
-/// What in the plugin folder is a link.
-fn links(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_symlink()).collect()
+impl Deciding {
+    /// Looks through the plugin folder. A grant that cannot be read or has a mistake refuses its plugin later. Blocks.
+    fn read(folder: &Path) -> Result<Self, ConfigError> {
+        let cannot = |error: std::io::Error| {
+            ConfigError::new(format!("cannot read the plugin folder {}: {error}", folder.display()))
+        };
+        let mut found = Self::default();
+        for entry in std::fs::read_dir(folder).map_err(cannot)? {
+            let path = entry.map_err(cannot)?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(id) = name.and_then(|name| name.strip_suffix(".toml")) {
+                found.grants.extend(parsed(folder, id).map(|grant| (id.to_owned(), grant)));
+            }
+            if path.is_symlink() {
+                found.links.push(path);
+            }
+        }
+        Ok(found)
+    }
 }
 
-/// The grants in the plugin folder that can be read, with the ids of their plugins.
-fn grants(folder: &Path) -> Vec<(String, Grant)> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let ids = names.filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned()));
-    let parsed = ids.filter_map(|id| {
-        let text = read_grant(folder, &id).ok()??;
-        let grant = Grant::parse(&format!("{id}.toml"), &text, folder).ok()?;
-        Some((id, grant))
-    });
-    parsed.collect()
+fn parsed(folder: &Path, id: &str) -> Option<Grant> {
+    let text = read_grant(folder, id).ok()??;
+    Grant::parse(&format!("{id}.toml"), &text, folder).ok()
 }
 
 /// Keeps what is at `path`, and what takes its place: as it is written, and where links lead.
