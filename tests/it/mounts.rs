@@ -170,6 +170,11 @@ fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
     folder.configure(&format!("plugins = {:?}", elsewhere.path("")));
     let outcome = Toolbay::new(&folder).args(["list"]).run();
     assert!(outcome.stdout.contains("contains the server's configuration"), "{outcome}");
+    // Where the next start would look for a file that does not exist is around the plugin folder as the operator names it.
+    fs::remove_file(folder.beside("toolbay.toml")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(""), folder.beside("link")).unwrap();
+    let outcome = Toolbay::new(&folder).args(["list", "--plugins", "link"]).run();
+    assert!(outcome.stdout.contains("contains the plugin folder"), "{outcome}");
 }
 
 #[test]
