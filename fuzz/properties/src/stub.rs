@@ -253,7 +253,7 @@ impl Place for Free {
             match target.as_str() {
                 "b" => Err(Failure::Rejected(Rejection {
                     reason: Reason::Disabled,
-                    retry_after: Duration::from_millis(7),
+                    retry_after: Some(Duration::from_millis(7)),
                 })),
                 "c" => Err(Failure::Call(CallError::Trap { what: "unreachable".to_owned(), stderr: None })),
                 _ => Ok(reply(call.request)),

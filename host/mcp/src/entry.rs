@@ -236,7 +236,7 @@ fn weigh(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Resul
 
 /// There is no room for a request now.
 pub(crate) fn busy(exhausted: Exhausted) -> Rejection {
-    Rejection { reason: Reason::Busy { bound: Bound::Requests, most: exhausted.most() }, retry_after: RETRY }
+    Rejection { reason: Reason::Busy { bound: Bound::Requests, most: exhausted.most() }, retry_after: Some(RETRY) }
 }
 
 impl Kept {
@@ -497,7 +497,10 @@ impl Journey<'_> {
                 Next::Ask(interview) => Box::pin(self.ask(interview)).await,
                 Next::Wait(rejection) => {
                     let journal = answered.as_ref().or(resumed.as_ref()).cloned().unwrap_or_default();
-                    Box::pin(self.pause(rejection)).await.map(|()| journal)
+                    match self.hold(&journal) {
+                        Ok(()) => Box::pin(self.pause(rejection)).await.map(|()| journal),
+                        Err(ended) => Err(ended),
+                    }
                 }
             };
             let again = match next {
@@ -573,11 +576,10 @@ impl Journey<'_> {
         }
         let revision = self.rules.revision;
         self.may_ask(&questions).map_err(Ended::Failed)?;
-        let (intake, name) = (&self.session.intake, &self.session.opener.name);
-        let room =
-            intake.take(name, interview.journal.size()).map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?;
         // In place of what the journal of the round before took.
-        self.journaled = vec![room];
+        self.journaled.clear();
+        self.hold(&interview.journal)?;
+        let (intake, name) = (&self.session.intake, &self.session.opener.name);
         let put = Put { caller: name, questions: &questions, journal: &interview.journal };
         let mut elsewhere = self.session.host.elsewhere(put);
         if elsewhere.is_some() {
@@ -622,6 +624,16 @@ impl Journey<'_> {
         Ok(Arc::new(interview.journal))
     }
 
+    /// Draws what the journal takes from the caller's share, unless a journal is drawn from it already.
+    fn hold(&mut self, journal: &Journal) -> Result<(), Ended> {
+        if self.journaled.is_empty() {
+            let room = self.session.intake.take(&self.session.opener.name, journal.size());
+            // With room for no other: few calls need more, and many wait.
+            self.journaled = vec![room.map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?];
+        }
+        Ok(())
+    }
+
     /// The call with the answers, and a new place in the client's queue.
     async fn again(&self, journal: &Arc<Journal>) -> Result<(Box<Call>, Box<dyn Place>), Ended> {
         loop {
@@ -656,7 +668,7 @@ impl Journey<'_> {
             biased;
             () = self.cancelled.cancelled() => Err(Ended::Cancelled),
             () = self.session.life.closing.cancelled() => Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
-            () = tokio::time::sleep(rejection.retry_after.max(SOONEST)) => Ok(()),
+            () = tokio::time::sleep(rejection.retry_after.unwrap_or_default().max(SOONEST)) => Ok(()),
         }
     }
 
@@ -692,7 +704,7 @@ impl Journey<'_> {
             }
             End::Answered(answer) => {
                 if let Err(Failure::Rejected(rejection)) = &answer.result {
-                    retry_after = rejection.retry();
+                    retry_after = rejection.retry_after;
                 }
                 outcome::outcome(answer, self.target, revision, with_usage)
             }
@@ -717,7 +729,7 @@ impl Journey<'_> {
 
 /// Whether a call that was rejected can still be made before the time for its answers is over.
 fn is_in_time(rejection: Rejection, journal: &Journal) -> bool {
-    rejection.retry().is_some_and(|wait| wait.max(SOONEST) < interview::patience(journal))
+    rejection.retry_after.is_some_and(|wait| wait.max(SOONEST) < interview::patience(journal))
 }
 
 /// What becomes of questions to a client that answers none: the sandbox was told so, and should not have passed them on.

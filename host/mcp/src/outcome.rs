@@ -164,7 +164,7 @@ pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
 fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
     // Rounded up: a retry that is slightly early would be rejected again.
     let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-    let (wait, mut text) = (rejection.retry().map(milliseconds), rejection.reason.message(&kind.to_string()));
+    let (wait, mut text) = (rejection.retry_after.map(milliseconds), rejection.reason.message(&kind.to_string()));
     if let Some(wait) = wait {
         write!(text, " Retry after {wait} ms.").ok();
     }
@@ -270,7 +270,8 @@ mod tests {
     fn every_failure_as_the_client_receives_it() {
         let violation = || Violation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
         let latest = Revision::NEWEST_SESSION;
-        let refused = |reason| Failure::Rejected(Rejection { reason, retry_after: Duration::from_micros(249_001) });
+        let refused =
+            |reason| Failure::Rejected(Rejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
         let limit = RateLimit::per_minute(60).unwrap();
         let cases = [
             told(Failure::Unknown(TargetKind::Tool, "x".into()), latest),
@@ -285,7 +286,7 @@ mod tests {
             told(refused(Reason::ToolRate(limit)), latest),
             told(refused(Reason::ClientRate(limit)), latest),
             told(refused(Reason::Disabled), latest),
-            told(refused(Reason::Resting), latest),
+            told(Failure::Rejected(Rejection { reason: Reason::Resting, retry_after: None }), latest),
             told(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
             told(Failure::Call(CallError::Failed("no luck".into())), latest),
             told(Failure::Call(CallError::limit(Limit::Fuel(1000))), latest),
@@ -308,7 +309,8 @@ mod tests {
         let violation = || Violation { pointer: "/a".into(), message: "is required".into() };
         let latest = Revision::NEWEST_SESSION;
         let busy = Reason::Busy { bound: Bound::Server, most: 64 };
-        let refused = |reason| Failure::Rejected(Rejection { reason, retry_after: Duration::from_micros(249_001) });
+        let refused =
+            |reason| Failure::Rejected(Rejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
         let missing = || Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
         let long = format!("test://{}", "x".repeat(LONGEST));
         let no_resource = |uri: &str| Failure::Unknown(TargetKind::Resource, uri.to_owned());

@@ -13,16 +13,8 @@ use crate::{ErrorKind, RateLimit};
 pub struct Rejection {
     /// Why it was rejected.
     pub reason: Reason,
-    /// Estimated time until a retry can succeed.
-    pub retry_after: Duration,
-}
-
-impl Rejection {
-    /// When the same call can succeed, by what is known; `None` if nobody should try: an operator has disabled the plugin, and
-    /// only an operator enables it again.
-    pub fn retry(self) -> Option<Duration> {
-        Some(self.retry_after).filter(|_| self.reason != Reason::Resting)
-    }
+    /// Estimated time until a retry can succeed; `None` if nobody should retry, because nobody knows when it can.
+    pub retry_after: Option<Duration>,
 }
 
 /// The reason why a call was not admitted.

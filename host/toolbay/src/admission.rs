@@ -146,7 +146,8 @@ impl Admission {
             client.rate.store(wanted.and_then(RateCounter::new).map(Arc::new));
         }
         if let Some(rate) = &*client.rate.load() {
-            let rejected = |retry_after| Rejection { reason: Reason::ClientRate(rate.limit()), retry_after };
+            let rejected =
+                |retry_after| Rejection { reason: Reason::ClientRate(rate.limit()), retry_after: Some(retry_after) };
             rate.take().map_err(rejected)?;
         }
         Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(Bound::Queue, self.queue))
@@ -169,12 +170,13 @@ impl Admission {
     ) -> Result<Permit, Rejection> {
         if activity.rest.rests() {
             // Nobody knows for how long.
-            return Err(Rejection { reason: Reason::Resting, retry_after: Duration::MAX });
+            return Err(Rejection { reason: Reason::Resting, retry_after: None });
         }
-        let disabled = |retry_after| Rejection { reason: Reason::Disabled, retry_after };
+        let disabled = |retry_after| Rejection { reason: Reason::Disabled, retry_after: Some(retry_after) };
         record.breaker.check(activity.rest.woken()).map_err(disabled)?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
-            let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after };
+            let rejected =
+                |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after: Some(retry_after) };
             rates.take(name).map_err(rejected)?;
         }
         self.wait(client, Some((&activity.slots, concurrency)), memory).await
@@ -221,7 +223,7 @@ impl Admission {
 
     fn busy(&self, bound: Bound, most: usize) -> Rejection {
         let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
-        Rejection { reason: Reason::Busy { bound, most }, retry_after }
+        Rejection { reason: Reason::Busy { bound, most }, retry_after: Some(retry_after) }
     }
 }
 
@@ -269,7 +271,7 @@ pub(crate) mod tests {
             let first = admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
             let busy =
                 admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap_err();
-            assert_eq!(busy.retry_after, Duration::from_millis(100));
+            assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
             assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
             admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();

@@ -289,7 +289,10 @@ async fn answers_are_not_lost_because_others_are_served() {
             Some(answer) if rejections.load(Ordering::Relaxed) == 3 => Ok(said(answer)),
             Some(_) => {
                 rejections.fetch_add(1, Ordering::Relaxed);
-                Err(Failure::Rejected(Rejection { reason: Reason::Disabled, retry_after: Duration::from_millis(5) }))
+                Err(Failure::Rejected(Rejection {
+                    reason: Reason::Disabled,
+                    retry_after: Some(Duration::from_millis(5)),
+                }))
             }
             None => Ok(ask(call, &[("k", QuestionKind::Roots)])),
         })
@@ -304,7 +307,7 @@ async fn answers_are_not_lost_because_others_are_served() {
         if call.journal.answers.is_empty() {
             return Some(Ok(ask(call, &[("k", QuestionKind::Roots)])));
         }
-        let retry_after = Duration::from_mins(2);
+        let retry_after = Some(Duration::from_mins(2));
         Some(Err(Failure::Rejected(Rejection { reason: Reason::Disabled, retry_after })))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;

@@ -245,7 +245,7 @@ async fn a_state_whose_entry_was_not_admitted_can_be_used_again() {
         if call.journal.answers.is_empty() || free.swap(true, Ordering::Relaxed) {
             return one(call);
         }
-        Some(Err(Failure::Rejected(Rejection { reason: Reason::Disabled, retry_after: Duration::from_secs(1) })))
+        Some(Err(Failure::Rejected(Rejection { reason: Reason::Disabled, retry_after: Some(Duration::from_secs(1)) })))
     });
     let mut peer = Peer::declaring(host, Revision::NEWEST, everything()).await;
     let sealed = state(&peer.ask("tools/call", json!({"name": "a"})).await);

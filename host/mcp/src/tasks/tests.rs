@@ -562,7 +562,10 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     good["inputResponses"] = json!({"a": accept});
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = Arc::clone(&seen);
-    let reject = |reason| Some(Err(Failure::Rejected(Rejection { reason, retry_after: Duration::from_millis(1) })));
+    let reject = |reason| {
+        let retry_after = (reason != Reason::Resting).then_some(Duration::from_millis(1));
+        Some(Err(Failure::Rejected(Rejection { reason, retry_after })))
+    };
     let host = host(move |call| {
         let keys: Vec<&str> = call.journal.answers.keys().map(String::as_str).collect();
         let mut seen = noted.lock().unwrap();
