@@ -23,7 +23,7 @@ pub trait Resolve: Send + Sync + 'static {
 
 /// The resolver of the system: `/etc/hosts` and then `getaddrinfo`, on a thread that may block.
 ///
-/// A name of more than one label is [absolute](absolute): the search domains of `/etc/resolv.conf` do not belong to it.
+/// A name of more than one label is absolute: the search domains of `/etc/resolv.conf` do not belong to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
