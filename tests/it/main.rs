@@ -77,6 +77,7 @@ mod support;
 mod task_attacks;
 mod tasks;
 mod unreadable;
+mod uri_templates;
 mod views;
 mod wasi3;
 mod wire;

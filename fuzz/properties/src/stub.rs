@@ -1,6 +1,6 @@
 //! A host without guests: its tools, prompts and resources respond at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,10 +192,6 @@ impl Host for Stub {
         View { listing: 1, tools: 1, prompts: 1, resources: 1 }
     }
 
-    fn has_resource(&self, uri: &str) -> bool {
-        self.resources.contains_key(uri)
-    }
-
     fn updates(&self) -> &Updates {
         &self.updates
     }
@@ -213,7 +209,10 @@ impl Host for Stub {
     }
 
     fn client(&self, _name: &str) -> Arc<dyn Client> {
-        Arc::new(Everybody { names: self.tools.keys().cloned().collect() })
+        Arc::new(Everybody {
+            names: self.tools.keys().cloned().collect(),
+            uris: self.resources.keys().cloned().collect(),
+        })
     }
 
     fn instructions(&self, _rights: &Rights) -> String {
@@ -228,9 +227,14 @@ impl Host for Stub {
 /// The only client: it has everything and an unlimited queue.
 struct Everybody {
     names: Arc<[String]>,
+    uris: BTreeSet<String>,
 }
 
 impl Client for Everybody {
+    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move { uris.into_iter().filter(|uri| self.uris.contains(uri)).collect() })
+    }
+
     fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
         Ok(Box::new(Free { names: Arc::clone(&self.names) }))
     }

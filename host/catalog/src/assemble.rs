@@ -15,6 +15,7 @@ use crate::plugin::{Named, NamedPrompt, Plugin, Read};
 use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
+use crate::uri_matcher::UriMatcher;
 use crate::view::Owners;
 
 /// Longest URI in a message, in bytes.
@@ -83,6 +84,8 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
         snapshot.plugins.insert(id.clone(), report);
     }
     unlink(&mut snapshot);
+    let templates = snapshot.matching.iter().filter_map(|offer| offer.entry.template.as_deref());
+    snapshot.matcher = UriMatcher::of(templates);
     snapshot
 }
 
@@ -258,6 +261,7 @@ mod tests {
     use crate::plain_files::PlainFiles;
     use crate::resource_entry::tests::definition as resource;
     use crate::text_prompt::TextPrompt;
+    use crate::uri_matcher::Steps;
 
     fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, Candidate) {
         let tools = tools.iter().map(|name| definition(name)).collect();
@@ -376,7 +380,7 @@ mod tests {
         ];
         let snapshot = assemble(&entries.into(), true);
         let found = |uri: &str| {
-            let offer = snapshot.resource(uri)?;
+            let offer = snapshot.resource(uri, &mut Steps::new(Steps::URI)).unwrap()?;
             Some((offer.plugin.id.as_str(), offer.resource().uri.as_str()))
         };
         assert_eq!(found("x://1"), Some(("b", "x://1")));

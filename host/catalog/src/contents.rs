@@ -10,6 +10,7 @@ use toolbay_policy::UiAccess;
 use crate::definition::{self, Definition};
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
+use crate::uri_matcher::{Steps, UriMatcher};
 
 /// Longest URI in a warning, in bytes.
 const SHOWN: usize = 200;
@@ -27,6 +28,8 @@ pub struct Contents {
     pub templates: Vec<Arc<ResourceEntry>>,
     /// Whether it completes arguments of its prompts and templates.
     pub completes: bool,
+    /// Finds the template that a URI matches.
+    matcher: UriMatcher,
 }
 
 impl Contents {
@@ -60,7 +63,9 @@ impl Contents {
         if let Some(twice) = templates.iter().find(|template| !names.insert(&template.resource.name)) {
             return Err(format!("two of its resource templates are named {:?}", twice.resource.name));
         }
-        Ok(Self { tools: definition::check(tools, known)?, prompts, resources, templates, completes })
+        let tools = definition::check(tools, known)?;
+        let matcher = UriMatcher::of(templates.iter().filter_map(|entry| entry.template.as_deref()));
+        Ok(Self { tools, prompts, resources, templates, completes, matcher })
     }
 
     /// What its views ask for, all together.
@@ -98,10 +103,10 @@ impl Contents {
         self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
     }
 
-    /// Whether it offers a resource with this URI, listed or of a template.
-    pub fn reads(&self, uri: &str) -> bool {
-        self.lists(uri)
-            || self.templates.iter().filter_map(|entry| entry.template.as_ref()).any(|template| template.matches(uri))
+    /// Whether it offers a resource with this URI, listed or of a template, as far as that is known within a budget.
+    pub fn reads(&self, uri: &str, steps: &mut Steps) -> bool {
+        let template = |number: usize| self.templates.get(number)?.template.as_deref();
+        self.lists(uri) || self.matcher.first(uri, template, steps).is_ok_and(|found| found.is_some())
     }
 }
 
@@ -146,7 +151,8 @@ mod tests {
         let contents = Contents::check(description).unwrap();
         assert_eq!(contents.prompts[0].prompt.name, "a");
         assert_eq!(contents.resources[0].resource.uri, "x:a");
-        assert!(contents.reads("x:b") && !contents.reads("x:c"));
+        let reads = |uri| contents.reads(uri, &mut Steps::new(Steps::URI));
+        assert!(reads("x:b") && !reads("x:c"));
     }
 
     #[test]
@@ -173,6 +179,7 @@ mod tests {
     fn what_a_plugin_can_read_includes_its_templates() {
         let templates = vec![definition("notes://{id}")];
         let contents = Contents::check(Description { templates, ..Description::default() }).unwrap();
-        assert!(contents.reads("notes://7") && !contents.reads("notes://7/8") && !contents.reads("other://7"));
+        let reads = |uri| contents.reads(uri, &mut Steps::new(Steps::URI));
+        assert!(reads("notes://7") && !reads("notes://7/8") && !reads("other://7"));
     }
 }

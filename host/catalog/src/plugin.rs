@@ -14,6 +14,7 @@ use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
 use crate::terms::Terms;
 use crate::text_prompt::TextPrompt;
+use crate::uri_matcher::Steps;
 
 /// Most warnings about what a plugin says of its views.
 const REMARKS: usize = 50;
@@ -110,9 +111,9 @@ impl Plugin {
     }
 
     /// Whether this plugin offers a resource with this URI, listed or of a template: of these it may say that they
-    /// changed.
-    pub fn reads(&self, uri: &str) -> bool {
-        self.component.contents.reads(uri)
+    /// changed. Within a budget.
+    pub fn reads(&self, uri: &str, steps: &mut Steps) -> bool {
+        self.component.contents.reads(uri, steps)
     }
 
     /// What applies to a call of the tool `name` (without the prefix).

@@ -10,6 +10,7 @@ use crate::fingerprint::{Fingerprint, digest};
 use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 use crate::report::PluginReport;
 use crate::skill_tree::{is_visible, page_of_folder};
+use crate::uri_matcher::{Exhausted, Steps, UriMatcher};
 
 /// Everything that the server offers at one moment. Immutable once published.
 #[derive(Debug, Default)]
@@ -42,6 +43,8 @@ pub struct Snapshot {
     pub notes: BTreeMap<String, String>,
     /// The resource templates in the order in which a URI is compared with them: by plugin id, then as text.
     pub matching: Vec<Arc<ResourceOffer>>,
+    /// Finds those that a URI matches.
+    pub matcher: UriMatcher,
 }
 
 impl Snapshot {
@@ -114,11 +117,18 @@ impl Snapshot {
     }
 
     /// What is read at `uri`: the resource with this URI, the file of a skill, or else the first template that it matches, in
-    /// the order of the plugins' ids and then of the templates as text.
-    pub fn resource(&self, uri: &str) -> Option<&Arc<ResourceOffer>> {
-        let matches = |offer: &&Arc<ResourceOffer>| offer.entry.template.as_ref().is_some_and(|form| form.matches(uri));
-        let known = self.resources.get(uri).or_else(|| self.files.get(uri));
-        known.or_else(|| self.matching.iter().find(matches))
+    /// the order of the plugins' ids and then of the templates as text. Comparing it with templates draws on a budget.
+    ///
+    /// # Errors
+    ///
+    /// The budget is used up.
+    pub fn resource(&self, uri: &str, steps: &mut Steps) -> Result<Option<&Arc<ResourceOffer>>, Exhausted> {
+        if let Some(known) = self.resources.get(uri).or_else(|| self.files.get(uri)) {
+            return Ok(Some(known));
+        }
+        let template = |number: usize| self.matching.get(number)?.entry.template.as_deref();
+        let found = self.matcher.first(uri, template, steps)?;
+        Ok(found.and_then(|number| self.matching.get(number)))
     }
 
     /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.

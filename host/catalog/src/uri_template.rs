@@ -8,7 +8,8 @@ use std::collections::HashSet;
 
 use toolbay_model::text::thousands;
 
-use crate::uri::{LONGEST, Letter, check_characters, climbs, letters, scheme};
+use crate::uri::{Letter, check_characters, climbs, scheme};
+use crate::uri_matcher::{Exhausted, Steps, Subject};
 
 /// Longest template, in bytes.
 const TEMPLATE: usize = 1 << 10;
@@ -101,21 +102,41 @@ impl UriTemplate {
     /// Whether `uri` is one of those that the template stands for. None that is too long is, and none that contains a
     /// segment `..`: neither the URI as a whole, nor the value of a variable, which a plugin may take for a path.
     pub fn matches(&self, uri: &str) -> bool {
-        let Some(rest) = uri.strip_prefix(&*self.prefix).filter(|_| uri.len() <= LONGEST) else { return false };
+        Subject::of(uri).is_some_and(|uri| self.matches_within(&uri, &mut Steps::new(usize::MAX)) == Ok(true))
+    }
+
+    /// What every URI begins with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The same within a budget: each pass over the URI costs as many steps as there are characters left.
+    ///
+    /// # Errors
+    ///
+    /// The budget is used up.
+    pub(crate) fn matches_within(&self, uri: &Subject<'_>, steps: &mut Steps) -> Result<bool, Exhausted> {
+        let Some(rest) = uri.text.strip_prefix(&*self.prefix) else { return Ok(false) };
+        let (rest, letters) = (rest.as_bytes(), uri.letters_from(self.prefix.len()));
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
-        if !rest.as_bytes().ends_with(end) || check_characters(uri).is_err() || climbs(uri) {
-            return false;
+        // No value is empty.
+        let least: usize = self.parts.iter().map(|part| part.text.text.len() + 1).sum();
+        if rest.len() < least || !rest.ends_with(end) {
+            return Ok(false);
         }
-        let (rest, letters) = (rest.as_bytes(), letters(rest));
         // Where what was matched so far can end: before the byte with this number.
         let mut ends = vec![false; rest.len() + 1];
         if let Some(first) = ends.first_mut() {
             *first = true;
         }
         for part in &self.parts {
-            ends = part.text.after(rest, &part.value_ends(&letters, &ends));
+            steps.take(2 * ends.len())?;
+            ends = part.text.after(rest, &part.value_ends(letters, &ends));
+            if !ends.contains(&true) {
+                return Ok(false);
+            }
         }
-        ends.last() == Some(&true)
+        Ok(ends.last() == Some(&true))
     }
 }
 
@@ -251,6 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::uri::LONGEST;
 
     fn matches(template: &str, uri: &str) -> bool {
         UriTemplate::parse(template).unwrap().matches(uri)

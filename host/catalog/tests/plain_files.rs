@@ -12,7 +12,9 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolbay_catalog::{Approve, Bounds, Catalog, Loader, Reloader, Rules, Snapshot, Status, Watcher, Witness, channel};
+use toolbay_catalog::{
+    Approve, Bounds, Catalog, Loader, Reloader, Rules, Snapshot, Status, Steps, Watcher, Witness, channel,
+};
 use toolbay_model::{Limits, ResourceContent};
 use toolbay_sandbox::{Compile, NetworkOptions, Sandbox, Settings};
 
@@ -131,7 +133,7 @@ fn resources(snapshot: &Snapshot) -> Vec<&str> {
 }
 
 fn read(snapshot: &Snapshot, uri: &str) -> String {
-    let file = snapshot.resource(uri).unwrap().file.as_ref().unwrap();
+    let file = snapshot.resource(uri, &mut Steps::new(Steps::URI)).unwrap().unwrap().file.as_ref().unwrap();
     match file.read(ByteSize::kib(1)).unwrap().unwrap().resource.content {
         ResourceContent::Text(text) => text,
         ResourceContent::Blob(bytes) => panic!("{bytes:?} are bytes"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::Rights;
-use crate::host::{Client, Host};
+use crate::host::Client;
 use crate::updates::LONGEST;
 
 /// The identity behind a request: its name, its rights and its share of the server's capacity.
@@ -40,8 +40,9 @@ impl Caller {
         self.rights.allow(target)
     }
 
-    /// Whether there is a resource with this URI, and the caller may read it.
-    pub(crate) fn can_read(&self, host: &dyn Host, uri: &str) -> bool {
-        uri.len() <= LONGEST && self.may_use(uri) && host.has_resource(uri)
+    /// Those of `uris` under which there is a resource that the caller may read.
+    pub(crate) async fn readable(&self, uris: impl Iterator<Item = &String>) -> Vec<String> {
+        let allowed: Vec<String> = uris.filter(|uri| uri.len() <= LONGEST && self.may_use(uri)).cloned().collect();
+        if allowed.is_empty() { allowed } else { self.client.existing(allowed).await }
     }
 }

@@ -836,6 +836,10 @@ mod tests {
     struct Noted(Steps);
 
     impl Client for Noting {
+        fn existing(&self, _uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+            Box::pin(std::future::ready(Vec::new()))
+        }
+
         fn queue(&self, _tool: &str) -> Result<Box<dyn Place>, Rejection> {
             Ok(Box::new(Noted(Arc::clone(&self.0))))
         }

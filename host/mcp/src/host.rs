@@ -65,9 +65,6 @@ pub trait Host: Send + Sync + 'static {
     /// The lists as a caller with these rights sees them now.
     fn view(&self, rights: &Rights) -> View;
 
-    /// Whether there is a resource with this URI, listed or of a template.
-    fn has_resource(&self, uri: &str) -> bool;
-
     /// Who wants to know of changes of resources. It is the host that keeps them, because plugins report changes to it.
     fn updates(&self) -> &Updates;
 
@@ -204,6 +201,10 @@ pub trait Client: Send + Sync {
     ///
     /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
     fn queue(&self, target: &str) -> Result<Box<dyn Place>, Rejection>;
+
+    /// Those of `uris` under which there is a resource, listed or of a template. That is work of this client's: what takes
+    /// more than a moment is not done on the protocol's thread, and what takes too long is not found.
+    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
 
     /// Takes note of a call of `target` that the protocol itself rejected.
     fn rejected(&self, _target: &str, _rejection: Rejection) {}

@@ -292,10 +292,6 @@ impl Host for Stub {
         *self.view.borrow()
     }
 
-    fn has_resource(&self, uri: &str) -> bool {
-        is_known(uri)
-    }
-
     fn updates(&self) -> &Updates {
         &self.updates
     }
@@ -338,6 +334,10 @@ struct Everybody {
 }
 
 impl Client for Everybody {
+    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move { uris.into_iter().filter(|uri| is_known(uri)).collect() })
+    }
+
     fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
         Ok(Box::new(Free { script: self.script.clone(), open: self.open.clone() }))
     }

@@ -100,10 +100,13 @@ impl Imports {
     /// Reports that a resource changed. The observer knows which ones the plugin can read.
     pub(crate) fn resource_updated(&self, uri: &str) {
         let mut reported = self.reported();
-        if reported.updates < UPDATES && uri.len() <= URI {
-            reported.updates += 1;
-            self.observer.resource_updated(uri);
+        if reported.updates >= UPDATES || uri.len() > URI {
+            return;
         }
+        reported.updates += 1;
+        // What the observer does with it takes longer than anything else that is done under the lock.
+        drop(reported);
+        self.observer.resource_updated(uri);
     }
 
     /// Whether nobody waits for the result any more.

@@ -90,10 +90,6 @@ impl Host for Service {
         self.views().of(&self.catalog().snapshot(), rights)
     }
 
-    fn has_resource(&self, uri: &str) -> bool {
-        self.catalog().snapshot().resource(uri).is_some()
-    }
-
     fn updates(&self) -> &Updates {
         Service::updates(self)
     }

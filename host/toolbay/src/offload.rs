@@ -42,6 +42,23 @@ impl Offload {
         OffloadShare(Arc::new(Semaphore::new(self.each)))
     }
 
+    /// Runs `work`, which is bounded, for a request that has no permit yet, as soon as a thread is free; `None` if the
+    /// runtime is shutting down. Who stops waiting while the work runs does not interrupt it.
+    pub(crate) async fn run_bounded<T: Send + 'static>(
+        &self,
+        share: &OffloadShare,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
+        let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
+        let job = self.runtime.spawn_blocking(move || {
+            let result = work();
+            drop((own, all));
+            result
+        });
+        job.await.ok()
+    }
+
     /// Runs `work` as soon as a thread is free. The call's permit is held until it has ended, even if nobody waits for
     /// it any more. Dropping the future interrupts it.
     ///

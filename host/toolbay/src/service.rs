@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
-use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot, VIEW_LINKS};
+use toolbay_catalog::{Catalog, Exhausted, Offer, Plugin, Snapshot, Steps, VIEW_LINKS};
 use toolbay_console::{ApprovalNote, DenialNote, Watch};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Traffic, TrafficSource, Updates};
 use toolbay_model::text::{duration, line};
@@ -45,7 +45,7 @@ use crate::record::Record;
 use crate::recorded::{Recorded, Taping};
 use crate::results::{Reading, Results, Room, fit, shorten};
 use crate::tally::Tally;
-use crate::target::{Plain, Target, no_values};
+use crate::target::{Plain, TOO_EXPENSIVE, Target, no_values};
 use crate::tracer::Tracer;
 use crate::views::Views;
 
@@ -330,9 +330,16 @@ impl Service {
         let mut line = line.as_mut();
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
-        let ready = |snapshot: &Snapshot| snapshot.complete || Target::find(snapshot, &call.request).is_some();
+        if !call.permitted {
+            return unknown(&call.request);
+        }
+        let quick = |snapshot: &Snapshot| Target::find(snapshot, &call.request, &mut Steps::new(Steps::QUICK));
+        let ready = |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
-        let target = Target::find(&snapshot, &call.request).filter(|_| call.permitted);
+        let target = match quick(&snapshot) {
+            Ok(target) => target,
+            Err(Exhausted) => self.find(threads, Arc::clone(&snapshot), &call.request).await,
+        };
         // From here on, only this part of the snapshot is needed.
         drop(snapshot);
         let Some(target) = target else { return unknown(&call.request) };
@@ -532,7 +539,16 @@ impl Service {
     fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
         let (learner, metrics) = (self.inner.learner.clone(), self.inner.metrics.clone());
         let (watch, tracer) = (self.watch().cloned(), self.inner.tracer.clone());
-        Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, watch, tracer, denials })
+        Arc::new(Logged {
+            inner,
+            target: Arc::clone(target),
+            learner,
+            metrics,
+            watch,
+            tracer,
+            denials,
+            steps: Mutex::new(Steps::new(Steps::URI)),
+        })
     }
 
     /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
@@ -607,6 +623,19 @@ impl Service {
         }
         let waited = tokio::time::timeout(wait, self.inner.catalog.wait_for(ready)).await;
         waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
+    }
+
+    /// What a request is about whose URI takes long to compare with the templates: another thread does that.
+    async fn find(&self, threads: &OffloadShare, snapshot: Arc<Snapshot>, request: &Request) -> Option<Target> {
+        let uri = request.target().to_owned();
+        let compare = move || match snapshot.resource(&uri, &mut Steps::new(Steps::URI)) {
+            Ok(found) => found.cloned().map(Target::Resource),
+            Err(Exhausted) => {
+                tracing::debug!("{TOO_EXPENSIVE}");
+                None
+            }
+        };
+        self.offload().run_bounded(threads, compare).await.flatten()
     }
 
     /// Waits for the plugin of the tool with this name, as a call does.
@@ -1103,6 +1132,8 @@ struct Logged {
     watch: Option<Arc<Watch>>,
     tracer: Option<Tracer>,
     denials: Option<Denials>,
+    /// What the call may still cost by naming resources that changed.
+    steps: Mutex<Steps>,
 }
 
 impl Observer for Logged {
@@ -1152,7 +1183,11 @@ impl Observer for Logged {
 
     fn resource_updated(&self, uri: &str) {
         // Of the resources of others it may say nothing.
-        if self.target.plugin().reads(uri) {
+        let is_own = {
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            self.target.plugin().reads(uri, &mut steps)
+        };
+        if is_own {
             self.inner.resource_updated(uri);
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
+use toolbay_catalog::{Exhausted, Snapshot, Steps};
 use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
 use tracing::Instrument as _;
@@ -14,6 +15,7 @@ use crate::noted::Noted;
 use crate::offload::OffloadShare;
 use crate::outcome::Outcome;
 use crate::service::Service;
+use crate::target::TOO_EXPENSIVE;
 
 /// One client's share of the server.
 pub(crate) struct Share {
@@ -53,7 +55,47 @@ impl Share {
     }
 }
 
+/// Those of `uris` under which there is a resource: at once if that is quick, or else on another thread within the budget of
+/// a request.
+async fn existing(service: &Service, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
+    let snapshot = service.catalog().snapshot();
+    let mut steps = Steps::new(Steps::QUICK);
+    let found: Result<Vec<bool>, Exhausted> =
+        uris.iter().map(|uri| Ok(snapshot.resource(uri, &mut steps)?.is_some())).collect();
+    match found {
+        Ok(found) => uris.into_iter().zip(found).filter_map(|(uri, found)| found.then_some(uri)).collect(),
+        Err(Exhausted) => {
+            service.offload().run_bounded(threads, move || find(&snapshot, uris)).await.unwrap_or_default()
+        }
+    }
+}
+
+/// Those of `uris` under which there is a resource. What one of them costs is no reason not to find another that is quick.
+fn find(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
+    let mut request = Steps::new(Steps::REQUEST);
+    let mut expensive = Vec::new();
+    uris.retain(|uri| match snapshot.resource(uri, &mut Steps::new(Steps::QUICK)) {
+        Ok(found) => found.is_some(),
+        Err(Exhausted) => {
+            expensive.push(uri.clone());
+            false
+        }
+    });
+    for uri in expensive {
+        match request.part(Steps::URI, |steps| snapshot.resource(&uri, steps).map(|found| found.is_some())) {
+            Ok(true) => uris.push(uri),
+            Ok(false) => {}
+            Err(Exhausted) => tracing::debug!("{TOO_EXPENSIVE}"),
+        }
+    }
+    uris
+}
+
 impl Client for Share {
+    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(existing(&self.service, &self.threads, uris))
+    }
+
     fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection> {
         let mut counted = self.service.tally().begin(tool);
         let line = self.service.line(&self.permits, tool);

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolbay_catalog::{FileResource, Offer, Plugin, PromptOffer, ResourceOffer, Snapshot, TextPrompt};
+use toolbay_catalog::{
+    Exhausted, FileResource, Offer, Plugin, PromptOffer, ResourceOffer, Snapshot, Steps, TextPrompt,
+};
 use toolbay_model::{Completions, Reference, Request, TargetKind};
 use toolbay_sandbox::Environment;
 use toolbay_schema::Schema;
+
+/// Said when the budget of a URI is used up.
+pub(crate) const TOO_EXPENSIVE: &str = "a URI was not compared with all resource templates: it would take too long";
 
 /// What a request is about.
 #[derive(Clone, Debug)]
@@ -20,20 +25,25 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What `request` is about; `None` if there is no such thing.
-    pub(crate) fn find(snapshot: &Snapshot, request: &Request) -> Option<Self> {
-        match request {
+    /// What `request` is about; `None` if there is no such thing. Comparing a URI with templates draws on a budget.
+    ///
+    /// # Errors
+    ///
+    /// The budget is used up.
+    pub(crate) fn find(snapshot: &Snapshot, request: &Request, steps: &mut Steps) -> Result<Option<Self>, Exhausted> {
+        Ok(match request {
             Request::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
             Request::Prompt { name, .. } => snapshot.prompts.get(name).cloned().map(Self::Prompt),
-            Request::Resource { uri } => snapshot.resource(uri).cloned().map(Self::Resource),
+            Request::Resource { uri } => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
             Request::Completion(asked) => match &asked.reference {
                 Reference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
                 // A URI of a template is as good as the template.
-                Reference::Resource(uri) => {
-                    snapshot.templates.get(uri).or_else(|| snapshot.resource(uri)).cloned().map(Self::Resource)
-                }
+                Reference::Resource(uri) => match snapshot.templates.get(uri) {
+                    Some(template) => Some(Self::Resource(Arc::clone(template))),
+                    None => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
+                },
             },
-        }
+        })
     }
 
     /// The plugin that answers.

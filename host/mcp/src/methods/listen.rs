@@ -129,7 +129,11 @@ pub(crate) fn open(
             }
         }
         let subscriber = session.host.updates().subscriber();
-        let mut granted = grant(&session, &caller, &subscriber, &filter);
+        let mut granted = tokio::select! {
+            granted = grant(&caller, &subscriber, &filter) => granted,
+            () = request.cancelled.cancelled() => Map::new(),
+            () = session.life.closing.cancelled() => Map::new(),
+        };
         let news = filter.news();
         let Filter { task_ids: Names(ids), .. } = filter;
         let watched = if declares_tasks { watch(&session, &caller, ids, revision).await } else { Vec::new() };
@@ -260,25 +264,25 @@ async fn tell_of_tasks(
 }
 
 /// The part of a filter that is honoured.
-fn grant(session: &Session, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Map<String, Value> {
+async fn grant(caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Map<String, Value> {
     let lists = filter.news().into_iter().map(|news| (news.filter().to_owned(), true.into()));
-    let uris = subscribe(session, caller, subscriber, filter);
+    let uris = subscribe(caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
     lists.chain(resources).collect()
 }
 
 /// Subscribes to what the filter names, and returns what is honoured: resources that there are, that the caller may read,
 /// and for which there is room.
-fn subscribe(session: &Session, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Vec<String> {
-    let uris = filter.resource_subscriptions.0.iter().filter(|uri| caller.can_read(&*session.host, uri));
-    let honoured = uris.filter(|uri| match subscriber.add(&caller.name, uri) {
+async fn subscribe(caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Vec<String> {
+    let mut uris = caller.readable(filter.resource_subscriptions.0.iter()).await;
+    uris.retain(|uri| match subscriber.add(&caller.name, uri) {
         Ok(()) => true,
         Err(refused) => {
             tracing::debug!(caller = caller.name, uri = jsonrpc::shorten(uri), "subscription not honoured: {refused}");
             false
         }
     });
-    honoured.cloned().collect()
+    uris
 }
 
 /// Ends a subscription from the server's side.

@@ -26,7 +26,7 @@ pub(crate) async fn subscribe(
 ) -> Answered {
     let Params { uri } = read(params)?;
     session.host.complete().await;
-    if !caller.can_read(&*session.host, &uri) {
+    if caller.readable([&uri].into_iter()).await.is_empty() {
         return Err(outcome::no_resource(&uri, revision));
     }
     session

@@ -207,7 +207,7 @@ fn text(name: &str, findings: &Findings) -> String {
 
 /// What the plugin offers.
 fn offers(out: &mut String, contents: &Contents, asks: &BTreeMap<String, Asks>) {
-    let Contents { tools, prompts, resources, templates, completes } = contents;
+    let Contents { tools, prompts, resources, templates, completes, .. } = contents;
     let heading = |out: &mut String, words: &str| {
         let _ = writeln!(out, "\n{words}:");
     };
@@ -271,7 +271,7 @@ fn json(findings: &Findings) -> Value {
             "asks": findings.asks.get(&tool.tool.name),
         })
     };
-    let Contents { tools, prompts, resources, templates, completes } = &findings.contents;
+    let Contents { tools, prompts, resources, templates, completes, .. } = &findings.contents;
     json!({
         "sha256": findings.digest.to_string(),
         "size": findings.size,

@@ -1,0 +1,62 @@
+//! Templates that are expensive to compare with a URI: they cost their caller a bounded share, and nobody else waits.
+
+use serde_json::{Value, json};
+use toolbay_testkit::Offering;
+
+use crate::support::{Folder, HttpServer, Toolbay, library};
+
+/// As many templates as a plugin may well have.
+const TEMPLATES: usize = 3000;
+
+/// A plugin whose templates all have to be compared with `hostile_uri`, each of them variable by variable, and none matches.
+fn hostile() -> Vec<u8> {
+    let body: String = (0..14).map(|n| format!("{{+w{n}}}x")).collect();
+    let templates = (0..TEMPLATES).map(|n| (format!("a:{{+v{n}}}x{body}Q{{+z}}"), format!("t{n}")));
+    templates.fold(Offering::new(), |offering, (uri, name)| offering.template(&uri, &name)).module()
+}
+
+fn hostile_uri(number: usize) -> String {
+    format!("a:{}yQ{number:03}", "x".repeat(1990))
+}
+
+/// A server with both plugins.
+fn server() -> HttpServer {
+    let folder = Folder::new();
+    folder.put("hostile.wasm", hostile());
+    folder.put("library.wasm", library());
+    HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--log", "debug"]))
+}
+
+fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
+    let mut stream =
+        server.modern("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}), &[]);
+    let acknowledged = stream.next().unwrap();
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+    acknowledged["params"]["notifications"]["resourceSubscriptions"].clone()
+}
+
+#[test]
+fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
+    let server = server();
+    let mut uris = vec!["library://catalog".to_owned(), "library://books/woolf/orlando".to_owned()];
+    uris.extend((0..254).map(hostile_uri));
+    // Each takes a second if it is compared with every template to the end.
+    assert_eq!(subscribed(&server, &uris), json!(["library://books/woolf/orlando", "library://catalog"]));
+    server.log.wait_for("a URI was not compared with all resource templates");
+}
+
+#[test]
+fn an_expensive_uri_is_not_found_and_others_are_read() {
+    let server = server();
+    let expensive = server.modern("resources/read", json!({"uri": hostile_uri(1)}), &[]).answer();
+    assert_eq!(expensive["error"]["code"], -32602, "{expensive}");
+    server.log.wait_for("a URI was not compared with all resource templates");
+    let reference = json!({"type": "ref/resource", "uri": hostile_uri(2)});
+    let completed =
+        server.modern("completion/complete", json!({"ref": reference, "argument": {"name": "z", "value": ""}}), &[]);
+    assert_eq!(completed.answer()["error"]["code"], -32602);
+    for uri in ["library://catalog", "library://books/woolf/orlando"] {
+        let read = server.modern("resources/read", json!({"uri": uri}), &[]).answer();
+        assert_eq!(read["result"]["contents"][0]["uri"], uri, "{read}");
+    }
+}
