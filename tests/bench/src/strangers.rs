@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use toolbay_testkit::{DEADLINE, Folder, Listener, Program, Signal, Tiny, Tool, Toolbay};
+use toolbay_testkit::{DEADLINE, Folder, Listener, Offering, Program, Signal, Tiny, Tool, Toolbay};
 
 use self::honest::Honest;
 pub(crate) use self::hostile::Kind;
@@ -22,6 +22,12 @@ const CLIENTS: usize = 16;
 /// The defaults, but for the rates: the honest clients call more often than one caller may.
 const CONFIG: &str =
     "[rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n";
+
+/// Where the audit log is, for a client that would fill it.
+const AUDIT: &str = "[audit]\nfolder = \"audit\"\n";
+
+/// Templates of the plugin that has many.
+const TEMPLATES: usize = 3000;
 
 /// Arguments that take long to check.
 const STRICT: &str = r#"{"type": "object", "properties": {
@@ -47,12 +53,24 @@ pub(crate) fn measure(
 }
 
 fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
+    let kind = outcome.kind;
     let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
     let tool = Tool { description: Some("x".repeat(100_000)), ..Tool::new("light") };
-    fs::write(folder.path("light.wasm"), Tiny::of(vec![tool]).answer("fine").build())?;
+    if kind == Kind::Places {
+        // The same plugin: what the hostile client has of it, the honest ones do not have. It ends if it has no arguments.
+        let tools = [&tool, &Tool::new("endless")].map(Tool::clone).to_vec();
+        let endless = "(if (i32.gt_u (local.get $arguments-length) (i32.const 2)) (then (loop $again (br $again))))";
+        fs::write(folder.path("light.wasm"), Tiny::of(tools).answer("fine").before_call(endless).build())?;
+    } else {
+        fs::write(folder.path("light.wasm"), Tiny::of(vec![tool]).answer("fine").build())?;
+    }
+    fs::write(folder.path("guarded.wasm"), Tiny::new(&["guarded"]).build())?;
+    fs::write(folder.path("guarded.toml"), "approve = \"always\"\n")?;
+    fs::write(folder.path("resources.wasm"), resources().module())?;
     let strict = Tool { input: STRICT.to_owned(), ..Tool::new("strict") };
     fs::write(folder.path("strict.wasm"), Tiny::of(vec![strict]).build())?;
-    fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+    let audit = if kind == Kind::Rejected { AUDIT } else { "" };
+    fs::write(folder.beside("toolbay.toml"), format!("{CONFIG}{audit}"))?;
     let (command, _folder) = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).into_parts();
     let mut listener = Listener::start(command)?;
     let began = Instant::now();
@@ -62,7 +80,7 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     let (idle, refused) = honest(&listener, time)?;
     ensure!(refused == 0, "the server refused {refused} calls while no hostile client was there");
     outcome.idle.extend(idle);
-    let (over, address, kind) = (Signal::new(false), listener.address, outcome.kind);
+    let (over, address) = (Signal::new(false), listener.address);
     let (beside, refused) = thread::scope(|threads| {
         let hostile = threads.spawn(|| kind.go_on(address, &over));
         let measured = honest(&listener, time);
@@ -76,6 +94,15 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
     let status = listener.process.wait(DEADLINE)?;
     ensure!(status.success(), "the server ended with {status}:\n{}", listener.log.tail(20));
     Ok(())
+}
+
+/// Resources, and templates that take long to compare with a URI that none of them matches.
+fn resources() -> Offering {
+    let variables: String = (0..14).map(|n| format!("{{+w{n}}}x")).collect();
+    let plain =
+        (0..hostile::URIS).fold(Offering::new(), |all, n| all.resource(&format!("plain:{n}"), &format!("r{n}")));
+    (0..TEMPLATES)
+        .fold(plain, |all, n| all.template(&format!("expensive:{{+v{n}}}x{variables}Q{{+z}}"), &format!("t{n}")))
 }
 
 /// What the calls of all honest clients took, and how many were refused.

@@ -22,6 +22,9 @@ const LEAST: i32 = 19;
 /// Connections that it keeps; a further one replaces the oldest.
 const KEPT: usize = 600;
 
+/// URIs in one request.
+pub(super) const URIS: usize = 256;
+
 /// Calls that it has open at once.
 const CALLS: usize = 16;
 
@@ -42,6 +45,18 @@ pub(crate) enum Kind {
     Streams,
     /// Sends arguments that take long to check
     Checks,
+    /// Calls a tool that does not exist, to fill the audit log
+    Rejected,
+    /// Calls a tool that a person must allow, and lets nobody answer
+    Approvals,
+    /// Begins to log in to the console
+    Logins,
+    /// Calls a tool of the honest clients' plugin that never ends
+    Places,
+    /// Subscribes to URIs that many templates have to be compared with
+    Templates,
+    /// Subscribes to all resources that there are
+    Subscriptions,
 }
 
 impl Kind {
@@ -55,6 +70,12 @@ impl Kind {
             Self::Connections => "opens connections",
             Self::Streams => "opens streams",
             Self::Checks => "sends arguments that take long to check",
+            Self::Rejected => "has calls rejected, beside an audit log",
+            Self::Approvals => "leaves approvals open",
+            Self::Logins => "begins logins of the console",
+            Self::Places => "calls a tool of the same plugin that never ends",
+            Self::Templates => "names 256 URIs that take long to compare with templates",
+            Self::Subscriptions => "opens subscriptions to 256 resources",
         }
     }
 
@@ -81,7 +102,7 @@ impl Kind {
                 while socket.send(text).is_ok() {}
                 keep(kept, socket);
             }
-            Self::Halves | Self::Streams => {
+            Self::Halves | Self::Streams | Self::Logins | Self::Subscriptions => {
                 let mut socket = connect()?;
                 socket.send(text)?;
                 keep(kept, socket);
@@ -96,7 +117,25 @@ impl Kind {
                 socket.reply(false)?;
                 kept.push_back(socket);
             }
-            Self::Checks => {
+            Self::Rejected => {
+                let mut socket = match kept.pop_front() {
+                    Some(socket) => socket,
+                    None => connect()?,
+                };
+                socket.send(text)?;
+                socket.reply(false)?;
+                kept.push_back(socket);
+            }
+            Self::Approvals => {
+                let mut socket = connect()?;
+                let hello = message::request(1, "initialize", &asking()).to_string();
+                socket.send(post("", &hello).as_bytes())?;
+                let session = socket.reply(false)?.header("mcp-session-id").unwrap_or_default().to_owned();
+                let call = message::request(2, "tools/call", &json!({"name": "guarded", "arguments": {}})).to_string();
+                socket.send(post(&format!("Mcp-Session-Id: {session}\r\n"), &call).as_bytes())?;
+                keep(kept, socket);
+            }
+            Self::Checks | Self::Places | Self::Templates => {
                 while kept.len() < CALLS {
                     let mut socket = connect()?;
                     socket.send(text)?;
@@ -116,7 +155,14 @@ impl Kind {
     /// What it sends each time.
     fn text(self) -> String {
         match self {
-            Self::Connections => String::new(),
+            Self::Connections | Self::Approvals => String::new(),
+            Self::Rejected => request("tools/call", json!({"name": "nothing", "arguments": {}})),
+            Self::Logins => "POST /console/login HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n\
+                             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 50\r\n\r\ntoken="
+                .to_owned(),
+            Self::Places => request("tools/call", json!({"name": "endless", "arguments": {"end": "never"}})),
+            Self::Templates => listen(|number| format!("expensive:{}yQ{number:03}", "x".repeat(1900))),
+            Self::Subscriptions => listen(|number| format!("plain:{number}")),
             Self::Deaf => request("tools/list", json!({})),
             Self::Halves => {
                 let mut text = request("tools/list", json!({"x": "x".repeat(3 << 20)}));
@@ -143,6 +189,21 @@ impl Kind {
             }
         }
     }
+}
+
+/// A subscription to as many resources as one may name.
+fn listen(uri: impl Fn(usize) -> String) -> String {
+    let uris: Vec<String> = (0..URIS).map(uri).collect();
+    request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}))
+}
+
+/// What a client says first that can answer questions.
+fn asking() -> Value {
+    let mut hello = message::hello(revision::SESSION);
+    if let Some(hello) = hello.as_object_mut() {
+        hello.insert("capabilities".to_owned(), json!({"elicitation": {}}));
+    }
+    hello
 }
 
 /// A request without a session.
