@@ -4,7 +4,8 @@ use std::fmt;
 
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Manner, ToolDefinition};
-use wasmtime::component::{Component, Instance};
+use wasmtime::component::types::{self, ComponentItem};
+use wasmtime::component::{Component, Instance, ResourceType};
 use wasmtime::{Engine, Store};
 
 use crate::asked::Asked;
@@ -63,17 +64,49 @@ enum Form {
     Command(Run),
 }
 
+/// The names of the imports that somebody would have to provide and the host does not.
+fn unprovided(engine: &Engine, component: &types::Component) -> Vec<String> {
+    let is_known = |name: &str| WORLD.iter().any(|known| name.starts_with(known));
+    let imports = || component.imports(engine).map(|(name, import)| (name, import.ty));
+    let provided: Vec<ResourceType> =
+        imports().filter(|(name, _)| is_known(name)).flat_map(|(_, item)| resources(engine, item)).collect();
+    let unknown = imports().filter(|(name, item)| !is_known(name) && must_be_provided(engine, item, &provided));
+    unknown.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The resources that an import is or has.
+fn resources(engine: &Engine, item: ComponentItem) -> Vec<ResourceType> {
+    match item {
+        ComponentItem::Resource(resource) => vec![resource],
+        ComponentItem::ComponentInstance(instance) => {
+            instance.exports(engine).flat_map(|(_, export)| resources(engine, export.ty)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an import has anything but types and resources that are `provided` under another name. Every interface whose
+/// types an exported one uses is imported, too.
+fn must_be_provided(engine: &Engine, item: &ComponentItem, provided: &[ResourceType]) -> bool {
+    match item {
+        ComponentItem::Type(_) => false,
+        ComponentItem::Resource(resource) => !provided.contains(resource),
+        ComponentItem::ComponentInstance(instance) => {
+            instance.exports(engine).any(|(_, export)| must_be_provided(engine, &export.ty, provided))
+        }
+        ComponentItem::ComponentFunc(_)
+        | ComponentItem::CoreFunc(_)
+        | ComponentItem::Module(_)
+        | ComponentItem::Component(_) => true,
+    }
+}
+
 impl Prepared {
     /// Checks and links a compiled component.
     pub(crate) fn new(linked: &Linked, component: &Component, tasked: Option<u32>) -> Result<Self, PrepareError> {
         let Linked { engine, linker } = linked;
         let ty = component.component_type();
-        let unknown: Vec<String> = ty
-            .imports(engine)
-            .map(|(name, _)| name)
-            .filter(|name| !WORLD.iter().any(|known| name.starts_with(known)))
-            .map(str::to_owned)
-            .collect();
+        let unknown = unprovided(engine, &ty);
         if !unknown.is_empty() {
             return Err(PrepareError::UnknownImports(unknown));
         }

@@ -364,6 +364,41 @@ fn functions_that_cannot_be_tools_are_left_out_with_a_reason() {
 }
 
 #[test]
+fn an_import_of_nothing_but_types_needs_nobody_who_provides_it() {
+    let wit = "package trinity:api;
+        interface types { record message { text: string } }
+        interface more { use types.{message}; variant reply { one(message), none } }
+        interface messaging { use types.{message}; use more.{reply}; on-msg: func(content: string) -> list<message>;
+            last: func() -> reply; }
+        world w { export messaging; }";
+    let exports = r#"(data (i32.const 16) "\20\00\00\00\01\00\00\00") (data (i32.const 32) "\30\00\00\00\02\00\00\00")
+        (data (i32.const 48) "hi") (data (i32.const 64) "\01")
+        (func (export "trinity:api/messaging#on-msg") (param i32 i32) (result i32) (i32.const 16))
+        (func (export "trinity:api/messaging#last") (result i32) (i32.const 64))"#;
+    let loaded = Loaded::new(&sandbox(), component(wit, exports)).unwrap();
+    let answer = loaded.call("on-msg", &json!({"content": "x"})).unwrap();
+    assert_eq!(answer.structured, Some(json!({"result": [{"text": "hi"}]})));
+    assert_eq!(loaded.call("last", &json!({})).unwrap().structured, Some(json!({"result": "none"})));
+}
+
+#[test]
+fn a_resource_of_the_host_under_another_name_is_provided() {
+    let wit = "package a:b;
+        interface shapes { use wasi:io/error@0.2.6.{error}; type fault = error; }
+        interface api { use shapes.{fault}; ready: func() -> u8; broken: func() -> option<fault>; }
+        world w { import wasi:io/error@0.2.6; export api; }
+        package wasi:io@0.2.6 { interface error { resource error { to-debug-string: func() -> string; } } }";
+    let exports = r#"(func (export "a:b/api#ready") (result i32) (i32.const 7))
+        (func (export "a:b/api#broken") (result i32) (i32.const 16))"#;
+    let loaded = Loaded::new(&sandbox(), component(wit, exports)).unwrap();
+    assert_eq!(loaded.call("ready", &json!({})).unwrap().structured, Some(json!({"result": 7})));
+    let own = wit.replace("use wasi:io/error@0.2.6.{error}; type fault = error;", "resource fault { constructor(); }");
+    let exports = exports.replace("ready\") (result i32)", "ready\") (result i32)");
+    let refused = Loaded::new(&sandbox(), component(&own, &exports)).unwrap_err().to_string();
+    assert!(refused.contains("a:b/shapes"), "{refused}");
+}
+
+#[test]
 fn types_that_double_themselves_are_refused() {
     let types: Vec<String> = (1..13).map(|n| format!("type t{n} = tuple<t{}, t{}>;", n - 1, n - 1)).collect();
     let wit = format!(
