@@ -6,6 +6,7 @@ mod crowd;
 mod guard;
 mod headers;
 mod hoarders;
+mod leniency;
 mod neighbour;
 mod rights;
 mod sessions;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use futures_util::FutureExt as _;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -69,9 +69,18 @@ pub(crate) type Read = fn(Option<&RawValue>, Extent) -> Result<Asked, Error>;
 pub(crate) struct Meta {
     #[serde(rename = "progressToken")]
     progress_token: Option<Id>,
+    #[serde(default, deserialize_with = "text")]
     traceparent: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     tracestate: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     baggage: Option<String>,
+}
+
+/// A text; whatever else it is, is ignored: a trace context that is not valid does not fail a request.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
 }
 
 /// A registered call, which can be cancelled.

@@ -38,6 +38,7 @@ mod unread;
 mod wire;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
@@ -47,7 +48,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Uri};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -75,6 +76,12 @@ use crate::session::Life;
 
 /// Path of the endpoint.
 pub const PATH: &str = "/mcp";
+
+/// The same as many clients write it.
+const WITH_SLASH: &str = "/mcp/";
+
+/// How long a browser need not ask again whether a page may send requests. Chromium accepts no more.
+const PREFLIGHT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Path of the metrics.
 pub const METRICS: &str = "/metrics";
@@ -134,7 +141,8 @@ pub async fn serve(
 }
 
 fn router(app: &Arc<App>) -> Router {
-    let mut callable = Router::new().route(PATH, post(endpoint::post).get(endpoint::get).delete(endpoint::delete));
+    let endpoint = post(endpoint::post).get(endpoint::get).delete(endpoint::delete);
+    let mut callable = Router::new().route(PATH, endpoint.clone()).route(WITH_SLASH, endpoint);
     if app.options.sse {
         callable = callable.route(sse::PATH, get(sse::open)).route(sse::MESSAGES, post(sse::post));
     }
@@ -145,7 +153,8 @@ fn router(app: &Arc<App>) -> Router {
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([endpoint::SESSION_ID, RETRY_AFTER, WWW_AUTHENTICATE]);
+        .max_age(PREFLIGHT)
+        .expose_headers([headers::SESSION_ID, RETRY_AFTER, WWW_AUTHENTICATE]);
     let mut guarded = callable
         .layer(from_fn_with_state(Arc::clone(app), admit))
         .route(oauth::METADATA, get(metadata))
@@ -184,9 +193,9 @@ fn router(app: &Arc<App>) -> Router {
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match app.guard.load().check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(why) => {
+        Err((status, why)) => {
             tracing::warn!("request rejected: {why}");
-            (StatusCode::FORBIDDEN, why).into_response()
+            (status, why).into_response()
         }
     }
 }
@@ -233,9 +242,15 @@ async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     }
 }
 
-/// The response for unknown paths.
-async fn nothing_here() -> (StatusCode, String) {
-    (StatusCode::NOT_FOUND, format!("nothing is served here; MCP is served at {PATH}\n"))
+/// The response for unknown paths, and for that of a transport that is off.
+async fn nothing_here(uri: Uri) -> (StatusCode, String) {
+    let text = match uri.path() {
+        sse::PATH | sse::MESSAGES => {
+            format!("the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {PATH}\n")
+        }
+        _ => format!("nothing is served here; MCP is served at {PATH}\n"),
+    };
+    (StatusCode::NOT_FOUND, text)
 }
 
 /// Metadata of the protected resource (RFC 9728).

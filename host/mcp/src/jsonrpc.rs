@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Error as _, SeqAccess, Visitor};
+use memchr::memmem;
+use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
@@ -13,6 +14,9 @@ pub const BATCH: usize = 100;
 
 /// Longest id, in bytes of its JSON: it is kept for as long as the request is open.
 const LONGEST_ID: usize = 1 << 10;
+
+/// What editors of some systems write before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What an id must be.
 const AN_ID: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
@@ -195,12 +199,58 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Decodes one line or body.
+/// The parameters, if there are any: `null` is none, nor is the empty list that some languages write for an empty object.
+fn parameters(raw: Option<&RawValue>) -> Option<&RawValue> {
+    let is_empty =
+        |text: &str| text == "null" || text.strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start() == "]");
+    raw.filter(|raw| !is_empty(raw.get()))
+}
+
+/// The id of a message that is a request in no other respect.
+#[derive(Deserialize)]
+struct IdAlone<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+}
+
+/// The id of a message of which only the beginning is there.
+pub(crate) fn id_of_beginning(bytes: &[u8]) -> Option<Id> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let mut id = None;
+    // The end is an error: it is missing.
+    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(IdFirst(&mut id));
+    id
+}
+
+/// Takes the first member `id` of an object.
+struct IdFirst<'i>(&'i mut Option<Id>);
+
+impl<'de> Visitor<'de> for IdFirst<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            if name == "id" {
+                *self.0 = Id::read(map.next_value::<Box<RawValue>>()?.as_ref());
+                return Ok(());
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+/// Decodes one line or body. A byte order mark before it is skipped.
 ///
 /// # Errors
 ///
 /// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
 pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
     let invalid = |error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}"));
     if text.trim_ascii_start().starts_with('[') {
@@ -244,8 +294,12 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     if !raw.get().starts_with('{') {
         return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
     }
-    let members: Members<'_> = serde_json::from_str(raw.get())
-        .map_err(|error| Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", cut(&error.to_string()))))?;
+    let members: Members<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+        let alone: Option<IdAlone<'_>> = serde_json::from_str(raw.get()).ok();
+        let id = alone.and_then(|alone| Id::read(alone.id?));
+        Error { id, ..Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", cut(&error.to_string()))) }
+    })?;
+    let params = parameters(members.params);
     let answers = members.method.is_none() && (members.result.is_some() || members.error.is_some());
     let id = match members.id {
         None => None,
@@ -261,8 +315,8 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
         return Err(invalid("jsonrpc must be \"2.0\""));
     }
     match (members.method, id.clone()) {
-        (Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params: members.params })),
-        (Some(method), None) => Ok(Message::Notification { method, params: members.params }),
+        (Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params })),
+        (Some(method), None) => Ok(Message::Notification { method, params }),
         (None, id) => match (members.result, members.error) {
             (_, Some(error)) => Ok(Message::Response { id, outcome: Err(client_error(error)) }),
             (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
@@ -348,10 +402,32 @@ pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
 }
 
 fn encode(message: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(message).unwrap_or_else(|error| {
+    let text = serde_json::to_vec(message).unwrap_or_else(|error| {
         // Unreachable: all types have string keys and a `Serialize` that does not fail.
         tracing::error!(%error, "cannot encode a message");
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the response could not be encoded"}}"#.to_vec()
+    });
+    one_line(text)
+}
+
+/// The same JSON as one line for every reader: some end a line at U+0085, U+2028 or U+2029, which JSON has only in strings.
+fn one_line(text: Vec<u8>) -> Vec<u8> {
+    const ENDS: [(&[u8], &[u8]); 3] =
+        [(b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085")];
+    ENDS.into_iter().fold(text, |text, (end, escaped)| {
+        let Some(first) = memmem::find(&text, end) else { return text };
+        let mut out = Vec::with_capacity(text.len() + 64);
+        let mut rest = 0;
+        let found = std::iter::once(first).chain(
+            memmem::find_iter(text.get(first + end.len()..).unwrap_or_default(), end).map(|at| first + end.len() + at),
+        );
+        for at in found {
+            out.extend_from_slice(text.get(rest..at).unwrap_or_default());
+            out.extend_from_slice(escaped);
+            rest = at + end.len();
+        }
+        out.extend_from_slice(text.get(rest..).unwrap_or_default());
+        out
     })
 }
 
@@ -419,6 +495,62 @@ mod tests {
         ];
         insta::assert_snapshot!(cases.map(|case| format!("{case}\n  {}", refusal(case))).join("\n"));
         assert!(decode(b"\xff").is_err());
+    }
+
+    #[test]
+    fn parameters_that_are_null_or_an_empty_list_are_none() {
+        for params in ["null", "[]", "[ ]"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{params}}}"#);
+            assert!(
+                matches!(decode(text.as_bytes()), Ok(Incoming::Single(Message::Request(r))) if r.params.is_none()),
+                "{params}"
+            );
+        }
+        let list = br#"{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}"#;
+        assert!(matches!(decode(list), Ok(Incoming::Single(Message::Request(r))) if r.params.is_some()));
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_a_message_is_skipped() {
+        let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+        assert!(matches!(decode(text.as_bytes()), Ok(Incoming::Single(Message::Request(_)))));
+        assert!(decode("\u{feff}\u{feff}{}".as_bytes()).is_err());
+    }
+
+    #[test]
+    fn an_error_has_the_id_wherever_it_can_be_found() {
+        for (text, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":7}"#, Some("7")),
+            (r#"{"jsonrpc":2,"id":"a","method":"ping"}"#, Some("a")),
+            (r#"{"method":["ping"],"jsonrpc":"2.0","id":"a"}"#, Some("a")),
+            (r#"{"jsonrpc":"2.0","id":7,"id":8,"method":7}"#, None),
+            (r#"{"jsonrpc":"2.0","id":{},"method":7}"#, None),
+        ] {
+            let error = decode(text.as_bytes()).unwrap_err();
+            assert_eq!(error.id.map(|id| id.to_string()).as_deref(), id, "{text}");
+        }
+        for (beginning, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":"xxx"#, Some("7")),
+            (r#"{"jsonrpc":"2.0","params":{"id":1,"y":[2]},"id":"b""#, Some("b")),
+            (r#"{"jsonrpc":"2.0","params":{"id":1"#, None),
+            (r#"{"id":7"#, None),
+            (r#"[{"id":7}"#, None),
+            ("", None),
+        ] {
+            let found = id_of_beginning(beginning.as_bytes());
+            assert_eq!(found.map(|id| id.to_string()).as_deref(), id, "{beginning}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_one_line_for_every_reader() {
+        let text = "a\u{2028}\u{2029}b\u{85}\u{2028}ü\u{2027}";
+        let message = result(&Id::Number(1.into()), &serde_json::json!({ text: text }));
+        let message = String::from_utf8(message).unwrap();
+        assert!(!message.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{message}");
+        assert!(message.contains("\\u2028\\u2029b\\u0085\\u2028ü\u{2027}"), "{message}");
+        let read: Value = serde_json::from_str(&message).unwrap();
+        assert_eq!(read["result"][text], text);
     }
 
     #[test]

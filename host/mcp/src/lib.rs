@@ -32,6 +32,7 @@ mod listings;
 mod local;
 mod method;
 mod methods;
+mod object;
 mod observer;
 mod outbox;
 mod outcome;

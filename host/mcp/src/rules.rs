@@ -7,6 +7,7 @@ use toolbay_model::{LogLevel, Trace};
 
 use crate::capabilities::Capabilities;
 use crate::jsonrpc::{Error, INVALID_PARAMS, cut, shorten};
+use crate::object::object;
 use crate::revision::Revision;
 
 /// Part of every key of the protocol in `_meta`, however its slash is escaped.
@@ -83,7 +84,7 @@ impl Stated<'_> {
         let revision = Revision::parse(&version).filter(|revision| !revision.features().sessions);
         let revision = revision.ok_or_else(|| unsupported(&version))?;
         let capabilities = match self.capabilities {
-            Some(capabilities) => serde_json::from_str(capabilities.get())
+            Some(capabilities) => object(&mut serde_json::Deserializer::from_str(capabilities.get()))
                 .map_err(|_| invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] must be an object")))?,
             None => return Err(invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] is missing"))),
         };
@@ -108,7 +109,9 @@ pub(crate) fn stating(revision: Revision, capabilities: &Value) -> Value {
 /// The error for a revision that is not supported.
 pub(crate) fn unsupported(version: &str) -> Error {
     let version = shorten(version);
-    let data = json!({"supported": Revision::dates(), "requested": version});
+    // One that needs a session is no answer to a request without one.
+    let supported: Vec<&str> = Revision::dates().into_iter().filter(|date| *date != version).collect();
+    let data = json!({"supported": supported, "requested": version});
     let message = format!("Unsupported protocol version: {version}");
     Error { data: Some(Box::new(data)), ..Error::new(UNSUPPORTED_VERSION, message) }
 }
@@ -149,7 +152,7 @@ mod tests {
             json!({PROTOCOL_VERSION: "2026-07-28"}),
             json!({CLIENT_CAPABILITIES: {}}),
             json!({PROTOCOL_VERSION: 7, CLIENT_CAPABILITIES: {}}),
-            json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: []}),
+            json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: [1]}),
             json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {}, LOG_LEVEL: "loud"}),
             json!({PROTOCOL_VERSION: "2027-01-01"}),
             json!({PROTOCOL_VERSION: "2025-11-25", CLIENT_CAPABILITIES: {}}),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::Caller;
 use crate::dispatch;
 use crate::host::Host;
-use crate::jsonrpc::{self, Error, INVALID_REQUEST};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id};
 use crate::outbox::{self, Messages};
 use crate::session::{Channel, Life, Session, last_words};
 use crate::streams::{self, Reader, Writer};
@@ -47,12 +47,12 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
             Some(Ok(Line::Message(message))) => {
                 dispatch::receive(&session, &caller, jsonrpc::decode(&message), &outbox).await;
             }
-            Some(Ok(Line::TooLong)) => {
+            Some(Ok(Line::TooLong(id))) => {
                 let what = format!(
                     "the message is larger than {} (to allow more, raise server.request)",
                     options.request.display().iec()
                 );
-                session.refuse(Error::new(INVALID_REQUEST, what), &outbox).await;
+                session.refuse(Error { id, ..Error::new(INVALID_REQUEST, what) }, &outbox).await;
             }
         }
     };
@@ -105,8 +105,15 @@ fn append(buffer: &mut Vec<u8>, message: &[u8]) {
 enum Line {
     /// A message, without the line feed.
     Message(BytesMut),
-    /// The line is longer than the limit; the rest of it is skipped.
-    TooLong,
+    /// The line is longer than the limit; the rest of it is skipped. With the id of the request, if it is near the beginning.
+    TooLong(Option<Id>),
+}
+
+/// Bytes of a line that is too long in which its id is looked for.
+const BEGINNING: usize = 64 << 10;
+
+fn too_long(line: &[u8]) -> Line {
+    Line::TooLong(jsonrpc::id_of_beginning(line.get(..BEGINNING).unwrap_or(line)))
 }
 
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
@@ -143,7 +150,7 @@ impl Decoder for Lines {
                 continue;
             }
             if line.len() > self.limit {
-                return Ok(Some(Line::TooLong));
+                return Ok(Some(too_long(&line)));
             }
             if line.ends_with(b"\r") {
                 line.truncate(line.len() - 1);
@@ -153,11 +160,10 @@ impl Decoder for Lines {
             }
         }
         if buffer.len() > self.limit || self.skipping {
+            let line = (!std::mem::replace(&mut self.skipping, true)).then(|| too_long(buffer));
             buffer.clear();
             self.searched = 0;
-            if !std::mem::replace(&mut self.skipping, true) {
-                return Ok(Some(Line::TooLong));
-            }
+            return Ok(line);
         }
         Ok(None)
     }
@@ -184,7 +190,7 @@ mod tests {
         let mut out = Vec::new();
         let show = |line| match line {
             Line::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
-            Line::TooLong => "TOO LONG".to_owned(),
+            Line::TooLong(_) => "TOO LONG".to_owned(),
         };
         for piece in text.as_bytes().chunks(step) {
             buffer.extend_from_slice(piece);

@@ -154,14 +154,16 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
     for good in
         ["Host: localhost\r\n", "Host: tools.example.com\r\n", "Host: localhost\r\nOrigin: http://localhost:1\r\n"]
     {
-        // It is let in, and does not take streams.
-        assert_eq!(status(good), "406", "{good}");
+        // It is let in, and has no session.
+        assert_eq!(status(good), "400", "{good}");
+    }
+    let malformed = ["", "Host: localhost\r\nHost: localhost\r\n"];
+    for headers in malformed {
+        assert!(server.get("/mcp", headers).ends_with("exactly one Host header is required"), "{headers}");
     }
     for bad in [
-        "",
         "Host: evil.example\r\n",
         "Host: /run/mcp.sock\r\n",
-        "Host: localhost\r\nHost: localhost\r\n",
         "Host: localhost\r\nOrigin: http://evil.example\r\n",
         "Host: localhost\r\nOrigin: null\r\n",
     ] {

@@ -5,31 +5,25 @@ use std::time::Duration;
 
 use axum::extract::{Extension, Request as HttpRequest, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::HeaderName;
+use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use mime::Mime;
+use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::app::{App, Payload, body};
-use super::headers;
+use super::headers::{self, SESSION_ID};
 use super::peer::Peer;
-use super::reply::{events, refusal, reply, single, unavailable};
+use super::reply::{events, no_stream, refusal, reply, single, unavailable, without_stream};
 use super::sessions::{self, HttpSession};
 use super::trust::Trust;
 use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, PARSE_ERROR, Request};
 use crate::method::Method;
-use crate::outbox;
+use crate::outbox::{self, Outgoing};
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached, unsupported};
 use crate::session::{Channel, Life, Session};
-
-/// Header with the id of the session.
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-
-/// The media types of responses to a POST; the client must accept both.
-const ANSWERS: [Mime; 2] = [mime::APPLICATION_JSON, mime::TEXT_EVENT_STREAM];
 
 pub(super) async fn post(
     State(app): State<Arc<App>>,
@@ -40,9 +34,17 @@ pub(super) async fn post(
 ) -> Response {
     let (parts, payload) = request.into_parts();
     let headers = parts.headers;
-    if !headers::accepts(&headers, &ANSWERS) {
-        let what = "the Accept header must list application/json and text/event-stream";
+    if !headers::accepts(&headers, &mime::APPLICATION_JSON) {
+        let what = "the Accept header must list application/json, and text/event-stream for streams";
         return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
+    }
+    let streams = headers::accepts(&headers, &mime::TEXT_EVENT_STREAM);
+    if let Err(what) = headers::unambiguous(&headers) {
+        return refusal(StatusCode::BAD_REQUEST, &Error::new(INVALID_REQUEST, what));
+    }
+    if headers::is_encoded(&headers) {
+        let what = "the body must not be compressed: Content-Encoding must be identity or absent";
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what));
     }
     if !headers::is_json(&headers) {
         let what = "the Content-Type must be application/json";
@@ -54,7 +56,7 @@ pub(super) async fn post(
     };
     let length = payload.bytes.len();
     let begun = app.lane.run(length, begin(Arc::clone(&app), caller, trust, peer.clone(), headers, payload)).await;
-    begun.finish(app.options.keep_alive, &peer.half_closed).await
+    begun.finish(app.options.keep_alive, &peer.half_closed, streams).await
 }
 
 /// Takes a body in. What a call needs of it, it has then; nothing is kept while it runs.
@@ -79,7 +81,13 @@ enum Begun {
     /// It has its response.
     Done(Response),
     /// It will have messages.
-    Waiting { messages: outbox::Messages, guard: Option<DropGuard>, statuses: Statuses },
+    Waiting {
+        messages: outbox::Messages,
+        guard: Option<DropGuard>,
+        statuses: Statuses,
+        /// Whether it ends only when the client ends it.
+        is_stream: bool,
+    },
 }
 
 /// How the codes of rejected requests become statuses.
@@ -105,10 +113,14 @@ impl Statuses {
 }
 
 impl Begun {
-    async fn finish(self, keep_alive: Duration, half_closed: &CancellationToken) -> Response {
+    async fn finish(self, keep_alive: Duration, half_closed: &CancellationToken, streams: bool) -> Response {
         match self {
             Self::Done(response) => response,
-            Self::Waiting { messages, guard, statuses } => {
+            Self::Waiting { is_stream: true, .. } if !streams => no_stream(),
+            Self::Waiting { messages, guard, statuses, .. } if !streams => {
+                without_stream(messages, guard, |code| statuses.of(code)).await
+            }
+            Self::Waiting { messages, guard, statuses, .. } => {
                 reply(messages, keep_alive, half_closed, guard, |code| statuses.of(code)).await
             }
         }
@@ -156,6 +168,11 @@ async fn stateless(
     stated: Result<Option<Rules>, Error>,
 ) -> Begun {
     let refused = |error: Error| Begun::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id)));
+    // Whoever asks whether the server is there need not say how it would go on.
+    if matches!(stated, Ok(None)) && request.method == Method::Ping.name() {
+        let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
+        return Begun::Done(single(Outgoing::answer(answer), legacy_status));
+    }
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
     if (repeats || stated.is_err())
@@ -172,7 +189,8 @@ async fn stateless(
     let life = Life { ended: app.life.ended.child_token(), ..app.life.clone() };
     let guard = life.ended.clone().drop_guard();
     let not_found = rules.revision.features().http_not_found;
-    if request.method == Method::Listen.name() {
+    let is_stream = request.method == Method::Listen.name();
+    if is_stream {
         let ended = life.ended.clone();
         tokio::spawn(async move {
             ended.run_until_cancelled(trust.lapse()).await;
@@ -184,7 +202,7 @@ async fn stateless(
     let (outbox, messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
     drop(outbox);
-    Begun::Waiting { messages, guard: Some(guard), statuses: Statuses::Stateless { not_found } }
+    Begun::Waiting { messages, guard: Some(guard), statuses: Statuses::Stateless { not_found }, is_stream }
 }
 
 /// Creates a session.
@@ -229,7 +247,7 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
     }
     drop(outbox);
     if asks {
-        return Begun::Waiting { messages, guard: None, statuses: Statuses::Legacy };
+        return Begun::Waiting { messages, guard: None, statuses: Statuses::Legacy, is_stream: false };
     }
     Begun::Done(accepted(messages).await)
 }
@@ -273,6 +291,11 @@ fn session(
     app.sessions.get(id, caller).ok_or_else(gone)
 }
 
+/// The response to a method that only sessions have.
+fn post_only() -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, HeaderValue::from_static("POST"))]).into_response()
+}
+
 /// Opens the stream of a session for messages that belong to no request.
 pub(super) async fn get(
     State(app): State<Arc<App>>,
@@ -282,9 +305,12 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Response {
     if is_stateless(&headers) {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+        return post_only();
     }
-    if !headers::accepts(&headers, &[mime::TEXT_EVENT_STREAM]) {
+    if let Err(what) = headers::unambiguous(&headers) {
+        return refusal(StatusCode::BAD_REQUEST, &Error::new(INVALID_REQUEST, what));
+    }
+    if !headers::accepts(&headers, &mime::TEXT_EVENT_STREAM) {
         let what = "the Accept header must list text/event-stream";
         return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
     }
@@ -305,7 +331,10 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Response {
     if is_stateless(&headers) {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+        return post_only();
+    }
+    if let Err(what) = headers::unambiguous(&headers) {
+        return refusal(StatusCode::BAD_REQUEST, &Error::new(INVALID_REQUEST, what));
     }
     match session(&app, &caller, &headers, None) {
         Ok(_) => {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 
 use super::address::Address;
 
@@ -39,24 +39,28 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// The body of the response: what is not allowed, and how to allow it.
-    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), String> {
+    /// The response: a request without exactly one `Host` is malformed (RFC 9112, 3.2). For others, what is not allowed, and
+    /// how to allow it.
+    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
+        let forbidden = |why: String| Err((StatusCode::FORBIDDEN, why));
         let mut hosts = headers.get_all(HOST).iter();
         let (host, none) = (hosts.next(), hosts.next());
         let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
-            return Err("exactly one Host header is required".to_owned());
+            return Err((StatusCode::BAD_REQUEST, "exactly one Host header is required".to_owned()));
         };
         if !self.host(host) {
-            return Err(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
+            return forbidden(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
         }
         // A target with a host counts more than `Host` (RFC 9112, 3.2.2).
         if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.host(host)) {
-            return Err(format!("the host {host:?} of the target is not allowed; to allow it, add it to http.hosts"));
+            return forbidden(format!(
+                "the host {host:?} of the target is not allowed; to allow it, add it to http.hosts"
+            ));
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
             if !self.origin(origin) {
-                return Err(format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins"));
+                return forbidden(format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins"));
             }
         }
         Ok(())
@@ -162,7 +166,7 @@ mod tests {
             check(target, "evil.example").unwrap_err();
         }
         for target in ["http://evil.example/mcp", "http://localhost@evil.example/mcp", "http://x@localhost/mcp"] {
-            assert!(check(target, "localhost").unwrap_err().contains("target"), "{target}");
+            assert!(check(target, "localhost").unwrap_err().1.contains("target"), "{target}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
 use mime::Mime;
 use serde::Deserialize;
@@ -17,6 +17,8 @@ use crate::host::Host;
 use crate::jsonrpc::{Error, Request};
 use crate::method::Method;
 
+/// The id of the session of a request.
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The protocol revision of a request.
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -29,17 +31,46 @@ const QUOTED: usize = 200;
 /// Headers and body differ (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
 
-/// Whether `Accept` allows all of `kinds`.
-pub(super) fn accepts(headers: &HeaderMap, kinds: &[Mime]) -> bool {
+/// Whether `Accept` allows a response of this kind. Without the header, everything is allowed (RFC 9110, 12.5.1).
+pub(super) fn accepts(headers: &HeaderMap, kind: &Mime) -> bool {
+    if !headers.contains_key(ACCEPT) {
+        return true;
+    }
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let ranges: Vec<Mime> =
-        values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse().ok()).collect();
-    kinds.iter().all(|kind| {
-        ranges.iter().any(|range| {
-            (range.type_() == mime::STAR || range.type_() == kind.type_())
-                && (range.subtype() == mime::STAR || range.subtype() == kind.subtype())
-        })
-    })
+    let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse::<Mime>().ok());
+    // The range that says most about the kind decides.
+    let matching = ranges.filter_map(|range| {
+        let rank = match (range.type_(), range.subtype()) {
+            (mime::STAR, mime::STAR) => 0,
+            (main, mime::STAR) if main == kind.type_() => 1,
+            (main, sub) if main == kind.type_() && sub == kind.subtype() => 2,
+            _ => return None,
+        };
+        let weight = range.get_param("q").and_then(|weight| weight.as_str().parse::<f32>().ok());
+        Some((rank, weight.is_none_or(|weight| weight > 0.0)))
+    });
+    matching.max().is_some_and(|(_, accepted)| accepted)
+}
+
+/// Whether the body is compressed or encoded in another way.
+pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?"));
+    values.flat_map(|value| value.split(',')).any(|coding| !coding.trim().eq_ignore_ascii_case("identity"))
+}
+
+/// Checks the headers that say how the request is to be taken: two different values are no value.
+///
+/// # Errors
+///
+/// One of them is there twice, with different values.
+pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), String> {
+    for name in [PROTOCOL_VERSION, SESSION_ID] {
+        let mut values = headers.get_all(&name).iter();
+        if values.next().is_some_and(|first| values.any(|other| other != first)) {
+            return Err(format!("{} is present twice, with different values", title(name.as_str())));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the body is JSON.

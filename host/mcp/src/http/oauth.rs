@@ -73,8 +73,8 @@ pub(super) struct Verified {
 struct Claims {
     exp: Option<Number>,
     sub: Option<String>,
-    /// Separated by spaces.
-    scope: Option<String>,
+    /// Separated by spaces, or a list.
+    scope: Option<Value>,
     /// Used by some servers instead of `scope`.
     scp: Option<Value>,
 }
@@ -148,7 +148,7 @@ impl Verifier {
         // The validation accepts the last second as well.
         let until = expires.saturating_add(LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
-        for text in claims.scope.iter().map(String::as_str).chain(texts(claims.scp.as_ref())) {
+        for text in texts(claims.scope.as_ref()).into_iter().chain(texts(claims.scp.as_ref())) {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
         let name = name(claims.sub.as_deref(), &issuer, token)?;

@@ -10,7 +10,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::jsonrpc::{self, Error};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST};
 use crate::outbox::{Kind, Messages, Outgoing};
 
 /// Tells reverse proxies such as nginx not to buffer events.
@@ -54,6 +54,33 @@ pub(super) async fn reply(
         // It takes longer: a stream can send comments to keep the connection open.
         Err(()) => events(None, messages, keep_alive, guard),
     }
+}
+
+/// Responds with the response in `messages` to a client that takes no streams. Notifications are not sent to it, and a plugin's
+/// question ends its call.
+pub(super) async fn without_stream(
+    mut messages: Messages,
+    guard: Option<DropGuard>,
+    status: impl Fn(i32) -> StatusCode,
+) -> Response {
+    while let Some(message) = messages.recv().await {
+        match message.kind {
+            Kind::Answer | Kind::Refusal(_) => return single(message, status),
+            Kind::Notification => {}
+            Kind::Request => {
+                drop(guard);
+                return no_stream();
+            }
+        }
+    }
+    // A cancelled call has no response.
+    StatusCode::ACCEPTED.into_response()
+}
+
+/// The response to a client that takes no streams, where only a stream can respond.
+pub(super) fn no_stream() -> Response {
+    let what = "the Accept header must list text/event-stream: the response to this request is a stream";
+    refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what))
 }
 
 /// Responds with one object.

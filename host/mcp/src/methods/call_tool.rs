@@ -8,14 +8,16 @@ use toolbay_model::Request;
 
 use crate::entry::{Asked, Extent, Meta};
 use crate::jsonrpc::Error;
+use crate::object::object;
 use crate::params;
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "A: Deserialize<'de>"))]
 struct Params<A: Default> {
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     arguments: A,
-    #[serde(rename = "_meta", default)]
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
     meta: Meta,
     task: Option<Box<RawValue>>,
 }

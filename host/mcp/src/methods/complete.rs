@@ -8,6 +8,7 @@ use toolbay_model::{CompletionRequest, Reference, Request};
 
 use crate::entry::{Asked, Extent, Meta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
+use crate::object::object;
 use crate::params;
 use crate::updates::LONGEST;
 
@@ -16,9 +17,9 @@ struct Params {
     #[serde(rename = "ref")]
     reference: Ref,
     argument: Argument,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     context: Context,
-    #[serde(rename = "_meta", default)]
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
     meta: Meta,
 }
 
@@ -27,7 +28,7 @@ struct Params {
 struct Head {
     #[serde(rename = "ref")]
     reference: Ref,
-    #[serde(rename = "_meta", default)]
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
     meta: Meta,
 }
 
@@ -48,7 +49,7 @@ struct Argument {
 
 #[derive(Default, Deserialize)]
 struct Context {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     arguments: BTreeMap<String, String>,
 }
 

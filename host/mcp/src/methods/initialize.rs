@@ -8,6 +8,7 @@ use super::{Answered, add_instructions};
 use crate::caller::Caller;
 use crate::capabilities::Capabilities;
 use crate::jsonrpc::shorten;
+use crate::object::object;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::{Negotiated, Session};
@@ -17,7 +18,7 @@ use crate::shape;
 struct Params<'a> {
     #[serde(rename = "protocolVersion")]
     protocol_version: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     capabilities: Capabilities,
     /// Only for the log: clients may send anything here.
     #[serde(rename = "clientInfo", borrow)]

@@ -6,13 +6,14 @@ use toolbay_model::Request;
 
 use crate::entry::{Asked, Extent, Meta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
+use crate::object::object;
 use crate::params;
 use crate::updates::LONGEST;
 
 #[derive(Deserialize)]
 struct Params {
     uri: String,
-    #[serde(rename = "_meta", default)]
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
     meta: Meta,
 }
 

@@ -1,0 +1,86 @@
+//! Objects as clients write them: `null` is no object, and a language that has no empty objects writes an empty list.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// Deserializes an object. `null` and an empty list count as an object without members.
+///
+/// # Errors
+///
+/// It is something else, or invalid.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_any(Object(PhantomData))
+}
+
+struct Object<T>(PhantomData<T>);
+
+impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for Object<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<T, A::Error> {
+        match list.next_element::<IgnoredAny>()? {
+            None => Ok(T::default()),
+            Some(_) => Err(A::Error::invalid_type(Unexpected::Seq, &self)),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    #[derive(Debug, Default, Deserialize)]
+    struct Params<'a> {
+        #[serde(default, deserialize_with = "object")]
+        named: BTreeMap<String, u8>,
+        #[serde(borrow)]
+        raw: Option<&'a RawValue>,
+    }
+
+    fn named(text: &str) -> Result<BTreeMap<String, u8>, String> {
+        serde_json::from_str(text).map(|Params { named, .. }| named).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn null_and_an_empty_list_are_an_object_without_members() {
+        for text in [r#"{}"#, r#"{"named": null}"#, r#"{"named": []}"#, r#"{"named": [ ]}"#, r#"{"named": {}}"#] {
+            assert_eq!(named(text), Ok(BTreeMap::new()), "{text}");
+        }
+        assert_eq!(named(r#"{"named": {"a": 1}}"#), Ok([("a".to_owned(), 1)].into()));
+        for text in [r#"{"named": [1]}"#, r#"{"named": "x"}"#, r#"{"named": 0}"#, r#"{"named": false}"#] {
+            let refused = named(text).unwrap_err();
+            assert!(refused.contains("expected an object"), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_within_an_object_is_read_as_always() {
+        #[derive(Debug, Deserialize)]
+        struct Outer<'a> {
+            #[serde(borrow, deserialize_with = "object")]
+            inner: Params<'a>,
+        }
+        let Outer { inner } = serde_json::from_str(r#"{"inner": {"raw": [1, {"a":2}]}}"#).unwrap();
+        assert_eq!(inner.raw.unwrap().get(), r#"[1, {"a":2}]"#);
+    }
+}

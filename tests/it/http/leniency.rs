@@ -1,0 +1,109 @@
+//! Requests as clients write them that are not quite as the specification wants them.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HttpServer, MODERN, hostile, modern, text};
+
+fn server() -> HttpServer {
+    HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready()
+}
+
+#[test]
+fn the_endpoint_has_a_slash_at_its_end_or_not() {
+    let server = server();
+    let hello = crate::support::initialize("2025-11-25").to_string();
+    let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    let response = server.request("POST", "/mcp/", &usual, hello.as_bytes());
+    assert_eq!((response.status, response.header("location")), (200, None));
+    let session = response.header("mcp-session-id").unwrap().to_owned();
+    let id = ("Mcp-Session-Id", session.as_str());
+    assert_eq!(server.get("/mcp/", &[id, ("Accept", "text/event-stream")]).status, 200);
+    assert_eq!(server.request("DELETE", "/mcp/", &[id], b"").status, 204);
+    assert_eq!(server.get("/mcp/x", &[]).status, 404);
+}
+
+#[test]
+fn the_older_transport_that_is_off_is_named_where_it_would_be() {
+    let server = server();
+    for path in ["/sse", "/messages"] {
+        let response = server.get(path, &[("Accept", "text/event-stream")]);
+        assert_eq!(response.status, 404);
+        let text = response.text();
+        assert!(text.contains("--sse") && text.contains("/mcp"), "{text}");
+    }
+}
+
+#[test]
+fn a_ping_that_states_no_rules_is_answered() {
+    let server = server();
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for headers in
+        [&[("MCP-Protocol-Version", MODERN)][..], &[("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")]]
+    {
+        let response = server.post(headers, ping);
+        assert_eq!((response.status, response.json()["result"].clone()), (200, json!({})));
+    }
+}
+
+#[test]
+fn a_client_without_streams_gets_json_where_nothing_else_must_be_sent() {
+    let server = server();
+    let json = [("Accept", "application/json")];
+    let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
+    let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": meta});
+    let response = server.modern("tools/call", params, &json);
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+    assert_eq!(text(&response.json()["result"]), "3 steps");
+    let listening = server.modern("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json);
+    assert_eq!(listening.status, 406);
+    assert!(listening.json()["error"]["message"].as_str().unwrap().contains("text/event-stream"));
+}
+
+#[test]
+fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
+    let server = server();
+    let status = |headers: &[(&str, &str)]| server.modern("tools/list", json!({}), headers).status;
+    assert_eq!(status(&[("Content-Encoding", "identity")]), 200);
+    for coding in ["gzip", "br", "identity, gzip"] {
+        assert_eq!(status(&[("Content-Encoding", coding)]), 415, "{coding}");
+    }
+    let list = modern(json!(1), "tools/list", json!({})).to_string();
+    let version = ("MCP-Protocol-Version", MODERN);
+    let method = ("Mcp-Method", "tools/list");
+    assert_eq!(server.post(&[version, method, ("MCP-Protocol-Version", "2025-11-25")], list.as_bytes()).status, 400);
+    let session = server.session("2025-11-25");
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let id = ("Mcp-Session-Id", session.id.as_str());
+    assert_eq!(server.post(&[id, id], ping).status, 200, "the same twice");
+    assert_eq!(server.post(&[id, ("Mcp-Session-Id", "other")], ping).status, 400);
+    for method in ["GET", "DELETE"] {
+        let refused = server.request(method, "/mcp", &[version, ("Accept", "text/event-stream")], b"");
+        assert_eq!((refused.status, refused.header("allow")), (405, Some("POST")), "{method}");
+    }
+}
+
+#[test]
+fn members_that_are_null_or_an_empty_list_are_absent() {
+    let server = server();
+    let session = server.session("2025-11-25");
+    let post = |text: String| server.post(&session.headers(), text.as_bytes()).answer();
+    for params in ["null", "[]", "[ ]", r#"{"_meta": null}"#, r#"{"cursor": null}"#] {
+        let answer = post(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#));
+        assert!(answer["result"]["tools"].is_array(), "{params}: {answer}");
+    }
+    for arguments in ["null", "[]", "{}"] {
+        for meta in ["null", "[]", "{}", r#"{"traceparent": 7}"#, r#"{"traceparent": "x", "tracestate": []}"#] {
+            let params = format!(r#"{{"name":"progress","arguments":{arguments},"_meta":{meta}}}"#);
+            let answer = post(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#));
+            assert!(answer.get("result").is_some(), "{params}: {answer}");
+        }
+    }
+    let strange = post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":[1]}}"#.into());
+    assert_eq!(strange["error"]["code"], -32602, "{strange}");
+    for capabilities in ["null", "[]"] {
+        let params = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":null}}"#);
+        let hello = format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}");
+        let answer: Value = server.post(&[], hello.as_bytes()).answer();
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+    }
+}
