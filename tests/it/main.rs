@@ -43,6 +43,7 @@ mod load;
 mod loading;
 mod location;
 mod memory;
+mod meta;
 mod metrics;
 mod mounts;
 mod optimize;

@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn meta_is_kept_as_one_line() {
         let tool = |meta: &str| check(vec![with_meta(meta)], false).unwrap().remove(0);
-        let kept = tool("{\n  \"dev.toolbay/client-capabilities\": {\"sampling\": {}}}");
-        assert_eq!(kept.tool.meta.as_ref().unwrap().get(), r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#);
+        let kept = tool("{\n  \"dev.toolbay/client-capabilities\": {\"sampling\": {}},\n \"a\": [1]}");
+        assert_eq!(kept.tool.meta.as_ref().unwrap().get(), r#"{"a":[1]}"#);
         assert!(kept.needs.contains_key("sampling"));
         assert_eq!(tool(" { } ").tool.meta, None);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolbay_model::text::thousands;
-use toolbay_model::{Icon, Json, JsonSize};
+use toolbay_model::{Icon, Json, JsonSize, is_reserved_meta};
 
 /// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
 const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
@@ -49,8 +49,10 @@ pub(crate) fn members(text: &str) -> Result<(Members, Members), String> {
     Ok((meta, needs))
 }
 
-/// A `_meta` as it is kept: as text, and none without members.
-pub(crate) fn kept(meta: Map<String, Value>) -> Option<Json> {
+/// A `_meta` as it is kept: as text, without what is not the plugin's to set or was for the server, and none without
+/// members.
+pub(crate) fn kept(mut meta: Map<String, Value>) -> Option<Json> {
+    meta.retain(|key, _| !is_reserved_meta(key));
     (!meta.is_empty()).then(|| Json::new(&Value::Object(meta)))
 }
 

@@ -268,12 +268,9 @@ fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
     serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
 }
 
-/// The members of a `_meta` that are not the protocol's own: a JSON object as text; `None` if there are none.
+/// A `_meta` as text. The host takes out of it what no plugin can set.
 pub(crate) fn meta(raw: Option<&RawValue>) -> Option<String> {
-    let raw = raw?;
-    let Ok(Value::Object(mut members)) = serde_json::from_str(raw.get()) else { return Some(raw.get().to_owned()) };
-    members.retain(|name, _| !name.starts_with("io.modelcontextprotocol/"));
-    (!members.is_empty()).then(|| Value::Object(members).to_string())
+    raw.map(|raw| raw.get().to_owned())
 }
 
 /// The arguments that headers of a call repeat, as the tool's schema says. What a client would not accept is left out:
@@ -343,7 +340,7 @@ mod tests {
         let tool = json!({
             "name": "add", "description": "Adds.", "inputSchema": schema, "outputSchema": {"type": "object"},
             "annotations": {"title": "Add", "readOnlyHint": true, "x": 1}, "icons": [{"src": "https://a.example/i.png"}],
-            "_meta": {"a": 1, "io.modelcontextprotocol/x": 2}, "execution": {"taskSupport": "optional"},
+            "_meta": {"a": 1}, "execution": {"taskSupport": "optional"},
         });
         let result = json!({"tools": [tool], "nextCursor": "n", "ttlMs": 0});
         let Page { items, next } = tools(&result.to_string()).unwrap();

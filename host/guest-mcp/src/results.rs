@@ -299,7 +299,7 @@ mod tests {
     fn the_result_of_a_tool_is_read() {
         let result = json!({
             "resultType": "complete", "content": [{"type": "text", "text": "a"}], "structuredContent": {"b": [1]},
-            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "x"}, "c": 1}, "isError": false,
+            "_meta": {"c": 1}, "isError": false,
         });
         let result = done(tool(&result.to_string()));
         assert_eq!((result.structured.as_deref(), result.meta.as_deref()), (Some(r#"{"b":[1]}"#), Some(r#"{"c":1}"#)));

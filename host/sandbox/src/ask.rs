@@ -11,7 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
-use toolbay_model::{Answerable, CallError, Interview, Journal, Json, JsonSize, Limit, Limits, Question, QuestionKind};
+use toolbay_model::{
+    Answerable, CallError, Interview, Journal, Json, JsonSize, Limit, Limits, Question, QuestionKind, is_reserved_meta,
+};
 use toolbay_secrets::Secrets;
 use url::{Host, Url};
 
@@ -28,6 +30,12 @@ const PARAMS: usize = 64 << 10;
 
 /// Most JSON values in the parameters of a question.
 const VALUES: u64 = 4_000;
+
+/// The member of the parameters that asks for a task instead of an answer (MCP 2025-11-25).
+const TASK: &str = "task";
+
+/// The member of an object that clients and servers give a meaning of their own.
+const META: &str = "_meta";
 
 /// Longest part of a question that a message about it quotes, in bytes.
 const QUOTED: usize = 100;
@@ -246,6 +254,10 @@ impl Asking {
             return Err("its parameters are not a JSON object".to_owned());
         };
         self.clean(&mut params);
+        if let Some(params) = params.as_object_mut() {
+            // Whether the client answers with a task is between it and the server.
+            params.shift_remove(TASK);
+        }
         let kind = match posed.kind {
             PosedKind::Form => form::check(&params).map(|()| QuestionKind::Form)?,
             PosedKind::Url => check_url(&params).map(|()| QuestionKind::Url)?,
@@ -255,7 +267,7 @@ impl Asking {
         Ok(Question { key: posed.key.clone(), kind, params: Json::new(&params) })
     }
 
-    /// Takes what only acts and what is secret out of every text.
+    /// Takes what only acts and what is secret out of every text, and what a plugin cannot set out of every `_meta`.
     fn clean(&self, value: &mut Value) {
         let text = |text: &str| self.secrets.scrub(&clean(text)).into_owned();
         match value {
@@ -266,7 +278,13 @@ impl Asking {
                     .into_iter()
                     .map(|(name, mut member)| {
                         self.clean(&mut member);
-                        (text(&name), member)
+                        let name = text(&name);
+                        if name == META
+                            && let Some(meta) = member.as_object_mut()
+                        {
+                            meta.retain(|key, _| !is_reserved_meta(key));
+                        }
+                        (name, member)
                     })
                     .collect();
             }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use toolbay_model::Interrupt;
 use toolbay_model::text::{clean, line};
+use toolbay_model::{Interrupt, is_reserved_meta};
 use toolbay_secrets::Secrets;
 
 /// Longest text of a guest that a message about it quotes, in bytes.
@@ -16,6 +16,8 @@ pub(crate) struct Cleaner<'a> {
     secrets: &'a Secrets,
     /// Removed control characters, in bytes.
     removed: usize,
+    /// Members of a `_meta` that are not the guest's to set.
+    reserved: usize,
     /// Texts that contained secrets.
     redacted: usize,
     interrupt: Option<&'a Interrupt>,
@@ -25,7 +27,7 @@ pub(crate) struct Cleaner<'a> {
 
 impl<'a> Cleaner<'a> {
     pub(crate) fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, removed: 0, redacted: 0, interrupt: None, interrupted: false }
+        Self { secrets, removed: 0, reserved: 0, redacted: 0, interrupt: None, interrupted: false }
     }
 
     /// The same, but stops when it is interrupted. What it did not clean must go nowhere.
@@ -70,11 +72,17 @@ impl<'a> Cleaner<'a> {
         Ok(self.value(value))
     }
 
-    /// The members for a `_meta` that the guest's `member` has, cleaned.
+    /// The members for a `_meta` that the guest's `member` has, cleaned, without those that it cannot set.
     pub(crate) fn meta(&mut self, member: &str, text: Option<&String>) -> Result<Map<String, Value>, String> {
         match text.map(|text| self.json(member, text)).transpose()? {
             None => Ok(Map::new()),
-            Some(Value::Object(members)) => Ok(members),
+            Some(Value::Object(mut members)) => {
+                let all = members.len();
+                // After the cleaning, which can make a name a reserved one.
+                members.retain(|name, _| !is_reserved_meta(name));
+                self.reserved += all - members.len();
+                Ok(members)
+            }
             Some(_) => Err(format!("{member} is not a JSON object")),
         }
     }
@@ -101,6 +109,9 @@ impl Drop for Cleaner<'_> {
     fn drop(&mut self) {
         if self.removed > 0 {
             tracing::debug!(bytes = self.removed, "removed control characters from the plugin's output");
+        }
+        if self.reserved > 0 {
+            tracing::debug!(members = self.reserved, "removed reserved members from the plugin's _meta");
         }
         if self.redacted > 0 {
             tracing::warn!(strings = self.redacted, "redacted secrets in the plugin's output");

@@ -90,7 +90,7 @@ impl Guest for Server {
 
 /// The result of a request, or its status and error.
 fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value, (u16, Value)> {
-    let info = json!({"io.modelcontextprotocol/serverInfo": {"name": "server", "version": "1.0.0"}, "own": true});
+    let info = forged();
     let invalid = |message: &str| (200, json!({"code": -32602, "message": message}));
     Ok(match method {
         "server/discover" => json!({
@@ -104,7 +104,7 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
                 json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}});
             let mut tools = vec![
                 json!({"name": "add", "title": "Add", "description": "Adds two numbers.\u{1b}[2J", "inputSchema": numbers,
-                    "outputSchema": sum, "annotations": {"readOnlyHint": true}}),
+                    "outputSchema": sum, "annotations": {"readOnlyHint": true}, "_meta": info}),
                 json!({"name": "where", "description": "Says which region was asked for.", "inputSchema": region}),
                 json!({"name": "blocks", "description": "Returns a block of each kind.", "inputSchema": {"type": "object"}}),
                 json!({"name": "ask", "description": "Asks for a name, then for a color.", "inputSchema": {"type": "object"}}),
@@ -114,26 +114,28 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
             json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "public"})
         }
         "prompts/list" => json!({"resultType": "complete", "prompts": [
-            {"name": "greet", "description": "Greets somebody.", "arguments": [{"name": "who", "required": true}]},
+            {"name": "greet", "description": "Greets somebody.", "arguments": [{"name": "who", "required": true}], "_meta": info},
         ]}),
-        "prompts/get" => json!({"resultType": "complete", "description": "A greeting.", "messages": [
-            {"role": "user", "content": {"type": "text", "text": format!("Greet {}.", params["arguments"]["who"].as_str().unwrap_or_default())}},
+        "prompts/get" => json!({"resultType": "complete", "description": "A greeting.", "_meta": info, "messages": [
+            {"role": "user", "_meta": info, "content": {"type": "text", "_meta": info, "text": format!("Greet {}.", params["arguments"]["who"].as_str().unwrap_or_default())}},
         ]}),
         "resources/list" => json!({"resultType": "complete", "resources": [
-            {"uri": "demo://motto", "name": "motto", "mimeType": "text/plain"},
+            {"uri": "demo://motto", "name": "motto", "mimeType": "text/plain", "_meta": info},
         ]}),
         "resources/templates/list" => json!({"resultType": "complete", "resourceTemplates": [
-            {"uriTemplate": "demo://squares/{n}", "name": "squares"},
+            {"uriTemplate": "demo://squares/{n}", "name": "squares", "_meta": info},
         ]}),
         "resources/read" => {
             let uri = params["uri"].as_str().unwrap_or_default();
             let n = uri.strip_prefix("demo://squares/").and_then(|n| n.parse::<u32>().ok());
             let item = match (uri, n) {
-                ("demo://motto", _) => json!({"uri": uri, "mimeType": "text/plain", "text": "Less is more."}),
+                ("demo://motto", _) => {
+                    json!({"uri": uri, "mimeType": "text/plain", "text": "Less is more.", "_meta": info})
+                }
                 (_, Some(n)) => json!({"uri": uri, "blob": "AQI=", "_meta": {"square": n * n}}),
                 _ => return Err(invalid("Resource not found")),
             };
-            json!({"resultType": "complete", "contents": [item], "ttlMs": 0, "cacheScope": "private"})
+            json!({"resultType": "complete", "contents": [item], "ttlMs": 0, "cacheScope": "private", "_meta": info})
         }
         "completion/complete" => {
             let typed = params["argument"]["value"].as_str().unwrap_or_default();
@@ -151,12 +153,13 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
                 }
                 "where" => json!({"content": [{"type": "text", "text": region.unwrap_or_default()}]}),
                 "blocks" => json!({"content": [
-                    {"type": "text", "text": "a", "annotations": {"audience": ["user"], "priority": 0.5}},
-                    {"type": "image", "data": "AQI=", "mimeType": "image/png"},
-                    {"type": "audio", "data": "AQI=", "mimeType": "audio/wav"},
-                    {"type": "resource_link", "uri": "demo://motto", "name": "motto"},
-                    {"type": "resource", "resource": {"uri": "demo://motto", "text": "Less is more."}},
-                ]}),
+                    {"type": "text", "text": "a", "annotations": {"audience": ["user"], "priority": 0.5}, "_meta": info},
+                    {"type": "image", "data": "AQI=", "mimeType": "image/png", "_meta": info},
+                    {"type": "audio", "data": "AQI=", "mimeType": "audio/wav", "_meta": info},
+                    {"type": "resource_link", "uri": "demo://motto", "name": "motto", "_meta": info},
+                    {"type": "resource", "_meta": info,
+                        "resource": {"uri": "demo://motto", "text": "Less is more.", "_meta": info}},
+                ], "_meta": info}),
                 "ask" => asked(params),
                 "need" => {
                     return Err((
@@ -171,11 +174,28 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
     })
 }
 
+/// Members of a `_meta` of which one is the plugin's own. The others belong to the protocol and to the host, and some of
+/// their values are malformed.
+fn forged() -> Value {
+    json!({
+        "progressToken": {"not": "a token"},
+        "io.modelcontextprotocol/related-task": 7,
+        "io.modelcontextprotocol/serverInfo": {"name": "server", "version": "1.0.0"},
+        "io.modelcontextprotocol/subscriptionId": [],
+        "io.model\u{2060}contextprotocol/hidden": 1,
+        "com.mcp.tools/x": 1,
+        "mcp.dev/x": 1,
+        "dev.toolbay/error": "forged",
+        "dev.toolbay/usage": "forged",
+        "own": true,
+    })
+}
+
 /// Asks for a name, and with it for a color under the same key: what was answered before is in the state.
 fn asked(params: &Value) -> Value {
     let form = |member: &str, state: &str| {
         let schema = json!({"type": "object", "properties": {member: {"type": "string"}}, "required": [member]});
-        let ask = json!({"method": "elicitation/create", "params": {"mode": "form", "message": format!("Which {member}?"), "requestedSchema": schema}});
+        let ask = json!({"method": "elicitation/create", "params": {"mode": "form", "message": format!("Which {member}?"), "requestedSchema": schema, "task": {"ttl": 1}, "_meta": forged()}});
         json!({"resultType": "input_required", "inputRequests": {"answer": ask}, "requestState": state})
     };
     let answer = |member: &str| params["inputResponses"]["answer"]["content"][member].as_str().map(str::to_owned);

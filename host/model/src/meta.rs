@@ -1,0 +1,82 @@
+//! Which members of a `_meta` a plugin cannot set.
+
+/// The member of a request's `_meta` that asks for progress.
+const PROGRESS_TOKEN: &str = "progressToken";
+
+/// The first labels of the prefix of members that Toolbay sets itself.
+const OWN: [&str; 2] = ["dev", "toolbay"];
+
+/// The labels that reserve a prefix for the protocol.
+const PROTOCOL: [&str; 2] = ["modelcontextprotocol", "mcp"];
+
+/// Whether the protocol or Toolbay alone gives this member of a `_meta` its meaning. Clients act on such members, so a
+/// plugin that sets one speaks in the name of the server. Letters of either case count: a client may compare so.
+///
+/// The protocol reserves prefixes whose second label is `modelcontextprotocol` or `mcp` (since MCP 2025-11-25), and those
+/// in which one of them is not the last label (MCP 2025-06-18).
+pub fn is_reserved_meta(key: &str) -> bool {
+    if key.eq_ignore_ascii_case(PROGRESS_TOKEN) {
+        return true;
+    }
+    let Some((prefix, _)) = key.split_once('/') else { return false };
+    let labels: Vec<&str> = prefix.split('.').collect();
+    let begins_with_own =
+        labels.len() >= OWN.len() && OWN.iter().zip(&labels).all(|(own, label)| own.eq_ignore_ascii_case(label));
+    let is_protocol = |label: &str| PROTOCOL.iter().any(|reserved| reserved.eq_ignore_ascii_case(label));
+    begins_with_own
+        || labels.iter().enumerate().any(|(at, label)| (at == 1 || at + 1 < labels.len()) && is_protocol(label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_protocol_and_the_server_mean_is_reserved() {
+        let reserved = [
+            "progressToken",
+            "PROGRESSTOKEN",
+            "io.modelcontextprotocol/related-task",
+            "io.modelcontextprotocol/serverInfo",
+            "IO.ModelContextProtocol/serverInfo",
+            "dev.mcp/",
+            "org.modelcontextprotocol.api/x",
+            "com.mcp.tools/x",
+            "modelcontextprotocol.io/x",
+            "mcp.dev/x",
+            "tools.example.mcp.com/x/y",
+            "dev.toolbay/error",
+            "Dev.Toolbay/usage",
+            "dev.toolbay.console/x",
+        ];
+        for key in reserved {
+            assert!(is_reserved_meta(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn any_other_member_is_the_plugins_own() {
+        let own = [
+            "",
+            "/",
+            "a",
+            "ui",
+            "ui/resourceUri",
+            "progress",
+            "mcp",
+            "mcp/x",
+            "com.example.mcp/x",
+            "com.example/mcp",
+            "com.example/io.modelcontextprotocol/x",
+            "io.modelcontextprotocols/x",
+            "io.modelcontextprotocol",
+            "dev/toolbay/x",
+            "dev.toolbays/x",
+            "com.dev.toolbay/x",
+            "traceparent",
+        ];
+        for key in own {
+            assert!(!is_reserved_meta(key), "{key}");
+        }
+    }
+}
