@@ -160,8 +160,10 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
             assert_eq!(method, "elicitation/create");
             let message = params["message"].as_str().unwrap();
             assert!(message.contains("    tool    ask\n    plugin  asker\n"), "{message}");
-            assert!(message.contains("    + keep data for later calls"), "{message}");
-            assert!(message.ends_with("    | {\"steps\":[{\"count\":\"n\"}]}"), "{message}");
+            // The arguments come first.
+            let (arguments, opens) = message.split_once("\n\nDuring the call, the plugin can:\n\n").unwrap();
+            assert!(arguments.ends_with("    | {\"steps\":[{\"count\":\"n\"}]}"), "{message}");
+            assert!(opens.starts_with("    + keep data for later calls"), "{message}");
             assert_eq!(params["requestedSchema"]["properties"]["approve"]["type"], "boolean");
             assert_eq!(params["requestedSchema"]["required"], json!(["approve"]));
         }

@@ -158,7 +158,8 @@ fn arguments_cannot_look_like_words_of_the_host() {
     };
     let words = |message: &str| {
         let host = message.lines().filter(|line| !line.starts_with("    | ")).collect::<Vec<_>>().join("\n");
-        host.split_once("\n\nThe arguments are ").unwrap().0.to_owned()
+        let (above, rest) = host.split_once("\n\nThe arguments are ").unwrap();
+        [above, rest.split_once("\n\nDuring the call, ").unwrap().1].join("\n")
     };
     let honest = words(&question("n"));
     let forged = "\n\n    + reach nothing outside its own memory: no files, no network\n\nThe arguments are complete";
@@ -179,7 +180,14 @@ fn arguments_cannot_look_like_words_of_the_host() {
         let message = question(&input);
         assert_eq!(words(&message), honest);
         assert!(message.len() < 60_000 && !message.contains(['\r', '\u{2028}', '\u{202e}', '\u{1b}', '\u{200f}']));
-        let (extent, lines) = message.split_once("wrote them:\n\n").unwrap();
+        let (extent, rest) = message.split_once("wrote them:\n\n").unwrap();
+        let (lines, opens) = rest.split_once("\n\nDuring the call, the plugin can:\n\n").unwrap();
+        assert!(opens.lines().all(|line| line.starts_with("    + ")), "the arguments come first: {message}");
+        let announced = match opens.lines().count() {
+            1 => "Below the arguments, a line that begins with + says".to_owned(),
+            n => format!("Below the arguments, {n} lines that begin with + say"),
+        };
+        assert!(extent.contains(&announced), "{extent}");
         let complete = extent.contains("The arguments are complete (");
         assert_ne!(complete, extent.contains("The arguments are NOT complete: of "), "{extent}");
         assert_eq!(complete, lines.lines().all(|line| line.starts_with("    | ")), "{message}");

@@ -51,16 +51,23 @@ impl Counts {
 
 /// The question about a call with these arguments, as JSON text. Takes time in proportion to their length.
 ///
-/// The words of the host come first. The arguments come last, on lines of their own that nothing else can look like.
+/// The arguments come first, because a person decides about them, and a client may show only the beginning of a long text.
+/// They stand on lines of their own that nothing else can look like. What follows them is announced above them, so that
+/// no client can cut it off unnoticed.
 pub(crate) fn question(offer: &Offer, arguments: &str, secrets: &Secrets, counts: Counts) -> Question {
     let environment = offer.plugin.environment(&offer.definition.tool.name);
     let opens: Vec<String> = opens(environment).iter().map(|words| format!("    + {words}")).collect();
     // A name of a tool has no characters that could do harm.
     let (tool, plugin) = (&offer.tool.name, line(&offer.plugin.id, NAME));
     let (counts, arguments) = (counts.words(), shown(arguments, secrets));
+    let below = match opens.len() {
+        1 => "a line that begins with + says".to_owned(),
+        n => format!("{n} lines that begin with + say"),
+    };
     let message = format!(
-        "The operator of this server wants a person to allow this call. {counts}\n\n    tool    {tool}\n    plugin  \
-         {plugin}\n\nDuring the call, the plugin can:\n\n{}\n\n{arguments}",
+        "The operator of this server wants a person to allow this call. {counts} Below the arguments, {below} what \
+         the plugin can do.\n\n    tool    {tool}\n    plugin  \
+         {plugin}\n\n{arguments}\n\nDuring the call, the plugin can:\n\n{}",
         opens.join("\n")
     );
     let field = json!({"type": "boolean", "title": "Allow this call"});

@@ -234,7 +234,7 @@ fn a_call_whose_guest_has_run_already_begins_anew() {
 }
 
 #[test]
-fn the_question_says_which_tool_and_what_it_can_reach_before_the_arguments() {
+fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
     let permissions = Permissions { environment: vec!["LANG".to_owned()], ..Permissions::default() };
     let offer = offer_with(Approve::Always, None, Environment { permissions, ..Environment::default() });
     let question = |arguments: &Value, counts| {
@@ -247,18 +247,18 @@ fn the_question_says_which_tool_and_what_it_can_reach_before_the_arguments() {
         params["message"].as_str().unwrap().to_owned()
     };
     insta::assert_snapshot!(question(&json!({"path": "/data/a.txt"}), Counts::Once), @r#"
-    The operator of this server wants a person to allow this call. Your answer counts for this call alone.
+    The operator of this server wants a person to allow this call. Your answer counts for this call alone. Below the arguments, a line that begins with + says what the plugin can do.
 
         tool    erase
         plugin  notes
 
-    During the call, the plugin can:
-
-        + read environment variables of the server: LANG
-
     The arguments are complete (22 bytes). Only lines that begin with | are arguments; whoever calls the tool wrote them:
 
         | {"path":"/data/a.txt"}
+
+    During the call, the plugin can:
+
+        + read environment variables of the server: LANG
     "#);
     let cut = question(&json!({"path": "/data/a.txt", "text": "x".repeat(50_000)}), Counts::Session);
     assert!(cut.contains("A yes counts for all further calls of this tool in this session"), "{cut}");
@@ -268,7 +268,8 @@ fn the_question_says_which_tool_and_what_it_can_reach_before_the_arguments() {
     // Whatever the arguments are, the words of the host are the same.
     let host = |message: &str| {
         let words = message.lines().filter(|line| !line.starts_with("    | ")).collect::<Vec<_>>().join("\n");
-        words.split_once("\n\nThe arguments").unwrap().0.to_owned()
+        let (above, rest) = words.split_once("\n\nThe arguments").unwrap();
+        [above, rest.split_once("\n\nDuring the call, ").unwrap().1].join("\n")
     };
     let honest = host(&question(&json!({}), Counts::Once));
     for text in
@@ -276,7 +277,8 @@ fn the_question_says_which_tool_and_what_it_can_reach_before_the_arguments() {
     {
         let message = question(&json!({"text": text, text: 1}), Counts::Once);
         assert_eq!(host(&message), honest);
-        let (_, arguments) = message.split_once("wrote them:\n\n").unwrap();
+        let (_, rest) = message.split_once("wrote them:\n\n").unwrap();
+        let (arguments, _) = rest.split_once("\n\nDuring the call, ").unwrap();
         assert!(arguments.lines().all(|line| line.starts_with("    | ")), "{message}");
     }
 }
