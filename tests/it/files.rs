@@ -1,6 +1,7 @@
 //! Files that plugins can use, and how much of them.
 
 mod callers;
+mod denied;
 pub(crate) mod escapes;
 mod quota;
 mod scratch;

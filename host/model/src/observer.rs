@@ -41,13 +41,15 @@ pub enum UseKind {
     Name,
     /// Keeping state.
     State,
+    /// Using a file or folder.
+    File,
     /// What a view may reach, or is allowed to do.
     View,
 }
 
 impl UseKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Http, Self::Tcp, Self::Udp, Self::Name, Self::State, Self::View];
+    pub const ALL: [Self; 7] = [Self::Http, Self::Tcp, Self::Udp, Self::Name, Self::State, Self::File, Self::View];
 
     /// The word for it in metrics.
     pub const fn as_str(self) -> &'static str {
@@ -57,6 +59,7 @@ impl UseKind {
             Self::Udp => "udp",
             Self::Name => "name",
             Self::State => "state",
+            Self::File => "file",
             Self::View => "view",
         }
     }

@@ -49,7 +49,7 @@ impl Folders {
         let scratch = scratches.begin().await?;
         let (ledger, bounds) = (Arc::clone(&scratch.ledger), CallFolder::bounds(grant));
         let quota = Some(Quota { ledger, bounds, reached: Arc::clone(&full) });
-        mounted.push(Mounted { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota });
+        mounted.push(Mounted { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota, mount: None });
         Ok(Self { mounted, full, scratch: Some(scratch), opened })
     }
 }

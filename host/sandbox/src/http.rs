@@ -19,7 +19,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Observer, Trace, UseKind};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
-use toolbay_policy::{Allowed, Denied, Origin};
+use toolbay_policy::{Allowed, Denied, FileDenied, Origin};
 use toolbay_recording::HttpError;
 use toolbay_secrets::{Opened, Withheld};
 use wasmtime_wasi_http::p2::bindings::http::types::HeaderError;
@@ -106,6 +106,11 @@ impl Http {
     /// Reports that something else was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
     pub(crate) fn deny(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
         self.denials.note(kind, what, remedy);
+    }
+
+    /// Reports that a use of a file or folder was denied.
+    pub(crate) fn deny_file(&self, denied: &FileDenied) {
+        self.denials.file(denied);
     }
 
     /// Reports that a part of a request was refused before it could be sent.

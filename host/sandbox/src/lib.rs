@@ -69,6 +69,7 @@ mod preamble;
 mod preinit;
 mod prepare_error;
 mod prepared;
+mod reach;
 mod requests;
 mod returned;
 mod roots;

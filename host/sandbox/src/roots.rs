@@ -32,7 +32,7 @@ const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC
 pub struct Roots(Arc<[Root]>);
 
 struct Root {
-    mount: Mount,
+    mount: Arc<Mount>,
     /// `None` as long as the folder does not exist.
     held: Mutex<Option<Dir>>,
     /// What the folder holds, if a quota bounds it. Kept here so that it is counted once.
@@ -48,6 +48,8 @@ pub(crate) struct Mounted {
     pub(crate) guest: String,
     /// What it may hold; `None` if nothing bounds that.
     pub(crate) quota: Option<Quota>,
+    /// The mount in the grant; `None` for a temporary folder.
+    pub(crate) mount: Option<Arc<Mount>>,
 }
 
 impl Roots {
@@ -56,7 +58,7 @@ impl Roots {
         Self(
             mounts
                 .iter()
-                .map(|mount| Root { mount: mount.clone(), held: Mutex::default(), ledger: Mutex::default() })
+                .map(|mount| Root { mount: Arc::new(mount.clone()), held: Mutex::default(), ledger: Mutex::default() })
                 .collect(),
         )
     }
@@ -114,7 +116,7 @@ impl Root {
         });
         let dir = dir.map_err(|why| self.complaint(&why))?;
         let quota = self.quota(&dir, ledgers, reached).map_err(|error| self.complaint(&unusable(error)))?;
-        Ok(Mounted { dir, guest: self.mount.guest.clone(), quota })
+        Ok(Mounted { dir, guest: self.mount.guest.clone(), quota, mount: Some(Arc::clone(&self.mount)) })
     }
 
     /// What bounds the folder: nothing, if neither this mount nor another of the same folder has a quota.
@@ -161,7 +163,7 @@ impl Root {
     }
 
     fn complaint(&self, why: &str) -> String {
-        let Mount { written, guest, place, .. } = &self.mount;
+        let Mount { written, guest, place, .. } = &*self.mount;
         format!("cannot mount the folder {} at {guest}: it {why} ({place})", written.display())
     }
 }

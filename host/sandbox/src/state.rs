@@ -25,6 +25,7 @@ use crate::input::Input;
 use crate::kept::Kept;
 use crate::ledger::Quota;
 use crate::limiter::Limiter;
+use crate::reach::Reach;
 use crate::roots::Mounted;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
@@ -64,6 +65,8 @@ pub(crate) struct State {
     pub(crate) open_files: BTreeMap<u32, Arc<Handle>>,
     /// What bounds the folders of handles, by their entries in the resource table.
     pub(crate) quotas: BTreeMap<u32, Quota>,
+    /// What handles of folders lead to, by their entries in the resource table.
+    pub(crate) reach: BTreeMap<u32, Reach>,
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
     pub(crate) requests: Http,
@@ -157,6 +160,7 @@ impl State {
             files,
             open_files: BTreeMap::new(),
             quotas: BTreeMap::new(),
+            reach: BTreeMap::new(),
             files_refused: false,
             requests,
             exchanges: Exchanges::default(),

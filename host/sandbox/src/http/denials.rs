@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolbay_model::text::line;
 use toolbay_model::{Observer, UseKind};
 use toolbay_outgoing::SendError;
+use toolbay_policy::FileDenied;
 use toolbay_secrets::Secrets;
 
 /// Denials of one call that are reported; a guest can ask without end.
@@ -24,7 +25,9 @@ pub(crate) struct Denials {
 #[derive(Default)]
 struct State {
     reported: u32,
-    /// The first one, for the model.
+    /// Those of files among them.
+    files: Vec<String>,
+    /// The first one that may explain a failure, for the model.
     first: Option<String>,
 }
 
@@ -35,8 +38,34 @@ impl Denials {
 
     /// Reports that a use of this kind was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
     pub(crate) fn note(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
-        let what = line(&self.secrets.scrub(what), LONGEST);
+        let what = self.shown(what);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.report(&mut state, kind, &what, remedy);
+        state.first.get_or_insert(what);
+    }
+
+    /// Reports that a use of a file or folder was denied, once for each path.
+    pub(crate) fn file(&self, denied: &FileDenied) {
+        let what = self.shown(&denied.to_string());
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.files.contains(&what) {
+            if state.reported < REPORTED {
+                state.files.push(what.clone());
+            }
+            self.report(&mut state, UseKind::File, &what, denied.remedy().as_deref());
+        }
+        // Programs look for many files that they can do without.
+        if !matches!(denied, FileDenied::Unmounted { .. }) {
+            state.first.get_or_insert(what);
+        }
+    }
+
+    /// A denial as operators and models read it.
+    fn shown(&self, what: &str) -> String {
+        line(&self.secrets.scrub(what), LONGEST)
+    }
+
+    fn report(&self, state: &mut State, kind: UseKind, what: &str, remedy: Option<&str>) {
         if state.reported < REPORTED {
             state.reported += 1;
             let clean = |remedy: &str| {
@@ -44,9 +73,8 @@ impl Denials {
                 lines.join("\n")
             };
             let remedy = remedy.map(clean);
-            self.observer.denied(kind, &what, remedy.as_deref());
+            self.observer.denied(kind, what, remedy.as_deref());
         }
-        state.first.get_or_insert(what);
     }
 
     /// Reports why a request has no response, if it was denied after the rules had allowed it.

@@ -1,6 +1,7 @@
 //! Files: mounts are folders that are open already, streams are drawn from the call's account, every open file counts
 //! against what the process can open, and what is not a file or a folder is not opened.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use toolbay_recording::Missing;
@@ -11,11 +12,14 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
+use super::nowhere::{self, ROOT};
 use super::opening::{File, Opening, answered};
 use super::quota::{self, Writer};
+use super::reached::UsedPath;
 use super::stream::{BUFFER, Metered};
 use super::version::versioned;
 use crate::descriptors::{Handle, Opened};
+use crate::reach::Reach;
 use crate::state::State;
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
@@ -26,6 +30,7 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         state.open_files.remove(&rep);
         state.quotas.remove(&rep);
+        state.reach.remove(&rep);
         state.filesystem().table.delete(File::new_own(rep))?;
         Ok(())
     })?;
@@ -51,20 +56,29 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-/// The mounted folders. All calls share their descriptors, so these do not count.
+/// The mounted folders, and a root with nothing in it if none of them is the root. All calls share their descriptors, so
+/// these do not count.
 fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
     if state.has_mounts {
         // Whoever uses a file asks for these first.
         state.tape.lacks(Missing::Files);
     }
     let mounts = state.mounts.clone();
-    let mut folders = Vec::with_capacity(mounts.len());
+    let mut folders = Vec::with_capacity(mounts.len() + 1);
     for mounted in mounts {
+        let reach = Reach::of(&mounted);
         let folder = state.filesystem().table.push(Descriptor::Dir(mounted.dir))?;
+        state.reach.insert(folder.rep(), reach);
         if let Some(quota) = mounted.quota {
             state.quotas.insert(folder.rep(), quota);
         }
         folders.push((folder, mounted.guest));
+    }
+    // The last one: the first is the current folder of some languages, as it was without this one.
+    if !folders.iter().any(|(_, guest)| Path::new(guest) == Path::new(ROOT))
+        && let Some(root) = nowhere::root(state)?
+    {
+        folders.push((root, ROOT.to_owned()));
     }
     Ok(folders)
 }
@@ -83,8 +97,15 @@ pub(super) fn take(state: &mut State) -> FsResult<Opened> {
 
 /// Opens a file or a folder.
 async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
+    let at = UsedPath::opened(&folder, &opening);
+    at.exists(state)?;
+    let opened = open_in(state, folder, opening).await;
+    at.explained(state, opened).await
+}
+
+async fn open_in(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
     let taken = take(state)?;
-    if opening.changes() || opening.flags.contains(DescriptorFlags::WRITE) {
+    if opening.changes() || opening.writes() {
         quota::noted(state, &folder);
     }
     let quota = state.quotas.get(&folder.rep()).cloned();
@@ -102,6 +123,11 @@ async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<Fil
     });
     if let Some(quota) = quota {
         state.quotas.insert(opened.rep(), quota);
+    }
+    if let Some(reach) = state.reach.get(&folder.rep()).map(Reach::below)
+        && let Ok(Descriptor::Dir(_)) = state.filesystem().table.get(&opened)
+    {
+        state.reach.insert(opened.rep(), reach);
     }
     state.open_files.insert(opened.rep(), Arc::new(Handle::new(taken, file)));
     Ok(opened)

@@ -12,6 +12,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEn
 
 use super::files::take;
 use super::opening::answered;
+use super::reached::UsedPath;
 use super::version::versioned;
 use crate::account::Held;
 use crate::descriptors::Opened;
@@ -51,6 +52,7 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 async fn begin(state: &mut State, folder: Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+    UsedPath::listed(&folder).exists(state)?;
     let table = state.filesystem().table;
     let folder = match table.get(&folder)? {
         Descriptor::Dir(folder) => Arc::clone(&folder.dir),

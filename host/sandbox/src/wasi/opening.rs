@@ -32,6 +32,11 @@ impl Opening {
         self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
     }
 
+    /// Whether what is opened can be written.
+    pub(super) fn writes(&self) -> bool {
+        self.flags.contains(DescriptorFlags::WRITE)
+    }
+
     /// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read
     /// from it, can take a thread of the host for ever.
     pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &File) -> FsResult<File> {

@@ -20,6 +20,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 pub(super) use self::writer::Writer;
 use self::writer::{At, resize, write};
 use super::opening::{File, Opening, answered};
+use super::reached::UsedPath;
 use super::version::versioned;
 use crate::effects::Barred;
 use crate::ledger::{Change, Holds, Quota, length};
@@ -205,6 +206,13 @@ async fn set_size(state: &mut State, file: File, size: u64) -> FsResult<()> {
 }
 
 async fn create_folder(state: &mut State, folder: File, path: String) -> FsResult<()> {
+    let at = UsedPath::changed(&folder, &path);
+    at.exists(state)?;
+    let made = create_folder_in(state, folder, path).await;
+    at.explained(state, made).await
+}
+
+async fn create_folder_in(state: &mut State, folder: File, path: String) -> FsResult<()> {
     noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().create_directory_at(folder, path).await;
@@ -220,6 +228,13 @@ async fn create_folder(state: &mut State, folder: File, path: String) -> FsResul
 }
 
 async fn symlink(state: &mut State, folder: File, target: String, path: String) -> FsResult<()> {
+    let at = UsedPath::changed(&folder, &path);
+    at.exists(state)?;
+    let made = symlink_in(state, folder, target, path).await;
+    at.explained(state, made).await
+}
+
+async fn symlink_in(state: &mut State, folder: File, target: String, path: String) -> FsResult<()> {
     noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().symlink_at(folder, target, path).await;
@@ -254,6 +269,23 @@ fn between(state: &mut State, from: &File, to: &File) -> FsResult<Between> {
 }
 
 async fn link(state: &mut State, folder: File, flags: PathFlags, path: String, to: File, name: String) -> FsResult<()> {
+    let both = [UsedPath::changed(&folder, &path), UsedPath::changed(&to, &name)];
+    both.iter().try_for_each(|at| at.exists(state))?;
+    let mut made = link_in(state, folder, flags, path, to, name).await;
+    for at in both {
+        made = at.explained(state, made).await;
+    }
+    made
+}
+
+async fn link_in(
+    state: &mut State,
+    folder: File,
+    flags: PathFlags,
+    path: String,
+    to: File,
+    name: String,
+) -> FsResult<()> {
     noted(state, &to);
     let Between::Same(quota, [from, into]) = between(state, &folder, &to)? else {
         return state.filesystem().link_at(folder, flags, path, to, name).await;
@@ -270,6 +302,16 @@ async fn link(state: &mut State, folder: File, flags: PathFlags, path: String, t
 }
 
 async fn rename(state: &mut State, folder: File, path: String, to: File, name: String) -> FsResult<()> {
+    let both = [UsedPath::changed(&folder, &path), UsedPath::changed(&to, &name)];
+    both.iter().try_for_each(|at| at.exists(state))?;
+    let mut made = rename_in(state, folder, path, to, name).await;
+    for at in both {
+        made = at.explained(state, made).await;
+    }
+    made
+}
+
+async fn rename_in(state: &mut State, folder: File, path: String, to: File, name: String) -> FsResult<()> {
     noted(state, &folder);
     let Between::Same(quota, [from, into]) = between(state, &folder, &to)? else {
         return state.filesystem().rename_at(folder, path, to, name).await;
@@ -296,6 +338,13 @@ async fn rename(state: &mut State, folder: File, path: String, to: File, name: S
 }
 
 async fn unlink(state: &mut State, folder: File, path: String) -> FsResult<()> {
+    let at = UsedPath::changed(&folder, &path);
+    at.exists(state)?;
+    let made = unlink_in(state, folder, path).await;
+    at.explained(state, made).await
+}
+
+async fn unlink_in(state: &mut State, folder: File, path: String) -> FsResult<()> {
     noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().unlink_file_at(folder, path).await;
@@ -314,6 +363,13 @@ async fn unlink(state: &mut State, folder: File, path: String) -> FsResult<()> {
 }
 
 async fn remove_folder(state: &mut State, folder: File, path: String) -> FsResult<()> {
+    let at = UsedPath::changed(&folder, &path);
+    at.exists(state)?;
+    let made = remove_folder_in(state, folder, path).await;
+    at.explained(state, made).await
+}
+
+async fn remove_folder_in(state: &mut State, folder: File, path: String) -> FsResult<()> {
     noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().remove_directory_at(folder, path).await;

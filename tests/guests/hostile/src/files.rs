@@ -158,6 +158,11 @@ fn act(step: &[&str], files: &mut HashMap<String, fs::File>) -> io::Result<Strin
                 let _ = fs::rename(&folder, path);
             }
         }
+        ["knock", path, times] => {
+            for n in 0..number(times)? {
+                let _ = fs::File::open(format!("{path}/{n}"));
+            }
+        }
         ["hammer", path, times] => {
             let mut read = String::new();
             for _ in 0..number(times)? {

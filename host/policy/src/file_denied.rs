@@ -1,0 +1,190 @@
+//! Why a use of a file or folder is denied: a sentence, and a line of TOML for the operator.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::permissions::{Access, By, Mount};
+
+/// Longest path in a line of TOML, in bytes. A longer one would be cut off.
+const LONGEST: usize = 256;
+
+/// Why a use of a file or folder is denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileDenied {
+    /// No mounted folder contains it.
+    Unmounted {
+        /// Its absolute path in the guest.
+        path: String,
+        /// Whether it would have been made, changed or removed.
+        changes: bool,
+    },
+    /// It would have been made, changed or removed in a folder that can only be read.
+    ReadOnly {
+        /// The mount.
+        mount: Arc<Mount>,
+        /// Its path below that of the mount.
+        path: String,
+    },
+    /// Its path leads out of the mounted folder.
+    Outside {
+        /// The path of the folder in the guest.
+        guest: String,
+        /// The path within it.
+        path: String,
+        /// Where the path leads in the guest; `None` if it does by links.
+        target: Option<String>,
+        /// Whether it would have been made, changed or removed.
+        changes: bool,
+    },
+}
+
+impl FileDenied {
+    /// For the operator: what allows this under `[permissions]`, as TOML. It opens one folder, and no more than was denied:
+    /// only for reading, unless something was to be changed. Which folder of the server it is, is for the operator to fill in.
+    /// `None` if that would be the whole file system, if links lead out of a mount, and if no line says all that the mount has.
+    pub fn remedy(&self) -> Option<String> {
+        let (path, changes) = match self {
+            Self::Unmounted { path, changes } => (path, *changes),
+            Self::Outside { target, changes, .. } => (target.as_ref()?, *changes),
+            Self::ReadOnly { mount, .. } => return writable(mount),
+        };
+        let folder = Path::new(path).parent().filter(|folder| folder.parent().is_some())?;
+        let access = if changes { "read-write" } else { "read" };
+        Some(format!("mounts = [{{ host = \"FOLDER\", guest = {}, access = \"{access}\" }}]", quoted(folder)?))
+    }
+}
+
+/// The mount with the right to change what is in it.
+fn writable(mount: &Mount) -> Option<String> {
+    let Mount { written, guest, by, quota, entries, unguarded, access: Access::Read, .. } = mount else { return None };
+    if quota.is_some() || entries.is_some() {
+        return None;
+    }
+    let by = match by {
+        None => "",
+        Some(By::Caller) => ", by = \"caller\"",
+    };
+    let unguarded = if *unguarded { ", unsafe = true" } else { "" };
+    let [host, guest] = [quoted(written)?, quoted(Path::new(guest))?];
+    Some(format!("mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{by}{unguarded} }}]"))
+}
+
+/// A path as a string of TOML; `None` if it is too long, or has characters that only act.
+fn quoted(path: &Path) -> Option<String> {
+    let text = path.to_str().filter(|text| text.len() <= LONGEST && !text.chars().any(char::is_control))?;
+    Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+/// The absolute path to which `path` leads from the folder `from`, by its own words and without looking at anything.
+pub fn absolute(from: &str, path: &str) -> String {
+    let mut whole = PathBuf::from("/");
+    for component in Path::new(from).components().chain(Path::new(path).components()) {
+        match component {
+            Component::Normal(name) => whole.push(name),
+            Component::ParentDir => drop(whole.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    whole.to_string_lossy().into_owned()
+}
+
+/// A sentence for the operator and the model. It contains paths that the guest chose, and no path of the server.
+impl fmt::Display for FileDenied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unmounted { path, .. } => write!(f, "No folder that this tool may use contains {path}."),
+            Self::ReadOnly { mount, path } => {
+                write!(
+                    f,
+                    "This tool may only read in {}, and not change {}.",
+                    mount.guest,
+                    absolute(&mount.guest, path)
+                )
+            }
+            Self::Outside { guest, path, .. } => {
+                write!(
+                    f,
+                    "The path {}/{path} leads out of {guest}, the folder that this tool may use.",
+                    slashless(guest)
+                )
+            }
+        }
+    }
+}
+
+fn slashless(guest: &str) -> &str {
+    guest.trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permissions::Permissions;
+
+    fn unmounted(path: &str, changes: bool) -> FileDenied {
+        FileDenied::Unmounted { path: path.into(), changes }
+    }
+
+    #[test]
+    fn the_line_opens_the_folder_of_the_file_and_no_more() {
+        let lines = [
+            unmounted("/etc/passwd", false).remedy(),
+            unmounted("/data/deep/new", true).remedy(),
+            unmounted("/we\"ird\\folder/x", false).remedy(),
+        ];
+        assert_eq!(
+            lines.clone().map(Option::unwrap),
+            [
+                r#"mounts = [{ host = "FOLDER", guest = "/etc", access = "read" }]"#,
+                r#"mounts = [{ host = "FOLDER", guest = "/data/deep", access = "read-write" }]"#,
+                r#"mounts = [{ host = "FOLDER", guest = "/we\"ird\\folder", access = "read" }]"#,
+            ]
+        );
+        for line in lines.into_iter().flatten() {
+            let permissions: Permissions = toml::from_str(&line).unwrap();
+            assert_eq!(permissions.mounts.len(), 1, "{line}");
+        }
+        // The whole file system, lines that would be cut off, and what only acts.
+        for path in ["/", "/file", &format!("/{}/x", "a".repeat(300)), "/a\u{1b}[2J/x", "/a\nb/x"] {
+            assert_eq!(unmounted(path, false).remedy(), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_mount_for_reading_becomes_one_for_writing_and_stays_the_same_otherwise() {
+        let mount = |more: &str| {
+            let text = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read\"{more} }}]");
+            let mut mount = toml::from_str::<Permissions>(&text).unwrap().mounts.remove(0);
+            mount.written = mount.host.clone();
+            Arc::new(mount)
+        };
+        let remedy = |more: &str| FileDenied::ReadOnly { mount: mount(more), path: "x".into() }.remedy();
+        for more in ["", ", by = \"caller\"", ", unsafe = true"] {
+            let expected = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read-write\"{more} }}]");
+            assert_eq!(remedy(more), Some(expected));
+        }
+        assert_eq!(remedy(", quota = \"1MiB\""), None);
+        let denied = FileDenied::ReadOnly { mount: mount(""), path: "b/../c".into() };
+        assert_eq!(denied.to_string(), "This tool may only read in /a, and not change /a/c.");
+    }
+
+    #[test]
+    fn a_path_out_of_a_mount_says_where_it_leads() {
+        let denied = |path: &str, target: Option<&str>| FileDenied::Outside {
+            guest: "/data".into(),
+            path: path.into(),
+            target: target.map(str::to_owned),
+            changes: false,
+        };
+        assert_eq!(absolute("/data", "../etc/./passwd"), "/etc/passwd");
+        assert_eq!(absolute("/data", "../../../x"), "/x");
+        let etc = denied("../etc/passwd", Some("/etc/passwd"));
+        assert_eq!(
+            etc.to_string(),
+            "The path /data/../etc/passwd leads out of /data, the folder that this tool may use."
+        );
+        assert_eq!(etc.remedy().unwrap(), r#"mounts = [{ host = "FOLDER", guest = "/etc", access = "read" }]"#);
+        assert_eq!(denied("link/x", None).remedy(), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! A root for guests that have no folder there: a folder with nothing in it, in which nothing can be made. Without it, the
+//! libraries of languages fail by themselves where no folder contains a path, and nobody sees what a guest asks for.
+//!
+//! A path below it does not exist, as those libraries say without such a root: programs look for many files that they can
+//! do without. Only opening, listing and changing count as uses that were denied, and not looking whether something is
+//! there.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::LazyLock;
+
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::OpenMode;
+use wasmtime_wasi::filesystem::{Descriptor, Dir, FsPerms, WasiFilesystemView as _};
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorStat, DescriptorType, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
+};
+
+use super::opening::{File as Handle, answered};
+use super::reached::UsedPath;
+use super::version::versioned;
+use crate::reach::Reach;
+use crate::state::State;
+
+/// Where it is.
+pub(super) const ROOT: &str = "/";
+
+/// What is behind its handle. It is no folder, so that not even a function that is missing here finds anything. `None` if the
+/// process had no descriptor left.
+static NOTHING: LazyLock<Option<Dir>> = LazyLock::new(|| {
+    let (end, _) = io::pipe().ok()?;
+    Some(Dir::new(File::from(OwnedFd::from(end)), FsPerms::ReadOnly, OpenMode::READ, false))
+});
+
+/// A handle of it.
+pub(super) fn root(state: &mut State) -> wasmtime::Result<Option<Handle>> {
+    let Some(nothing) = NOTHING.clone() else { return Ok(None) };
+    let handle = state.filesystem().table.push(Descriptor::Dir(nothing))?;
+    state.reach.insert(handle.rep(), Reach::Nothing);
+    Ok(Some(handle))
+}
+
+/// Replaces what looks at files and folders, and what sets their times: nothing else than this handle is treated in
+/// another way than by `wasmtime-wasi`.
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
+    types.func_wrap_async("[method]descriptor.stat", |mut store, (file,): (Handle,)| {
+        Box::new(async move { Ok((answered(stat(store.data_mut(), file).await)?,)) })
+    })?;
+    types.func_wrap_async(
+        "[method]descriptor.stat-at",
+        |mut store, (folder, flags, path): (Handle, PathFlags, String)| {
+            Box::new(async move {
+                let state = store.data_mut();
+                let found = if is_nothing(state, &folder) {
+                    Err(ErrorCode::NoEntry.into())
+                } else {
+                    state.filesystem().stat_at(folder, flags, path).await
+                };
+                Ok((answered(found)?,))
+            })
+        },
+    )?;
+    types.func_wrap_async("[method]descriptor.readlink-at", |mut store, (folder, path): (Handle, String)| {
+        Box::new(async move {
+            let state = store.data_mut();
+            let found = if is_nothing(state, &folder) {
+                Err(ErrorCode::NoEntry.into())
+            } else {
+                state.filesystem().readlink_at(folder, path).await
+            };
+            Ok((answered(found)?,))
+        })
+    })?;
+    types.func_wrap_async("[method]descriptor.metadata-hash", |mut store, (file,): (Handle,)| {
+        Box::new(async move {
+            let state = store.data_mut();
+            let hash = if is_nothing(state, &file) {
+                Ok(MetadataHashValue { lower: 0, upper: 0 })
+            } else {
+                state.filesystem().metadata_hash(file).await
+            };
+            Ok((answered(hash)?,))
+        })
+    })?;
+    types.func_wrap_async(
+        "[method]descriptor.metadata-hash-at",
+        |mut store, (folder, flags, path): (Handle, PathFlags, String)| {
+            Box::new(async move {
+                let state = store.data_mut();
+                let hash = if is_nothing(state, &folder) {
+                    Err(ErrorCode::NoEntry.into())
+                } else {
+                    state.filesystem().metadata_hash_at(folder, flags, path).await
+                };
+                Ok((answered(hash)?,))
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.set-times-at",
+        |mut store,
+         (folder, flags, path, accessed, modified): (Handle, PathFlags, String, NewTimestamp, NewTimestamp)| {
+            Box::new(async move {
+                let set = set_times(store.data_mut(), folder, flags, path, accessed, modified).await;
+                Ok((answered(set)?,))
+            })
+        },
+    )
+}
+
+/// Whether this is a handle of it.
+pub(super) fn is_nothing(state: &State, folder: &Handle) -> bool {
+    matches!(state.reach.get(&folder.rep()), Some(Reach::Nothing))
+}
+
+/// It looks like an empty folder.
+async fn stat(state: &mut State, file: Handle) -> FsResult<DescriptorStat> {
+    if !is_nothing(state, &file) {
+        return state.filesystem().stat(file).await;
+    }
+    Ok(DescriptorStat {
+        type_: DescriptorType::Directory,
+        link_count: 1,
+        size: 0,
+        data_access_timestamp: None,
+        data_modification_timestamp: None,
+        status_change_timestamp: None,
+    })
+}
+
+async fn set_times(
+    state: &mut State,
+    folder: Handle,
+    flags: PathFlags,
+    path: String,
+    accessed: NewTimestamp,
+    modified: NewTimestamp,
+) -> FsResult<()> {
+    let at = UsedPath::changed(&folder, &path);
+    at.exists(state)?;
+    let again = Resource::new_borrow(folder.rep());
+    let set = state.filesystem().set_times_at(again, flags, path, accessed, modified).await;
+    at.explained(state, set).await
+}
