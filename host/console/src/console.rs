@@ -370,10 +370,15 @@ async fn answer(State(inner): Shared, request: extract::Request) -> Result<Respo
     };
     let id = text(&form, "id").parse().unwrap_or_default();
     match inner.desk.operations.answer(&session.viewer, id, yes).await {
-        Answered::Done => {
+        ended @ (Answered::Done | Answered::Outdated | Answered::Resting) => {
             let done = if yes { "approved" } else { "declined" };
             tracing::info!(viewer = session.viewer.name, "console: a call that waited was {done}");
-            Ok(see_other(&format!("{PATH}/approvals?done={done}")))
+            let told = match ended {
+                Answered::Outdated => "outdated",
+                Answered::Resting => "resting",
+                _ => done,
+            };
+            Ok(see_other(&format!("{PATH}/approvals?done={told}")))
         }
         Answered::Gone => Ok(page(StatusCode::CONFLICT, pages::over(&session))),
         Answered::Forbidden => Err(refused(
@@ -410,6 +415,13 @@ fn told(asked: &Filled) -> Option<&'static str> {
         "rests" => "The plugin rests: it rejects all calls until you wake it, or until it is loaded again.",
         "serves" => "The plugin serves calls again, those of all callers.",
         "approved" => "You have allowed the call. It goes on, and the question is withdrawn from the client.",
+        "outdated" => {
+            "You have allowed the call, but its plugin or grant has changed since it was asked for. So it fails, and its client \
+             can call again. The question is withdrawn from the client."
+        }
+        "resting" => {
+            "You have allowed the call, but its plugin rests. So it is rejected. The question is withdrawn from the client."
+        }
         "declined" => "You have declined the call. It has failed, and the question is withdrawn from the client.",
         "cleared" => "The compile cache was cleared. Components are compiled again when they are needed.",
         "uncleared" => "The compile cache could not be cleared. The log says why.",

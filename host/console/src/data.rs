@@ -162,6 +162,10 @@ pub struct WaitingApproval {
 pub enum Answered {
     /// The call goes on with it.
     Done,
+    /// The call has the answer, but the plugin or its grant is another one than was asked about: it fails.
+    Outdated,
+    /// The call has the answer, but the plugin rests: it is rejected.
+    Resting,
     /// No such call waits: it was answered or cancelled, it is too late, or there never was one.
     Gone,
     /// The viewer may not call the tool, and so not allow it either.

@@ -35,6 +35,13 @@ impl Caller {
         !self.name.starts_with("ip:")
     }
 
+    /// Whether every caller sees what this one sees, and a cache can be for all: it may use everything, and needs no token
+    /// for that, so that there are no callers with fewer rights.
+    pub(crate) fn sees_what_all_see(&self) -> bool {
+        let has_token = ["token:", "oauth:"].iter().any(|kind| self.name.starts_with(kind));
+        matches!(self.rights, Rights::All) && !has_token
+    }
+
     /// Whether the caller may use what has this name or URI.
     pub fn may_use(&self, target: &str) -> bool {
         self.rights.allow(target)

@@ -1,4 +1,4 @@
-//! Answers to the questions of a call that do not come from its client.
+//! Answers to the questions of a call that do not come from its client, and the end of calls that wait for answers.
 
 use std::any::Any;
 use std::fmt;
@@ -17,11 +17,15 @@ pub struct Put<'a> {
     pub journal: &'a Journal,
 }
 
-/// Somebody besides the client who may answer a question. Dropped when nobody waits any more.
+/// What the host has to do with a question while its call waits: somebody besides the client may answer it, and the host
+/// may want to know if nobody does.
+#[derive(Default)]
 pub struct Elsewhere {
-    receiver: Receiver<AnsweredElsewhere>,
+    receiver: Option<Receiver<AnsweredElsewhere>>,
     /// Held for its Drop.
-    _place: Box<dyn Any + Send + Sync>,
+    place: Option<Box<dyn Any + Send + Sync>>,
+    /// Called if the call ends before there is an answer.
+    withdrawn: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 /// An answer that does not come from the client.
@@ -42,26 +46,57 @@ impl fmt::Debug for Elsewhere {
 }
 
 impl Elsewhere {
-    /// Whoever has the other end of `receiver` may answer. `place` is dropped with it.
+    /// Whoever has the other end of `receiver` may answer. `place` is dropped when nobody waits any more.
     pub fn new(receiver: Receiver<AnsweredElsewhere>, place: impl Any + Send + Sync) -> Self {
-        Self { receiver, _place: Box::new(place) }
+        Self { receiver: Some(receiver), place: Some(Box::new(place)), withdrawn: None }
+    }
+
+    /// The same, with what is called if the call ends before it has an answer: its client has cancelled it, or has gone.
+    #[must_use]
+    pub fn or_withdrawn(mut self, withdrawn: impl FnOnce() + Send + Sync + 'static) -> Self {
+        self.withdrawn = Some(Box::new(withdrawn));
+        self
+    }
+
+    /// Whether somebody besides the client may answer.
+    pub(crate) fn is_open(&self) -> bool {
+        self.receiver.is_some()
+    }
+
+    /// From here on, the client alone can answer.
+    pub(crate) fn leave_to_client(&mut self) {
+        self.receiver = None;
+        self.place = None;
     }
 
     /// Waits for an answer; for ever if there is nobody who could give one. Can be cancelled without losing one.
     pub async fn answered(elsewhere: &mut Option<Self>) -> AnsweredElsewhere {
-        if let Some(Self { receiver, .. }) = elsewhere
-            && let Ok(answered) = receiver.await
+        if let Some(waiting) = elsewhere
+            && let Some(receiver) = &mut waiting.receiver
         {
-            return answered;
+            if let Ok(answered) = receiver.await {
+                waiting.withdrawn = None;
+                return answered;
+            }
+            // A receiver must not be asked again.
+            waiting.leave_to_client();
         }
-        // A receiver must not be asked again.
-        *elsewhere = None;
         std::future::pending().await
     }
 
-    /// Ends it: from here on nobody can answer. An answer that was given before is there.
+    /// Ends it, because the client has answered: from here on nobody else can. An answer that was given before is there.
     pub fn close(mut self) -> Option<AnsweredElsewhere> {
-        self.receiver.close();
-        self.receiver.try_recv().ok()
+        self.withdrawn = None;
+        let receiver = self.receiver.as_mut()?;
+        receiver.close();
+        receiver.try_recv().ok()
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        if let Some(withdrawn) = self.withdrawn.take() {
+            withdrawn();
+        }
     }
 }

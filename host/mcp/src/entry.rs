@@ -591,11 +591,11 @@ impl Journey<'_> {
         let (intake, name) = (&self.session.intake, &self.session.opener.name);
         let put = Put { caller: name, questions: &questions, journal: &interview.journal };
         let mut elsewhere = self.session.host.elsewhere(put);
-        if elsewhere.is_some() {
+        if let Some(waiting) = elsewhere.as_mut().filter(|waiting| waiting.is_open()) {
             // What is kept of the questions for that is the caller's as well. Without room for it, the client alone answers.
             match intake.take(name, questions.iter().map(|question| question.params.get().len()).sum()) {
                 Ok(room) => self.journaled.push(room),
-                Err(_full) => elsewhere = None,
+                Err(_full) => waiting.leave_to_client(),
             }
         }
         let (session, cancelled, journal) = (self.session, self.cancelled, &mut interview.journal);

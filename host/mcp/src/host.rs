@@ -86,7 +86,8 @@ pub trait Host: Send + Sync + 'static {
     /// Text for the model of a client with these rights: `instructions`. Empty sends none.
     fn instructions(&self, rights: &Rights) -> String;
 
-    /// Somebody besides the client who may answer one of these questions; `None` if nobody else may.
+    /// What the host has to do with these questions while their call waits, such as somebody besides the client who may
+    /// answer one of them; `None` if nothing.
     fn elsewhere(&self, _put: Put<'_>) -> Option<Elsewhere> {
         None
     }

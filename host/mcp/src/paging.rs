@@ -75,8 +75,8 @@ impl Listed {
         if revision.features().caching_hints {
             rest.insert("ttlMs".into(), TTL_MS.into());
             // Other callers may see other lists.
-            let shared = matches!(caller.rights, Rights::All);
-            rest.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
+            let scope = if caller.sees_what_all_see() { "public" } else { "private" };
+            rest.insert("cacheScope".into(), scope.into());
         }
         if let Some(next) = next {
             rest.insert("nextCursor".into(), next.into());

@@ -42,7 +42,8 @@ impl Failure {
         match self {
             Self::Unknown(..) => ErrorKind::UnknownTool,
             Self::MissingCapabilities(_) => ErrorKind::MissingCapability,
-            Self::InvalidArguments(_) | Self::Outdated => ErrorKind::InvalidArguments,
+            Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
+            Self::Outdated => ErrorKind::Outdated,
             Self::Unapproved(_) => ErrorKind::NotApproved,
             Self::Rejected(rejection) => rejection.reason.kind(),
             Self::Oversized(_) => ErrorKind::Output,

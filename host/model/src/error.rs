@@ -20,6 +20,8 @@ pub enum ErrorKind {
     InvalidArguments,
     /// The operator wants a person to allow the call, and nobody did.
     NotApproved,
+    /// The plugin or its grant changed while the call waited for an answer.
+    Outdated,
     /// Too many calls are running or waiting.
     Busy,
     /// A rate limit was exceeded.
@@ -55,11 +57,12 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, in the order in which counts are reported.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::UnknownTool,
         Self::MissingCapability,
         Self::InvalidArguments,
         Self::NotApproved,
+        Self::Outdated,
         Self::Busy,
         Self::Rate,
         Self::Disabled,
@@ -84,6 +87,7 @@ impl ErrorKind {
             Self::MissingCapability => "missing-capability",
             Self::InvalidArguments => "invalid-arguments",
             Self::NotApproved => "not-approved",
+            Self::Outdated => "outdated",
             Self::Busy => "busy",
             Self::Rate => "rate",
             Self::Disabled => "disabled",

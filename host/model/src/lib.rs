@@ -58,7 +58,7 @@ pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet, UseKind};
 pub use self::oversize::Oversize;
 pub use self::prompt::{Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput};
-pub use self::question::{Answerable, Effect, Interview, Journal, Question, QuestionKind};
+pub use self::question::{Answerable, AskedAbout, Effect, Interview, Journal, Question, QuestionKind};
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{Bound, Reason, Rejection};
 pub use self::request::{Reply, Request, TargetKind};

@@ -117,9 +117,20 @@ pub struct Journal {
     /// Who gave the last answer in the place of the client's user. Neither a client nor what is kept for one says that.
     #[serde(skip)]
     pub operator: Option<String>,
-    /// The plugin and the tool that a person is asked about, as long as the call waits in this process.
+    /// What a person is asked about, as long as the call waits in this process.
     #[serde(skip)]
-    pub asked_about: Option<Box<(String, String)>>,
+    pub asked_about: Option<Box<AskedAbout>>,
+}
+
+/// The call that a person is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedAbout {
+    /// The plugin.
+    pub plugin: String,
+    /// The tool, as clients call it.
+    pub tool: String,
+    /// SHA-256 of the arguments.
+    pub arguments: Digest,
 }
 
 /// Something that a call did that must not happen again.

@@ -145,16 +145,23 @@ impl CallLine {
 
     /// Records what came of asking a person about the call. Waits for room in the queue, for a short time.
     pub(crate) async fn approval(&self, decision: Decision) {
+        self.audited.audit.record(self.decided(decision)).await;
+    }
+
+    /// Records that a call ended while a person was asked about it. Does not wait.
+    pub(crate) fn withdrawn(self, decision: Decision) {
+        self.audited.audit.note(self.decided(decision));
+    }
+
+    fn decided(&self, decision: Decision) -> Event {
         let Decision { word, waited, by } = decision;
-        let (subject, arguments) = (self.record.subject.clone(), self.record.arguments.digest);
-        let event = Event::Approval {
-            subject,
+        Event::Approval {
+            subject: self.record.subject.clone(),
             decision: word,
-            arguments,
+            arguments: self.record.arguments.digest,
             waited_ms: waited.map(milliseconds),
             answered_by: by.as_deref().map(shortened),
-        };
-        self.audited.audit.record(event).await;
+        }
     }
 
     /// Ends the line. Waits for room in the queue, for a short time.

@@ -241,7 +241,9 @@ impl Operations for Operated {
         let (waiting, viewer) = (self.service.waiting(), viewer.clone());
         Box::pin(async move {
             let Some(waiting) = waiting else { return Answered::Gone };
-            waiting.answer(id, yes, &viewer.name, |tool| self.may_use(&viewer, tool)).await
+            let may = |tool: &str| self.may_use(&viewer, tool);
+            let allowed = |asked: &WaitingApproval, edition| self.service.allowed(&asked.plugin, &asked.tool, edition);
+            waiting.answer(id, yes, &viewer.name, may, allowed).await
         })
     }
 

@@ -8,7 +8,7 @@ use toolbay_mcp::{
     Client, Elsewhere, Host, Listings, MetricsForm, Options, Page, Put, RequestStates, Rights, Tasks, Traffic,
     TrafficSource, Updates, View,
 };
-use toolbay_model::{ListedResource, Prompt, Skill, Tool};
+use toolbay_model::{AskedAbout, ListedResource, Prompt, Skill, Tool};
 
 use crate::approval::{self, Subject};
 use crate::instructions;
@@ -119,11 +119,14 @@ impl Host for Service {
     }
 
     fn elsewhere(&self, put: Put<'_>) -> Option<Elsewhere> {
-        let waiting = self.waiting()?;
-        let (plugin, tool) = *put.journal.asked_about.clone()?;
+        let asked: AskedAbout = *put.journal.asked_about.clone()?;
         let question = approval::text(put.questions)?;
-        let until = UNIX_EPOCH + Duration::from_millis(put.journal.until);
-        waiting.begin(Subject { caller: put.caller.to_owned(), plugin, tool, question, until })
+        let [until, began] = [put.journal.until, put.journal.began].map(|at| UNIX_EPOCH + Duration::from_millis(at));
+        let (caller, plugin, tool) = (put.caller.to_owned(), asked.plugin.clone(), asked.tool.clone());
+        let subject = Subject { caller, plugin, tool, question, until, edition: put.journal.edition };
+        let elsewhere = self.waiting().and_then(|waiting| waiting.begin(subject)).unwrap_or_default();
+        let (service, caller) = (self.clone(), put.caller.to_owned());
+        Some(elsewhere.or_withdrawn(move || service.withdrawn(&caller, &asked, began)))
     }
 
     fn metrics(&self, form: MetricsForm, traffic: Traffic) -> BoxFuture<'_, Option<String>> {

@@ -13,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Exhausted, Offer, Plugin, Snapshot, Steps, VIEW_LINKS};
-use toolbay_console::{ApprovalNote, DenialNote, Watch};
+use toolbay_console::{Answered, ApprovalNote, DenialNote, Watch};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Traffic, TrafficSource, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, Answerable, CallError, CompletionRequest, Digest, Exchange, Failure, Identity, Interrupt, Interview,
-    Journal, Limit, Limits, LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request,
-    ResourceItem, TargetKind, Trace, UseKind, Violation,
+    Answer, Answerable, AskedAbout, CallError, CompletionRequest, Digest, ErrorKind, Exchange, Failure, Identity,
+    Interrupt, Interview, Journal, Limit, Limits, LogLevel, Observer, Output, Progress, Question, QuestionKind,
+    Reference, Reply, Request, ResourceItem, TargetKind, Trace, UseKind, Violation,
 };
 use toolbay_otel::Telemetry;
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
@@ -28,7 +28,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
-use crate::approval::{self, Case, Counts, REMEMBERED, Ruling, Scope, Step, Waiting};
+use crate::approval::{self, Case, Counts, Decision, REMEMBERED, Ruling, Scope, Step, Waiting};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
@@ -331,6 +331,7 @@ impl Service {
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
         if !call.permitted {
+            // Neither the answer nor its time says whether there is such a thing.
             return unknown(&call.request);
         }
         let quick = |snapshot: &Snapshot| Target::find(snapshot, &call.request, &mut Steps::new(Steps::QUICK));
@@ -396,6 +397,7 @@ impl Service {
             tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
             return failed(Failure::Call(error));
         };
+        let digest = of_arguments.as_ref().and_then(|of_arguments| of_arguments.digest);
         if let Some(of_arguments) = of_arguments {
             if let Some(noticed) = noticed {
                 noticed.arguments(&of_arguments);
@@ -419,7 +421,7 @@ impl Service {
         };
         let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
         let told = (line.as_deref(), self.watch().map(Arc::as_ref));
-        let journal = match work.approve(case, call.journal, request.text(), client, told).await {
+        let journal = match work.approve(case, call.journal, (request.text(), digest), client, told).await {
             Ok(journal) => journal,
             Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
@@ -496,6 +498,52 @@ impl Service {
             (Target::Prompt(_), _) => Arc::clone(&tools.prompts),
             (Target::Resource(_), _) => Arc::clone(&tools.resources),
         })
+    }
+
+    /// Takes note of a call that has ended while a person was asked whether to allow it: its client has cancelled it, or has
+    /// gone.
+    pub(crate) fn withdrawn(&self, caller: &str, asked: &AskedAbout, began: SystemTime) {
+        let AskedAbout { plugin, tool, arguments } = asked;
+        let word = ErrorKind::Cancelled.as_str();
+        tracing::info!(plugin, tool, caller, "approval: {word}");
+        let snapshot = self.catalog().snapshot();
+        let offer = snapshot.tools.get(tool).filter(|offer| offer.plugin.id == *plugin);
+        let meter = offer
+            .zip(self.inner.metrics.as_ref())
+            .map(|(offer, metrics)| self.activity(&offer.plugin).meters.tool(&offer.tool, &metrics.tools));
+        // Each of them says so when it is dropped.
+        self.tally().begin(tool).found(meter);
+        if let Some(audited) = self.audited() {
+            let mut line = audited.call(caller, tool);
+            if let Some(offer) = offer {
+                line.found(&offer.plugin, None);
+            }
+            line.arguments(ArgumentsRecord { digest: Some(*arguments), ..ArgumentsRecord::default() });
+            line.withdrawn(Decision { word, waited: began.elapsed().ok(), by: None });
+        }
+        let Some(watch) = self.watch() else { return };
+        Noticed::begin(watch, caller, tool, false).found(plugin);
+        watch.approval(ApprovalNote {
+            at: SystemTime::now(),
+            caller: caller.to_owned(),
+            plugin: plugin.clone(),
+            tool: tool.clone(),
+            word,
+            by: None,
+            arguments: Some(*arguments),
+            time: Duration::ZERO,
+        });
+    }
+
+    /// What becomes of a call that waited for a yes and has it: it can be another plugin or grant by now, or one that rests.
+    pub(crate) fn allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> Answered {
+        let snapshot = self.catalog().snapshot();
+        match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
+            Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition(now)) => {
+                if self.activity(now).rest.rests() { Answered::Resting } else { Answered::Done }
+            }
+            _ => Answered::Outdated,
+        }
     }
 
     /// The result that a request reads, which was too large for its client before.
@@ -838,8 +886,16 @@ impl Work<'_> {
             // Nothing else was found for these requests.
             (Request::Tool { .. } | Request::Prompt { .. }, _) => (Ready::Tool(String::new()), Vec::new()),
         };
-        let record = recorder.map(|recorder| recorder.record(&recorded(&request)));
-        Ok(Checked { request, violations, record })
+        let Some(recorder) = recorder else { return Ok(Checked { request, violations, record: None }) };
+        let size = request.size();
+        let checked = move || {
+            let record = Some(recorder.record(&recorded(&request)));
+            Checked { request, violations, record }
+        };
+        if size <= AT_ONCE {
+            return Ok(checked());
+        }
+        self.offload.run(self.threads, &self.permit, self.deadline, move |_: &Interrupt| checked()).await
     }
 
     /// The arguments as text, how they do not match the tool's input schema, and what `recorder` records of them.
@@ -889,26 +945,32 @@ impl Work<'_> {
         &self,
         case: Option<Case<'_>>,
         journal: Arc<Journal>,
-        arguments: &str,
+        (arguments, known): (&str, Option<Digest>),
         client: &ClientPermits,
         (line, watch): (Option<&CallLine>, Option<&Watch>),
     ) -> Result<Arc<Journal>, Result<Reply, Failure>> {
         let Some(case) = case else { return Ok(journal) };
+        let own_limit = |error| own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
         let Ruling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
+        // What is remembered is not waited for.
+        let watch = watch.filter(|_| decision.as_ref().is_some_and(|decision| decision.word != REMEMBERED));
+        let digest = if matches!(step, Step::Ask(..)) || watch.is_some() {
+            Some(self.digest(arguments, known).await.map_err(|error| Err(Failure::Call(own_limit(error))))?)
+        } else {
+            None
+        };
         let result = match step {
             Step::Enter(journal) => Ok(Arc::new(journal)),
             Step::End(failure) => Err(Err(failure)),
             Step::Ask(mut journal, asks) => {
                 let (plugin, tool) = (&case.offer.plugin.id, &case.offer.tool.name);
-                journal.asked_about = Some(Box::new((plugin.clone(), tool.clone())));
+                let (plugin, tool) = (plugin.clone(), tool.clone());
+                journal.asked_about = digest.map(|arguments| Box::new(AskedAbout { plugin, tool, arguments }));
                 let counts = Counts::of(asks, case.scope);
                 match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
                     Ok(question) => Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))),
                     // Nobody is asked then.
-                    Err(error) => {
-                        let error = own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
-                        return Err(Err(Failure::Call(error)));
-                    }
+                    Err(error) => return Err(Err(Failure::Call(own_limit(error)))),
                 }
             }
         };
@@ -920,8 +982,7 @@ impl Work<'_> {
             if let Some(line) = line {
                 line.approval(decision).await;
             }
-            // What is remembered is not waited for.
-            if let Some(watch) = watch.filter(|_| word != REMEMBERED) {
+            if let Some(watch) = watch {
                 watch.approval(ApprovalNote {
                     at: SystemTime::now(),
                     caller: caller.clone(),
@@ -929,12 +990,31 @@ impl Work<'_> {
                     tool: tool.clone(),
                     word,
                     by,
-                    arguments: Some(Digest::new(Sha256::digest(arguments).into())),
+                    arguments: digest,
                     time: case.offer.plugin.environment(&case.offer.definition.tool.name).limits.ask_time,
                 });
             }
         }
         result
+    }
+
+    /// SHA-256 of arguments, if it is not `known`.
+    ///
+    /// # Errors
+    ///
+    /// That was not known at the deadline.
+    async fn digest(&self, arguments: &str, known: Option<Digest>) -> Result<Digest, CallError> {
+        let hash = |text: &str| Digest::new(Sha256::digest(text).into());
+        match known {
+            Some(known) => Ok(known),
+            None if arguments.len() <= AT_ONCE => Ok(hash(arguments)),
+            None => {
+                let arguments = arguments.to_owned();
+                let hashed =
+                    self.offload.run(self.threads, &self.permit, self.deadline, move |_: &Interrupt| hash(&arguments));
+                hashed.await.map_err(|TooLate| CallError::limit(Limit::Deadline(self.timeout)))
+            }
+        }
     }
 
     /// The question to the user whether to allow a call with these arguments. What is secret is not in it.

@@ -284,3 +284,62 @@ fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() 
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}).to_string());
     assert!(text(&server.answer(id)["result"]).contains("one"));
 }
+
+/// Words of one member of the lines of an event.
+fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
+    let lines = audit(folder).into_iter().filter(|line| line["event"] == event);
+    lines.map(|line| line[member].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
+    let folder = folder("always");
+    let mut site = site(&folder);
+    for revision in ASKING {
+        let session = site.server.session_declaring(revision, forms(), &[]);
+        let mut stream = session.ask("tools/call", echo("one"));
+        assert_eq!(stream.next().unwrap()["method"], "elicitation/create");
+        waiting(&site);
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        assert_eq!(session.post(&cancelled).status, 202);
+        let page = site.until("/approvals", |page| !page.contains("value=\"approve\""));
+        assert!(page.contains("No call waits") && page.contains("cancelled"), "{page}");
+        assert!(!page.contains("Only the client can answer"), "{page}");
+    }
+    site.server.log.wait_for_count("approval: cancelled plugin=\"a\" tool=\"echo\"", 2);
+    let calls = site.page("/calls");
+    assert!(calls.contains("cancelled"), "{calls}");
+    site.server.end();
+    let last = site.server.log.wait_for("shut down");
+    assert!(last.contains("calls=4 succeeded=2 failed=0") && last.contains("cancelled=2"), "{last}");
+    assert_eq!(words(&folder, "approval", "decision"), ["asked", "cancelled", "asked", "cancelled"]);
+    assert_eq!(words(&folder, "call", "outcome"), ["asked", "cancelled", "asked", "cancelled"]);
+    let digests = words(&folder, "call", "arguments_sha256");
+    assert!(digests.iter().all(|digest| *digest == digests[0] && !digest.is_empty()), "{digests:?}");
+}
+
+#[test]
+fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_on() {
+    let folder = folder("always");
+    let site = site(&folder);
+    let session = site.server.session_declaring(ASKING[1], forms(), &[]);
+    let mut stream = session.ask("tools/call", echo("one"));
+    let question = stream.next().unwrap();
+    let id = waiting(&site);
+    folder.put("a.toml", "approve = \"always\"\n[limits]\nfuel = 123456789\n");
+    site.until("/plugin?id=a", |page| page.contains("123,456,789") || page.contains("123456789"));
+    let told = answer(&site, &id, "approve");
+    assert_eq!(told.header("location").unwrap(), "/console/approvals?done=outdated");
+    assert!(site.page("/approvals?done=outdated").contains("has changed since it was asked for"));
+    let response = rest_of(stream, &question["id"]);
+    assert_eq!(failure(&response["result"]).0, "outdated", "{response}");
+    let mut stream = session.ask("tools/call", echo("two"));
+    let question = stream.next().unwrap();
+    let id = waiting(&site);
+    assert_eq!(site.post("/plugin", &[("id", "a"), ("rests", "yes")]).status, 303);
+    let told = answer(&site, &id, "approve");
+    assert_eq!(told.header("location").unwrap(), "/console/approvals?done=resting");
+    assert!(site.page("/approvals?done=resting").contains("its plugin rests"));
+    let response = rest_of(stream, &question["id"]);
+    assert_eq!(failure(&response["result"]).0, "disabled", "{response}");
+}

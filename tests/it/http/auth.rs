@@ -53,6 +53,10 @@ fn a_token_allows_its_tools() {
         |token: &str, method: &str, params: Value| server.modern(method, params, &[("Authorization", &bearer(token))]);
     let listed = with(&full, "tools/list", json!({})).answer();
     assert_eq!(names(&listed["result"]), ["secret", "time.now", "time.zone"]);
+    // A cache must not give it to others, who see less.
+    assert_eq!(listed["result"]["cacheScope"], "private");
+    let discovered = with(&full, "server/discover", json!({})).answer();
+    assert_eq!(discovered["result"]["cacheScope"], "private");
     let listed = with(&partial, "tools/list", json!({})).answer();
     assert_eq!(names(&listed["result"]), ["time.now", "time.zone"]);
     assert_eq!(listed["result"]["cacheScope"], "private");
@@ -174,6 +178,7 @@ fn a_token_of_the_authorization_server_allows_the_tools_of_its_scopes() {
         assert_eq!(listed["result"]["cacheScope"], "private");
     }
     let admin = list(&jwt("one", KEY, json!({"scope": null, "scp": ["mcp", "admin"]}))).answer();
+    assert_eq!(admin["result"]["cacheScope"], "private");
     assert_eq!(names(&admin["result"]), ["secret", "time.now", "time.zone"]);
     assert!(names(&list(&jwt("one", KEY, json!({"scope": "mcp"}))).answer()["result"]).is_empty());
     let one_audience = json!({"aud": RESOURCE});

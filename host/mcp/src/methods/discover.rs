@@ -3,7 +3,6 @@
 use serde_json::{Map, json};
 
 use super::{Answered, add_instructions};
-use crate::access::Rights;
 use crate::caller::Caller;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -19,8 +18,8 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revisio
     add_instructions(&mut result, session, caller).await;
     result.insert("ttlMs".into(), TTL_MS.into());
     // Callers with other rights see other plugins.
-    let shared = matches!(caller.rights, Rights::All);
-    result.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
+    let scope = if caller.sees_what_all_see() { "public" } else { "private" };
+    result.insert("cacheScope".into(), scope.into());
     shape::add_server_info(&mut result, &session.host.options().server, revision);
     Ok(result)
 }

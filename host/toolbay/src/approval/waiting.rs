@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use tokio::sync::oneshot;
 use toolbay_console::{Answered, WaitingApproval};
 use toolbay_mcp::{AnsweredElsewhere, Elsewhere};
+use toolbay_model::Digest;
 
 use super::{KEY, answer};
 
@@ -30,6 +31,8 @@ struct All {
 #[derive(Debug)]
 struct One {
     shown: WaitingApproval,
+    /// The plugin and the grant that it was asked under.
+    edition: Option<Digest>,
     sender: oneshot::Sender<AnsweredElsewhere>,
     /// Closed as soon as the call has left its place: its question is withdrawn by then.
     withdrawn: oneshot::Receiver<()>,
@@ -48,6 +51,8 @@ pub(crate) struct Subject {
     pub(crate) question: String,
     /// When an answer comes too late.
     pub(crate) until: SystemTime,
+    /// The plugin and the grant.
+    pub(crate) edition: Option<Digest>,
 }
 
 /// The place of a call that waits, until this is dropped.
@@ -75,11 +80,11 @@ impl Waiting {
         }
         all.count += 1;
         let id = all.count;
-        let Subject { caller, plugin, tool, question, until } = subject;
+        let Subject { caller, plugin, tool, question, until, edition } = subject;
         let shown = WaitingApproval { id, at: SystemTime::now(), until, caller, plugin, tool, question };
         let (sender, receiver) = oneshot::channel();
         let (left, withdrawn) = oneshot::channel();
-        all.waiting.insert(id, One { shown, sender, withdrawn });
+        all.waiting.insert(id, One { shown, edition, sender, withdrawn });
         drop(all);
         Some(Elsewhere::new(receiver, Place { id, all: self.clone(), _left: left }))
     }
@@ -90,9 +95,17 @@ impl Waiting {
     }
 
     /// Answers a call for the operator with this name, if they may: `may` gets the tool. Returns when no client can be asked
-    /// any more what is decided: the call has taken the answer and withdrawn its question.
-    pub(crate) async fn answer(&self, id: u64, yes: bool, by: &str, may: impl FnOnce(&str) -> bool) -> Answered {
-        let One { shown, sender, withdrawn } = match self.take(id, may) {
+    /// any more what is decided: the call has taken the answer and withdrawn its question. `allowed` says what becomes of a
+    /// call of that edition after a yes.
+    pub(crate) async fn answer(
+        &self,
+        id: u64,
+        yes: bool,
+        by: &str,
+        may: impl FnOnce(&str) -> bool,
+        allowed: impl FnOnce(&WaitingApproval, Option<Digest>) -> Answered,
+    ) -> Answered {
+        let One { shown, edition, sender, withdrawn } = match self.take(id, may) {
             Ok(one) => one,
             Err(none) => return none,
         };
@@ -102,7 +115,7 @@ impl Waiting {
         }
         // Nothing is ever sent: it ends when the place is dropped.
         drop(withdrawn.await);
-        Answered::Done
+        if yes { allowed(&shown, edition) } else { Answered::Done }
     }
 
     /// Takes a call out, so that nobody else can answer it here.
@@ -134,7 +147,13 @@ mod tests {
             tool: tool.to_owned(),
             question: "Allow it?".to_owned(),
             until: SystemTime::now() + Duration::from_mins(1),
+            edition: None,
         }
+    }
+
+    /// A yes makes the call.
+    fn made(_: &WaitingApproval, _: Option<Digest>) -> Answered {
+        Answered::Done
     }
 
     /// Gives an answer while the call takes it.
@@ -144,7 +163,7 @@ mod tests {
             let mut elsewhere = Some(elsewhere);
             Elsewhere::answered(&mut elsewhere).await
         };
-        tokio::join!(waiting.answer(id, yes, by, |tool| tool == "erase"), taking)
+        tokio::join!(waiting.answer(id, yes, by, |tool| tool == "erase", made), taking)
     }
 
     #[tokio::test]
@@ -152,11 +171,11 @@ mod tests {
         let waiting = Waiting::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
-        assert_eq!(waiting.answer(id, true, "ada", |_| false).await, Answered::Forbidden);
-        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true).await, Answered::Gone, "it never was");
+        assert_eq!(waiting.answer(id, true, "ada", |_| false, made).await, Answered::Forbidden);
+        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true, made).await, Answered::Gone, "it never was");
         let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
         assert_eq!(said, Answered::Done);
-        assert_eq!(waiting.answer(id, true, "bob", |_| true).await, Answered::Gone);
+        assert_eq!(waiting.answer(id, true, "bob", |_| true, made).await, Answered::Gone);
         assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (KEY, answer(false), "ada"));
     }
 
@@ -165,7 +184,7 @@ mod tests {
         let waiting = Waiting::default();
         let mut elsewhere = waiting.begin(subject("erase"));
         let id = waiting.list()[0].id;
-        let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true));
+        let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending(), "nobody has taken it");
         Elsewhere::answered(&mut elsewhere).await;
         assert!(futures_util::poll!(&mut answering).is_pending(), "the question is not withdrawn");
@@ -179,7 +198,7 @@ mod tests {
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         drop(elsewhere);
-        assert_eq!(waiting.answer(id, true, "ada", |_| true).await, Answered::Gone);
+        assert_eq!(waiting.answer(id, true, "ada", |_| true, made).await, Answered::Gone);
         let of = |caller: usize| Subject { caller: format!("token:{caller}"), ..subject("erase") };
         let hostile: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(of(0))).collect();
         assert_eq!(hostile.len(), EACH);
@@ -194,14 +213,14 @@ mod tests {
         let waiting = Waiting::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
-        let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true));
+        let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending());
         assert_eq!(elsewhere.close().unwrap().by, "ada");
         assert_eq!(answering.await, Answered::Done);
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         assert!(elsewhere.close().is_none());
         let late = waiting.begin(Subject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
-        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true).await, Answered::Gone);
+        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true, made).await, Answered::Gone);
         drop(late);
     }
 }
