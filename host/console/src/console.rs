@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Router, extract};
 use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use maud::Markup;
 use tokio::sync::Semaphore;
 
@@ -20,6 +20,7 @@ use crate::answer::{guarded, page, see_other};
 use crate::assets::{SCRIPT, STYLE};
 use crate::data::Answered;
 use crate::desk::Desk;
+use crate::door::Door;
 use crate::form::Filled;
 use crate::guard::{cookie, is_secure, may_change, may_read};
 use crate::operations::Operations;
@@ -56,7 +57,9 @@ struct Inner {
     /// For those who have a session.
     places: Semaphore,
     /// For all others, who cannot keep the former out.
-    door: Semaphore,
+    door: Door,
+    /// Where a request comes from.
+    origin: Origin,
 }
 
 impl Inner {
@@ -76,22 +79,27 @@ impl fmt::Debug for Console {
     }
 }
 
+/// Says which address a request comes from, as whoever serves the pages knows it.
+pub type Origin = fn(&Extensions) -> Option<String>;
+
 /// The value of a query; empty if it is not there.
 pub(crate) type Asked = Query<Filled>;
 
 impl Console {
     /// The console of the server behind `operations`, which no other one on this host has the `name` of, such as its port. A
-    /// session ends after `life` at the latest.
+    /// session ends after `life` at the latest. Each `origin` has a share of what those without a session may ask.
     pub fn new(
         operations: Arc<dyn Operations>,
         watch: Arc<Watch>,
         access: Access,
         name: impl fmt::Display,
         life: Duration,
+        origin: Origin,
     ) -> Self {
         let cookie = format!("toolbay_console_{name}");
-        let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
-        Self(Arc::new(Inner { desk: Desk { operations, watch }, access, sessions, cookie, places, door }))
+        let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Door::default());
+        let desk = Desk { operations, watch };
+        Self(Arc::new(Inner { desk, access, sessions, cookie, places, door, origin }))
     }
 
     /// The router, for whoever has checked the host of a request. Says in the log how to open the console, if that is where
@@ -129,19 +137,21 @@ type Shared = State<Arc<Inner>>;
 /// Answers only so many requests at once.
 async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
     let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.session(cookie));
-    let (places, request) = if session.is_some() {
-        (&inner.places, request)
-    } else {
-        // A body that is on its way takes no place: whoever sends one slowly keeps nobody else out.
-        match arrived(request).await {
-            Ok(request) => (&inner.door, request),
-            Err(refused) => return refused,
-        }
+    if session.is_some() {
+        let Ok(_place) = inner.places.try_acquire() else { return busy() };
+        return next.run(request).await;
+    }
+    // A body that is on its way takes no place: whoever sends one slowly keeps nobody else out.
+    let request = match arrived(request).await {
+        Ok(request) => request,
+        Err(refused) => return refused,
     };
-    let Ok(_place) = places.try_acquire() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response();
-    };
+    let Some(_place) = inner.door.enter((inner.origin)(request.extensions())) else { return busy() };
     next.run(request).await
+}
+
+fn busy() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response()
 }
 
 /// The request with its whole body.

@@ -1,6 +1,5 @@
 //! The way from a port of this machine to the console's own socket, for browsers: they connect to no Unix socket.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +8,12 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::task::AbortHandle;
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use crate::connections::{Connection, Connections};
+use crate::neighbor;
 use crate::word::{Word, is_own};
-
-/// Connections at once. For a further one, the oldest makes room: of those without an answer, if there are any.
-const CONNECTIONS: usize = 48;
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -84,33 +82,20 @@ async fn connected(socket: &Path, word: Word) -> io::Result<UnixStream> {
 
 /// Passes on what comes to `listener`, and what the server with this socket answers. Does not return.
 pub async fn forward(listener: TcpListener, socket: &Path) {
-    let mut open: VecDeque<Connection> = VecDeque::new();
+    let mut open = Connections::default();
     loop {
         match listener.accept().await {
-            Ok((browser, _)) => {
-                open.retain(|one| !one.passing.is_finished());
-                if open.len() >= CONNECTIONS {
-                    // Other accounts of this machine can connect as well. Those that say nothing make room first.
-                    let silent = open.iter().position(|one| !one.answered.load(Ordering::Relaxed));
-                    if let Some(one) = open.remove(silent.unwrap_or_default()) {
-                        one.passing.abort();
-                    }
-                }
+            Ok((browser, peer)) => {
+                let own = browser.local_addr().ok();
+                let user = spawn_blocking(move || neighbor::user(peer, own?)).await.ok().flatten();
                 let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
                 let noted = Arc::clone(&answered);
                 let passing = tokio::spawn(async move { drop(pass(browser, &socket, &noted).await) }).abort_handle();
-                open.push_back(Connection { passing, answered });
+                open.add(Connection { user, passing, answered });
             }
             Err(_) => sleep(PAUSE).await,
         }
     }
-}
-
-/// A connection that is passed on.
-struct Connection {
-    passing: AbortHandle,
-    /// Whether the server has answered something on it.
-    answered: Arc<AtomicBool>,
 }
 
 /// Passes bytes on in both directions until the server has ended the connection, which it does in any case after some time.

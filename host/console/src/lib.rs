@@ -13,16 +13,19 @@ mod answer;
 mod approvals;
 mod assets;
 mod calls;
+mod connections;
 mod console;
 mod data;
 mod denials;
 mod desk;
+mod door;
 mod form;
 mod forwarder;
 mod guard;
 mod history;
 mod log_lines;
 mod login_token;
+mod neighbor;
 mod operations;
 mod pages;
 mod paths;
@@ -40,7 +43,7 @@ pub use axum::Router;
 pub use self::access::{Access, Admin};
 pub use self::approvals::ApprovalNote;
 pub use self::calls::{CallNote, Excerpt};
-pub use self::console::Console;
+pub use self::console::{Console, Origin};
 pub use self::data::{
     Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow,
     ToolsPage, WaitingApproval,

@@ -64,6 +64,7 @@ use self::guard::Guard;
 use self::lane::Lane;
 pub use self::options::{AuthorizationServer, Doors, OAuth, Options, Token};
 use self::peer::Peer;
+pub use self::peer::network_of;
 use self::reply::JSON;
 use self::scrapes::Scrapes;
 use self::sessions::Sessions;

@@ -98,7 +98,8 @@ pub(crate) fn router(
         Address::Internet(address) => address.port(),
         Address::Unix(_) => 0,
     };
-    let console = Console::new(Arc::new(operated), Arc::clone(watch), access, port, config.console.session);
+    let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
+    let console = Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of);
     Some((console.router(), operators))
 }
 
@@ -106,7 +107,9 @@ pub(crate) fn router(
 pub(crate) fn beside(service: &Service, watch: &Arc<Watch>, config: &Config) -> Opened {
     let (operated, access) = (Operated::of(service, config), Access::socket());
     let name = format!("stdio_{}", std::process::id());
-    let console = Console::new(Arc::new(operated), Arc::clone(watch), access.clone(), name, config.console.session);
+    let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
+    // All that comes through the socket is one user's, and whoever leads a port to it counts accounts.
+    let console = Console::new(operated, watch, access.clone(), name, life, |_| None);
     Opened { router: console.router(), access }
 }
 

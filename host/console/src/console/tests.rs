@@ -207,7 +207,7 @@ impl Site {
         watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
         let admin = |name: &str| Admin { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
         let access = Access::admins(vec![admin("ops"), admin("watcher")]);
-        Self(Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8)).router())
+        Self(Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8), |_| None).router())
     }
 
     async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: String) -> Got {

@@ -49,6 +49,12 @@ impl fmt::Display for Source {
     }
 }
 
+/// What counts as one peer of those who send requests: the address or network, or the user, that a request with these
+/// extensions comes from. `None` if it was not received here.
+pub fn network_of(extensions: &http::Extensions) -> Option<String> {
+    extensions.get::<Peer>().map(|peer| peer.source.network())
+}
+
 /// What counts as one peer: an address of IPv4, or a network of 64 bits of IPv6, which is what one customer has at least.
 fn network(address: IpAddr) -> String {
     match address.to_canonical() {

@@ -1,0 +1,118 @@
+//! The connections that are passed on, and which of them makes room for another one.
+//!
+//! Other accounts of this machine can connect to the port as well. Each account has a share, so that whoever keeps opening
+//! connections closes its own.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::task::AbortHandle;
+
+/// Connections at once.
+pub(crate) const CONNECTIONS: usize = 48;
+
+/// Those of one account.
+const EACH: usize = CONNECTIONS / 2;
+
+/// A connection that is passed on.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// The account that has opened it; `None` if the system does not say.
+    pub(crate) user: Option<u32>,
+    pub(crate) passing: AbortHandle,
+    /// Whether the server has answered something on it.
+    pub(crate) answered: Arc<AtomicBool>,
+}
+
+/// All of them, the newest last.
+#[derive(Debug, Default)]
+pub(crate) struct Connections(VecDeque<Connection>);
+
+impl Connections {
+    /// Adds a connection. If there are too many, another one makes room: of the same account, if that has its share, or else
+    /// of the account with the most. The oldest goes, of those without an answer if there are any.
+    pub(crate) fn add(&mut self, connection: Connection) {
+        self.0.retain(|one| !one.passing.is_finished());
+        let user = connection.user;
+        let own = self.0.iter().filter(|one| one.user == user).count();
+        if own >= EACH {
+            self.close_one_of(user);
+        } else if self.0.len() >= CONNECTIONS {
+            self.close_one_of(self.user_with_the_most());
+        }
+        self.0.push_back(connection);
+    }
+
+    /// The account with the most connections; `None` also if it is all those that the system does not name.
+    fn user_with_the_most(&self) -> Option<u32> {
+        let mut counts = BTreeMap::<Option<u32>, usize>::new();
+        for one in &self.0 {
+            *counts.entry(one.user).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).and_then(|(user, _)| user)
+    }
+
+    fn close_one_of(&mut self, user: Option<u32>) {
+        let is_silent = |one: &Connection| !one.answered.load(Ordering::Relaxed);
+        let silent = self.0.iter().position(|one| one.user == user && is_silent(one));
+        let at = silent.or_else(|| self.0.iter().position(|one| one.user == user));
+        if let Some(one) = at.and_then(|at| self.0.remove(at)) {
+            one.passing.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATOR: Option<u32> = Some(1_000);
+    const OTHER: Option<u32> = Some(1_001);
+
+    /// A connection that stays open until it is closed here.
+    fn open(user: Option<u32>, answered: bool) -> Connection {
+        let passing = tokio::spawn(std::future::pending::<()>()).abort_handle();
+        Connection { user, passing, answered: Arc::new(AtomicBool::new(answered)) }
+    }
+
+    fn count(connections: &Connections, user: Option<u32>) -> usize {
+        connections.0.iter().filter(|one| one.user == user).count()
+    }
+
+    #[tokio::test]
+    async fn an_account_that_keeps_opening_connections_closes_its_own() {
+        let mut connections = Connections::default();
+        for answered in [true, false, true] {
+            connections.add(open(OPERATOR, answered));
+        }
+        for number in 0..1_000 {
+            connections.add(open(OTHER, number % 2 == 0));
+        }
+        assert_eq!((count(&connections, OPERATOR), count(&connections, OTHER)), (3, EACH));
+        // Nor do several accounts that do so together.
+        for other in 1..=9 {
+            for _ in 0..100 {
+                connections.add(open(Some(2_000 + other), true));
+            }
+        }
+        assert_eq!((count(&connections, OPERATOR), connections.0.len()), (3, CONNECTIONS));
+        // An account that the system does not name is one account.
+        for _ in 0..100 {
+            connections.add(open(None, true));
+        }
+        assert_eq!(count(&connections, OPERATOR), 3);
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_an_answer_makes_room_first() {
+        let mut connections = Connections::default();
+        connections.add(open(OPERATOR, true));
+        connections.add(open(OPERATOR, false));
+        for _ in 0..EACH - 1 {
+            connections.add(open(OPERATOR, true));
+        }
+        assert_eq!(count(&connections, OPERATOR), EACH);
+        assert!(connections.0.iter().all(|one| one.answered.load(Ordering::Relaxed)));
+    }
+}
