@@ -164,7 +164,9 @@ mod tests {
             let expected = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read-write\"{more} }}]");
             assert_eq!(remedy(more), Some(expected));
         }
-        assert_eq!(remedy(", quota = \"1MiB\""), None);
+        // No line would say all of such a mount.
+        let limited = Arc::new(Mount { entries: Some(1), ..Mount::clone(&mount("")) });
+        assert_eq!(FileDenied::ReadOnly { mount: limited, path: "x".into() }.remedy(), None);
         let denied = FileDenied::ReadOnly { mount: mount(""), path: "b/../c".into() };
         assert_eq!(denied.to_string(), "This tool may only read in /a, and not change /a/c.");
     }
