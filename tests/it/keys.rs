@@ -244,11 +244,21 @@ const TABLES: &[Table] = &[
                 "audit::the_oldest_files_are_deleted_beyond_the_number_that_is_kept",
                 "audit::the_oldest_files_are_deleted_beyond_the_number_that_is_kept",
             ),
+            (
+                "rejected_files",
+                "audit::rejections::denials_displace_no_call_and_their_oldest_files_are_deleted",
+                "audit::rejections::denials_displace_no_call_and_their_oldest_files_are_deleted",
+            ),
             ("arguments", "audit::arguments_in_full_have_no_secrets", LOGGED),
             (
                 "checkpoint",
                 "audit::signatures_come_as_often_as_the_configuration_says",
                 "audit::signatures_come_as_often_as_the_configuration_says",
+            ),
+            (
+                "when_full",
+                "audit::full::with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_why",
+                "audit::full::without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_is_lost",
             ),
         ],
     },

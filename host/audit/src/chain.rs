@@ -78,6 +78,17 @@ pub(crate) struct Link {
     pub hash: Digest,
     /// What the line says that the chain depends on.
     pub says: Says,
+    /// The newest line of the other part when this one was written, if it says that.
+    pub rejected: Option<Anchor>,
+}
+
+/// Number and hash of a line of the other part of the log.
+pub(crate) type Anchor = (u64, Digest);
+
+/// An anchor as it is written: the number, a colon and the hash.
+pub(crate) fn anchor(text: &str) -> Option<Anchor> {
+    let (seq, hash) = text.split_once(':')?;
+    Some((seq.parse().ok()?, from_hex(hash.as_bytes())?))
 }
 
 /// The lines that the chain depends on.
@@ -127,6 +138,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
         missing: Option<u64>,
         unsigned: Option<u64>,
         wrong: Option<String>,
+        rejected: Option<String>,
     }
     const NO_LINE: &str = "is not a line of an audit log";
     let (content, own) = split(line).ok_or(NO_LINE)?;
@@ -150,7 +162,11 @@ pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
         "lost" => Says::Lost(fields.lines.unwrap_or_default()),
         _ => Says::Other,
     };
-    Ok(Link { seq: fields.seq, prev, hash, says })
+    let rejected = match fields.rejected {
+        Some(text) => Some(anchor(&text).ok_or(NO_LINE)?),
+        None => None,
+    };
+    Ok(Link { seq: fields.seq, prev, hash, says, rejected })
 }
 
 /// What a line's hash is of, and the hash that it says.
@@ -174,7 +190,7 @@ mod tests {
     #[test]
     fn a_line_says_its_number_and_both_hashes() {
         let (line, own) = line("x");
-        let expected = Link { seq: 7, prev: hash(b"before"), hash: own, says: Says::Other };
+        let expected = Link { seq: 7, prev: hash(b"before"), hash: own, says: Says::Other, rejected: None };
         assert_eq!(read(&line), Ok(expected));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["time"], "1970-01-01T00:00:00.000000Z");

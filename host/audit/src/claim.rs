@@ -2,9 +2,13 @@
 
 use toolbay_model::Digest;
 
+use crate::part::Part;
+
 /// What signatures are about, so that none can stand for another.
 const CHECKPOINT: &str = "toolbay audit 1 checkpoint";
 const HEAD: &str = "toolbay audit 1 head";
+const REJECTED_CHECKPOINT: &str = "toolbay audit 1 rejected checkpoint";
+const REJECTED_HEAD: &str = "toolbay audit 1 rejected head";
 
 /// What a signature says.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +33,15 @@ pub(crate) struct Head {
 }
 
 impl Claim {
-    /// The bytes that are signed.
-    pub(crate) fn text(self) -> String {
+    /// The bytes that are signed. A signature of one part is none of the other.
+    pub(crate) fn text(self, part: Part) -> String {
+        let (checkpoint, head) = match part {
+            Part::Main => (CHECKPOINT, HEAD),
+            Part::Rejected => (REJECTED_CHECKPOINT, REJECTED_HEAD),
+        };
         match self {
-            Self::Checkpoint(seq, prev) => format!("{CHECKPOINT}\n{seq}\n{prev}\n"),
-            Self::Head(Head { seq, hash, oldest, ended }) => format!("{HEAD}\n{seq}\n{hash}\n{oldest}\n{ended}\n"),
+            Self::Checkpoint(seq, prev) => format!("{checkpoint}\n{seq}\n{prev}\n"),
+            Self::Head(Head { seq, hash, oldest, ended }) => format!("{head}\n{seq}\n{hash}\n{oldest}\n{ended}\n"),
         }
     }
 }

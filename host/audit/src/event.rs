@@ -2,8 +2,10 @@
 
 use serde::{Serialize, Serializer};
 use toolbay_model::text::line;
-use toolbay_model::{Digest, Usage};
+use toolbay_model::{Digest, Usage, WhyUnapproved};
 
+use crate::chain::Anchor;
+use crate::part::Part;
 use crate::recovery::Recovery;
 
 /// Longest name of a tool, plugin or caller in a line, in bytes.
@@ -13,7 +15,7 @@ const NAME: usize = 512;
 const WORDS: usize = 1_000;
 
 /// What a record weighs beside its texts, in bytes: the line's fixed parts, and what holds it in memory.
-const FIXED: usize = 1_024;
+pub(crate) const FIXED: usize = 1_024;
 
 /// A name as it is recorded: one line of at most 512 bytes without control characters.
 pub fn shortened(name: &str) -> String {
@@ -98,6 +100,8 @@ pub enum Event {
         /// The key that raises the limit, such as `limits.fuel`.
         limit: &'static str,
     },
+    /// More calls of a caller were rejected for a reason of which a line was written a short time before.
+    Rejected(RejectedRecord),
     /// An operator did something with the server itself, beside calling tools.
     Operator(Box<OperatorRecord>),
     /// The server began to write the log.
@@ -108,11 +112,17 @@ pub enum Event {
     Checkpoint {
         /// The Ed25519 signature, in hexadecimal.
         signature: String,
+        /// The newest line of the part with rejections; `None` within that part.
+        #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
+        rejected: Option<Anchor>,
     },
     /// A file begins.
     File {
         /// The number of the first line that is kept: files with lines before it are deleted.
         oldest: u64,
+        /// The newest line of the part with rejections; `None` within that part.
+        #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
+        rejected: Option<Anchor>,
     },
     /// Lines that could not be written.
     Lost {
@@ -130,9 +140,30 @@ pub struct Start {
     pub(crate) version: &'static str,
     /// The public key of the signatures, in hexadecimal.
     pub(crate) key: String,
+    /// The newest line of the part with rejections; `None` within that part.
+    #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
+    pub(crate) rejected: Option<Anchor>,
     /// What differed from the end that the server before had signed.
     #[serde(flatten)]
     pub(crate) recovery: Recovery,
+}
+
+/// Calls that were rejected for the same reason, and that have no lines of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RejectedRecord {
+    /// The caller, as [`shortened`] returns it; empty if they are of several callers.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub caller: String,
+    /// The name of the tool, as [`shortened`] returns it; empty if they are of several tools.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    /// The word of the error kind.
+    pub outcome: &'static str,
+    /// The key of the limit, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<&'static str>,
+    /// How many.
+    pub count: u64,
 }
 
 /// What an operator did.
@@ -179,6 +210,14 @@ pub struct Subject {
     pub trace: Option<String>,
 }
 
+impl Subject {
+    /// The bytes of its texts.
+    pub(crate) fn size(&self) -> usize {
+        let plugin = self.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len());
+        self.caller.len() + self.tool.len() + plugin
+    }
+}
+
 /// The arguments of a call.
 #[derive(Debug, Default, Serialize)]
 pub struct ArgumentsRecord {
@@ -207,24 +246,62 @@ pub struct CallRecord {
     /// What it used; `None` if no guest was entered.
     #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Denials of the call that have no lines of their own.
+    #[serde(rename = "denials_unlisted", skip_serializing_if = "is_zero")]
+    pub unlisted: u64,
+    /// Whether it was rejected before a plugin or a person had anything to do with it.
+    #[serde(skip)]
+    pub rejected: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Event {
+    /// The names of all events.
+    pub const NAMES: [&'static str; 15] = [
+        "load",
+        "grant",
+        "refused",
+        "removed",
+        "call",
+        "denied",
+        "approval",
+        "limit",
+        "rejected",
+        "operator",
+        "start",
+        "stop",
+        "checkpoint",
+        "file",
+        "lost",
+    ];
+
+    /// The part of the log that it is written to. Lines about the log itself are in both.
+    pub(crate) fn part(&self) -> Part {
+        match self {
+            Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => Part::Rejected,
+            Self::Call(call) if call.rejected => Part::Rejected,
+            // Nobody was asked.
+            Self::Approval { decision, .. } if *decision == WhyUnapproved::Impossible.as_str() => Part::Rejected,
+            _ => Part::Main,
+        }
+    }
+
     /// What the record may take in memory and in the file, in bytes; at most some 40 KiB.
     pub(crate) fn weight(&self) -> u32 {
-        let subject = |subject: &Subject| {
-            let plugin = subject.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len());
-            subject.caller.len() + subject.tool.len() + plugin
-        };
         let texts = match self {
             Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
             Self::Refused { plugin, why } => plugin.plugin.len() + why.len(),
-            Self::Call(call) => subject(&call.subject) + call.arguments.text.as_ref().map_or(0, String::len),
+            Self::Call(call) => call.subject.size() + call.arguments.text.as_ref().map_or(0, String::len),
             Self::Denied { subject: of, what, remedy } => {
-                subject(of) + what.len() + remedy.as_ref().map_or(0, String::len)
+                of.size() + what.len() + remedy.as_ref().map_or(0, String::len)
             }
-            Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => subject(of),
+            Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => of.size(),
             Self::Operator(did) => did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len()),
+            Self::Rejected(rejected) => rejected.caller.len() + rejected.tool.len(),
             Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
         };
         u32::try_from(FIXED + texts).unwrap_or(u32::MAX)
@@ -248,6 +325,14 @@ impl Event {
 fn digest<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
     match digest {
         Some(digest) => serializer.collect_str(digest),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+fn anchored<S: Serializer>(anchor: &Option<Anchor>, serializer: S) -> Result<S::Ok, S::Error> {
+    match anchor {
+        Some((seq, hash)) => serializer.collect_str(&format_args!("{seq}:{hash}")),
         None => serializer.serialize_none(),
     }
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use toolbay_private::Private;
 
 use crate::error::AuditError;
+use crate::part::Part;
 
 /// Bits of a mode that let others read or write.
 pub(crate) const OTHERS: u32 = 0o077;
@@ -20,8 +21,8 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Name of the file that the one server that writes holds locked.
 const LOCK: &str = "lock";
 
-/// What the name of each file of the log begins and ends with; between them is the number of its first line.
-const PREFIX: &str = "audit-";
+/// What the name of each file of the log ends with. It begins with the name of its part and a hyphen; between them is the number
+/// of its first line.
 const SUFFIX: &str = ".jsonl";
 
 /// Digits of that number: names are in the order of the lines.
@@ -90,9 +91,9 @@ impl Folder {
         Ok(own(File::from(openat(&self.handle, name, flags, mode)?))?.0)
     }
 
-    /// Deletes the file of the log that begins with the line `first`.
-    pub(crate) fn remove(&self, first: u64) -> io::Result<()> {
-        Ok(unlinkat(&self.handle, name(first), AtFlags::empty())?)
+    /// Deletes the file of a part that begins with the line `first`.
+    pub(crate) fn remove(&self, part: Part, first: u64) -> io::Result<()> {
+        Ok(unlinkat(&self.handle, name(part, first), AtFlags::empty())?)
     }
 }
 
@@ -107,17 +108,18 @@ fn own(file: File) -> io::Result<(File, u32)> {
     Ok((file, found.st_mode))
 }
 
-/// The name of the file that begins with the line `first`.
-pub(crate) fn name(first: u64) -> String {
-    format!("{PREFIX}{first:0DIGITS$}{SUFFIX}")
+/// The name of the file of a part that begins with the line `first`.
+pub(crate) fn name(part: Part, first: u64) -> String {
+    format!("{}-{first:0DIGITS$}{SUFFIX}", part.name())
 }
 
-/// The numbers of the first lines of the files in the folder, in order.
-pub(crate) fn files(folder: &Path) -> io::Result<Vec<u64>> {
+/// The numbers of the first lines of the files of a part, in order.
+pub(crate) fn files(folder: &Path, part: Part) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?.file_name();
-        let digits = entry.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+        let digits =
+            entry.to_str().and_then(|name| name.strip_prefix(part.name())?.strip_prefix('-')?.strip_suffix(SUFFIX));
         let digits = digits.filter(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()));
         found.extend(digits.and_then(|digits| digits.parse::<u64>().ok()));
     }
@@ -167,8 +169,10 @@ mod tests {
             fs::write(dir.path().join(other), "").unwrap();
         }
         for first in [100, 9, u64::MAX, 1] {
-            fs::write(dir.path().join(name(first)), "").unwrap();
+            fs::write(dir.path().join(name(Part::Main, first)), "").unwrap();
         }
-        assert_eq!(files(dir.path()).unwrap(), [1, 9, 100, u64::MAX]);
+        fs::write(dir.path().join(name(Part::Rejected, 7)), "").unwrap();
+        assert_eq!(files(dir.path(), Part::Main).unwrap(), [1, 9, 100, u64::MAX]);
+        assert_eq!(files(dir.path(), Part::Rejected).unwrap(), [7]);
     }
 }

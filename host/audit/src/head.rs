@@ -13,9 +13,7 @@ use crate::chain::from_hex;
 use crate::claim::{Claim, Head};
 use crate::folder::Folder;
 use crate::key::{Key, PublicKey};
-
-/// Name of the file.
-const NAME: &str = "head";
+use crate::part::Part;
 
 /// Largest file that is read, in bytes.
 const LONGEST: u64 = 4 << 10;
@@ -42,44 +40,48 @@ struct Text {
 
 /// The file, open for writing.
 #[derive(Debug)]
-pub(crate) struct HeadFile(File);
+pub(crate) struct HeadFile {
+    file: File,
+    part: Part,
+}
 
 impl HeadFile {
     /// Opens the file, and creates it if necessary.
-    pub(crate) fn open(folder: &Folder) -> io::Result<Self> {
-        folder.create(NAME, OFlags::empty(), Mode::from_raw_mode(0o600)).map(Self)
+    pub(crate) fn open(folder: &Folder, part: Part) -> io::Result<Self> {
+        let file = folder.create(part.head(), OFlags::empty(), Mode::from_raw_mode(0o600))?;
+        Ok(Self { file, part })
     }
 
     /// Replaces what the file says, in one write: every head has the same length.
     pub(crate) fn write(&self, head: Head, key: &Key) -> io::Result<()> {
         let Head { seq, hash, oldest, ended } = head;
-        let signature = key.sign(Claim::Head(head));
+        let signature = key.sign(self.part, Claim::Head(head));
         let state = if ended { "shut" } else { "open" }.to_owned();
         let (seq, oldest) = (format!("{seq:020}"), format!("{oldest:020}"));
         let text = Text { seq, hash: hash.to_string(), oldest, state, signature };
         let mut text = serde_json::to_vec(&text)?;
         text.push(b'\n');
-        self.0.write_all_at(&text, 0)
+        self.file.write_all_at(&text, 0)
     }
 
     /// Waits until it is on the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }
 
-/// Reads the head of the log in `folder`.
-pub(crate) fn read(folder: &Path, key: &PublicKey) -> io::Result<Found> {
+/// Reads the head of a part of the log in `folder`.
+pub(crate) fn read(folder: &Path, part: Part, key: &PublicKey) -> io::Result<Found> {
     let mut text = Vec::new();
-    match File::open(folder.join(NAME)) {
+    match File::open(folder.join(part.head())) {
         Ok(file) => file.take(LONGEST).read_to_end(&mut text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
         Err(error) => return Err(error),
     };
-    Ok(parse(&text, key).map_or(Found::Forged, Found::Signed))
+    Ok(parse(&text, part, key).map_or(Found::Forged, Found::Signed))
 }
 
-fn parse(text: &[u8], key: &PublicKey) -> Option<Head> {
+fn parse(text: &[u8], part: Part, key: &PublicKey) -> Option<Head> {
     let text: Text = serde_json::from_slice(text).ok()?;
     let (seq, oldest) = (text.seq.parse().ok()?, text.oldest.parse().ok()?);
     let hash = from_hex(text.hash.as_bytes())?;
@@ -89,7 +91,7 @@ fn parse(text: &[u8], key: &PublicKey) -> Option<Head> {
         _ => return None,
     };
     let head = Head { seq, hash, oldest, ended };
-    key.verifies(&text.signature, Claim::Head(head)).then_some(head)
+    key.verifies(&text.signature, part, Claim::Head(head)).then_some(head)
 }
 
 #[cfg(test)]
@@ -105,19 +107,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         let key = Key::of(&folder, true).unwrap();
-        let read = || super::read(dir.path(), &key.public()).unwrap();
+        let read = || super::read(dir.path(), Part::Main, &key.public()).unwrap();
         assert_eq!(read(), Found::Missing);
-        let file = HeadFile::open(&folder).unwrap();
+        let file = HeadFile::open(&folder, Part::Main).unwrap();
         assert_eq!(read(), Found::Forged, "an empty file");
         for (seq, ended) in [(1, false), (u64::MAX, true), (2, false)] {
             let head = Head { seq, hash: Digest::new([7; 32]), oldest: 1, ended };
             file.write(head, &key).unwrap();
             assert_eq!(read(), Found::Signed(head));
+            fs::copy(dir.path().join(Part::Main.head()), dir.path().join(Part::Rejected.head())).unwrap();
+            let other = super::read(dir.path(), Part::Rejected, &key.public()).unwrap();
+            assert_eq!(other, Found::Forged, "a head of one part is none of the other");
         }
-        let text = fs::read_to_string(dir.path().join(NAME)).unwrap();
+        let text = fs::read_to_string(dir.path().join(Part::Main.head())).unwrap();
         for (from, to) in [("open", "shut"), ("02", "03"), ("0707", "0708"), ("open", "ajar"), ("{", "")] {
             assert!(text.contains(from));
-            fs::write(dir.path().join(NAME), text.replacen(from, to, 1)).unwrap();
+            fs::write(dir.path().join(Part::Main.head()), text.replacen(from, to, 1)).unwrap();
             assert_eq!(read(), Found::Forged, "{from} {to}");
         }
     }

@@ -4,12 +4,13 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags, fstat};
 use toolbay_model::Digest;
 
-use crate::chain::{self, LONGEST, Link, NOTHING};
+use crate::chain::{self, Anchor, LONGEST, Link, NOTHING};
 use crate::claim::{Claim, Head};
 use crate::error::AuditError;
 use crate::event::{Event, Start};
@@ -17,6 +18,7 @@ use crate::folder::{Folder, files, name};
 use crate::head::{self, Found, HeadFile};
 use crate::key::{Key, PublicKey};
 use crate::lines::Lines;
+use crate::part::Part;
 use crate::recovery::{Recovery, Torn};
 
 /// How much of a file's end is read to find its last line, in bytes. What a write can have torn is shorter.
@@ -28,14 +30,23 @@ const AT_ONCE: usize = 1 << 20;
 /// Room in each file for the lines that end it, in bytes.
 const RESERVE: u64 = 2 << 10;
 
-/// The log, open for writing.
+/// What both parts of a log have in common.
 #[derive(Debug)]
-pub(crate) struct Journal {
+struct Place {
     folder: Folder,
     key: Key,
-    head: HeadFile,
     /// Locks the folder.
     _lock: File,
+}
+
+/// A part of the log, open for writing.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    place: Arc<Place>,
+    part: Part,
+    head: HeadFile,
+    /// The newest line of the part with rejections, which lines of the main part name.
+    rejected: Option<Anchor>,
     /// Largest size of a file, in bytes.
     size: u64,
     /// Most files that are kept.
@@ -69,36 +80,50 @@ struct Position {
 pub(crate) type Record = (SystemTime, Event);
 
 impl Journal {
-    /// Opens the log in the folder `path`, or begins one. Writes the line that says so. `size` is the largest size of a
-    /// file, and `keep` the number of files, at least 2.
-    pub(crate) fn open(path: &Path, size: u64, keep: usize) -> Result<Self, AuditError> {
+    /// Opens both parts of the log in the folder `path`, or begins them. Writes the lines that say so. `size` is the largest size
+    /// of a file, and `keep` the number of files of each part, at least 2.
+    pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
         let folder = Folder::open(path)?;
         let lock = folder.lock()?;
-        let cannot = |error: io::Error| AuditError::file("read", path, &error);
-        let mut first = files(path).map_err(cannot)?;
-        // A server was killed between making a file and writing to it.
-        while let Some(last) = first.last().copied()
-            && std::fs::metadata(path.join(name(last))).is_ok_and(|found| found.len() == 0)
-        {
-            folder.remove(last).map_err(cannot)?;
-            first.pop();
+        let (mut main, mut rejected) = (beginnings(&folder, Part::Main)?, beginnings(&folder, Part::Rejected)?);
+        let key = Key::of(&folder, main.is_empty() && rejected.is_empty())?;
+        let place = Arc::new(Place { folder, key, _lock: lock });
+        // The other part always comes first: what the main one says of it is there.
+        let alone = main.is_empty() && !rejected.is_empty();
+        let rejected = Self::of(&place, Part::Rejected, std::mem::take(&mut rejected), (size, keep[1]), None, false)?;
+        let main =
+            Self::of(&place, Part::Main, std::mem::take(&mut main), (size, keep[0]), Some(rejected.end_of()), alone)?;
+        Ok([main, rejected])
+    }
+
+    /// Opens one part, whose files begin with these lines. `alone` says that they are missing although the other part has some.
+    fn of(
+        place: &Arc<Place>,
+        part: Part,
+        first: Vec<u64>,
+        (size, keep): (u64, usize),
+        rejected: Option<Anchor>,
+        alone: bool,
+    ) -> Result<Self, AuditError> {
+        let path = place.folder.path();
+        let public = place.key.public();
+        let end = End::of(path, part, &first)?;
+        let (mut recovery, oldest) = end.compare(path, part, &public)?;
+        if alone && recovery.missing.is_none() {
+            recovery.wrong = recovery.wrong.or(Some("its files are missing, and those with rejections are there"));
         }
-        let key = Key::of(&folder, first.is_empty())?;
-        let public = key.public();
-        let end = End::of(path, &first)?;
-        let (recovery, oldest) = end.compare(path, &public)?;
         // Without a head, nobody knows which lines should be there.
         let oldest = oldest.or(first.first().copied()).unwrap_or(1);
         let start = first.last().copied().unwrap_or(1);
-        let cannot = |error: io::Error| AuditError::file("write", &path.join(name(start)), &error);
-        let file = create(&folder, start).map_err(cannot)?;
+        let cannot = |error: io::Error| AuditError::file("write", &path.join(name(part, start)), &error);
+        let file = create(&place.folder, part, start).map_err(cannot)?;
         let written = Position { next: end.next, last: end.last, length: end.length, signed: false };
-        let head = HeadFile::open(&folder).map_err(cannot)?;
+        let head = HeadFile::open(&place.folder, part).map_err(cannot)?;
         let mut journal = Self {
-            folder,
-            key,
+            place: Arc::clone(place),
+            part,
             head,
-            _lock: lock,
+            rejected,
             size,
             keep,
             oldest,
@@ -112,32 +137,46 @@ impl Journal {
             journal.buffer.push(b'\n');
             journal.ahead.length += 1;
         }
-        let start = Start { version: env!("CARGO_PKG_VERSION"), key: public.to_string(), recovery };
+        let start = Start { version: env!("CARGO_PKG_VERSION"), key: public.to_string(), rejected, recovery };
         journal.stage(SystemTime::now(), &Event::Start(Box::new(start)));
         let begun = journal.flush().and_then(|()| journal.keep()).and_then(|()| journal.sign(false, true));
         begun.map_err(cannot)?;
         Ok(journal)
     }
 
+    /// Number and hash of the newest line that is written.
+    pub(crate) fn end_of(&self) -> Anchor {
+        (self.written.next.saturating_sub(1), self.written.last)
+    }
+
+    /// Says what the newest line of the part with rejections is.
+    pub(crate) fn anchor(&mut self, rejected: Anchor) {
+        self.rejected = Some(rejected);
+    }
+
     /// Appends records, and signs the end. Returns how many of them are not in the file, which are the last ones, and why.
-    pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), (usize, io::Error)> {
-        let (mut written, mut staged) = (0, 0);
+    pub(crate) fn append<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a Record, IntoIter: ExactSizeIterator>,
+    ) -> Result<(), (usize, io::Error)> {
+        let records = records.into_iter();
+        let (mut written, mut staged, all) = (0, 0, records.len());
         for (time, event) in records {
             if !self.fits(event) {
                 // A file that is full has nothing in the buffer once this is done.
                 let full = self.flush().map(|()| written += staged).and_then(|()| self.rotate());
-                full.map_err(|error| (records.len() - written, error))?;
+                full.map_err(|error| (all - written, error))?;
                 staged = 0;
             }
             self.stage(*time, event);
             staged += 1;
             if self.buffer.len() >= AT_ONCE {
-                self.flush().map_err(|error| (records.len() - written, error))?;
+                self.flush().map_err(|error| (all - written, error))?;
                 written += staged;
                 staged = 0;
             }
         }
-        self.flush().map_err(|error| (records.len() - written, error))?;
+        self.flush().map_err(|error| (all - written, error))?;
         // The lines are there. Without the newest head, they are only not signed yet.
         if let Err(error) = self.sign(false, false) {
             tracing::debug!("the head of the audit log cannot be written: {error}");
@@ -162,8 +201,8 @@ impl Journal {
     }
 
     fn add_checkpoint(&mut self) -> io::Result<()> {
-        let signature = self.key.sign(Claim::Checkpoint(self.ahead.next, self.ahead.last));
-        self.stage(SystemTime::now(), &Event::Checkpoint { signature });
+        let signature = self.place.key.sign(self.part, Claim::Checkpoint(self.ahead.next, self.ahead.last));
+        self.stage(SystemTime::now(), &Event::Checkpoint { signature, rejected: self.rejected });
         self.flush()
     }
 
@@ -219,7 +258,7 @@ impl Journal {
             self.add_checkpoint()?;
         }
         self.file.sync_data()?;
-        let file = create(&self.folder, self.written.next)?;
+        let file = create(&self.place.folder, self.part, self.written.next)?;
         let old = (std::mem::replace(&mut self.file, file), self.written);
         self.written.length = 0;
         self.ahead = self.written;
@@ -228,18 +267,18 @@ impl Journal {
             let first = self.written.next;
             (self.file, self.written) = old;
             self.ahead = self.written;
-            drop(self.folder.remove(first));
+            drop(self.place.folder.remove(self.part, first));
         })
     }
 
     /// Says which lines are kept, if the file is new, and deletes the files with the others.
     fn keep(&mut self) -> io::Result<()> {
-        let mut first = files(self.folder.path())?;
+        let mut first = files(self.place.folder.path(), self.part)?;
         let excess = first.len().saturating_sub(self.keep);
         let kept = if excess > 0 { first.get(excess).copied() } else { None };
         let oldest = kept.unwrap_or_default().max(self.oldest);
         if self.written.length == 0 || excess > 0 {
-            self.stage(SystemTime::now(), &Event::File { oldest });
+            self.stage(SystemTime::now(), &Event::File { oldest, rejected: self.rejected });
             self.flush()?;
             self.oldest = oldest;
             // Before a file is deleted, the head says so: a file that is missing otherwise was deleted by somebody else.
@@ -247,8 +286,8 @@ impl Journal {
         }
         for first in first.drain(..excess) {
             // A file that could not be deleted now is one of too many again when the next one begins.
-            if let Err(error) = self.folder.remove(first) {
-                tracing::warn!("cannot delete {} of the audit log: {error}", name(first));
+            if let Err(error) = self.place.folder.remove(self.part, first) {
+                tracing::warn!("cannot delete {} of the audit log: {error}", name(self.part, first));
             }
         }
         Ok(())
@@ -261,7 +300,7 @@ impl Journal {
         }
         let head =
             Head { seq: self.written.next.saturating_sub(1), hash: self.written.last, oldest: self.oldest, ended };
-        self.head.write(head, &self.key)?;
+        self.head.write(head, &self.place.key)?;
         if sync {
             self.head.sync()?;
         }
@@ -274,7 +313,7 @@ impl Journal {
             return Ok(());
         }
         tracing::error!("the file of the audit log was deleted while the server was writing to it; a new one follows");
-        self.file = create(&self.folder, self.written.next)?;
+        self.file = create(&self.place.folder, self.part, self.written.next)?;
         self.written.length = 0;
         self.ahead = self.written;
         self.torn = false;
@@ -288,9 +327,24 @@ impl Journal {
     }
 }
 
+/// The numbers of the first lines of the files of a part. Removes one that a server made and did not write to before it was
+/// killed.
+fn beginnings(folder: &Folder, part: Part) -> Result<Vec<u64>, AuditError> {
+    let path = folder.path();
+    let cannot = |error: io::Error| AuditError::file("read", path, &error);
+    let mut first = files(path, part).map_err(cannot)?;
+    while let Some(last) = first.last().copied()
+        && std::fs::metadata(path.join(name(part, last))).is_ok_and(|found| found.len() == 0)
+    {
+        folder.remove(part, last).map_err(cannot)?;
+        first.pop();
+    }
+    Ok(first)
+}
+
 /// Opens the file that begins with the line `first` for appending.
-fn create(folder: &Folder, first: u64) -> io::Result<File> {
-    folder.create(&name(first), OFlags::APPEND, Mode::RUSR | Mode::WUSR)
+fn create(folder: &Folder, part: Part, first: u64) -> io::Result<File> {
+    folder.create(&name(part, first), OFlags::APPEND, Mode::RUSR | Mode::WUSR)
 }
 
 /// Where a log ends that another server wrote.
@@ -305,11 +359,11 @@ struct End {
 }
 
 impl End {
-    /// The end of the log in `folder`, whose files begin with these lines.
-    fn of(folder: &Path, first: &[u64]) -> Result<Self, AuditError> {
+    /// The end of a part of the log in `folder`, whose files begin with these lines.
+    fn of(folder: &Path, part: Part, first: &[u64]) -> Result<Self, AuditError> {
         let mut end = Self { next: 1, last: NOTHING, length: 0, is_torn: false, torn: None };
         for (back, first) in first.iter().rev().enumerate() {
-            let path = folder.join(name(*first));
+            let path = folder.join(name(part, *first));
             let cannot = |error: io::Error| AuditError::file("read", &path, &error);
             let mut file = File::open(&path).map_err(cannot)?;
             let length = file.metadata().map_err(cannot)?.len();
@@ -344,10 +398,10 @@ impl End {
     }
 
     /// How the end differs from what was signed last, and the first line that is kept, if that is signed.
-    fn compare(&self, folder: &Path, key: &PublicKey) -> Result<(Recovery, Option<u64>), AuditError> {
+    fn compare(&self, folder: &Path, part: Part, key: &PublicKey) -> Result<(Recovery, Option<u64>), AuditError> {
         let mut recovery = Recovery { torn: self.torn.clone(), ..Recovery::default() };
         let last = self.next.saturating_sub(1);
-        let found = head::read(folder, key).map_err(|error| AuditError::file("read", folder, &error))?;
+        let found = head::read(folder, part, key).map_err(|error| AuditError::file("read", folder, &error))?;
         let head = match found {
             Found::Signed(head) => head,
             Found::Forged => {
@@ -363,7 +417,7 @@ impl End {
             recovery.missing = Some(head.seq - last);
             return Ok((recovery, Some(head.oldest)));
         }
-        let hash = if head.seq == last { Some(self.last) } else { hash_of(folder, head.seq)? };
+        let hash = if head.seq == last { Some(self.last) } else { hash_of(folder, part, head.seq)? };
         if hash != Some(head.hash) {
             recovery.wrong = Some("the newest line that was signed is another one now");
         } else if head.seq < last && head.ended {
@@ -375,8 +429,8 @@ impl End {
 }
 
 /// The hash of the line `seq`.
-fn hash_of(folder: &Path, seq: u64) -> Result<Option<Digest>, AuditError> {
-    for line in Lines::after(folder, seq)? {
+fn hash_of(folder: &Path, part: Part, seq: u64) -> Result<Option<Digest>, AuditError> {
+    for line in Lines::after(folder, part, seq)? {
         match chain::read(&line?.bytes) {
             Ok(link) if link.seq == seq => return Ok(Some(link.hash)),
             _ => {}
@@ -417,9 +471,16 @@ pub(crate) mod tests {
         (SystemTime::now(), Event::Refused { plugin, why: what.into() })
     }
 
-    /// A journal with small files.
+    /// A log with small files.
+    pub(crate) fn open_both(path: &Path) -> [Journal; 2] {
+        Journal::open(path, 16 << 10, [3, 3]).unwrap()
+    }
+
+    /// The main part of a log with small files; the other one ends, and its lock with the main one.
     pub(crate) fn open(path: &Path) -> Journal {
-        Journal::open(path, 16 << 10, 3).unwrap()
+        let [main, mut rejected] = open_both(path);
+        rejected.end().unwrap();
+        main
     }
 
     /// What `verify` says of an intact log.
@@ -452,8 +513,8 @@ pub(crate) mod tests {
         // Three starts and ends, checkpoints, and the beginnings and ends of files.
         let (newest, _) = report.newest.unwrap();
         assert!(newest > lines + 3 * 3 && report.lines < newest, "{report:?}");
-        for file in files(dir.path()).unwrap() {
-            assert!(dir.path().join(name(file)).metadata().unwrap().len() <= 16 << 10);
+        for file in files(dir.path(), Part::Main).unwrap() {
+            assert!(dir.path().join(name(Part::Main, file)).metadata().unwrap().len() <= 16 << 10);
         }
     }
 
@@ -468,7 +529,7 @@ pub(crate) mod tests {
         // A part of a line.
         journal.file.write_all(b"{\"seq\":4,\"ti").unwrap();
         drop(journal);
-        let file = name(1);
+        let file = name(Part::Main, 1);
         let report = intact(dir.path());
         let torn = format!("{file}:4: is torn: the server was killed while it wrote this line, or is writing it");
         assert_eq!(notices(&report), [torn, "the last 1 line is not signed yet".to_owned()]);
@@ -519,7 +580,7 @@ pub(crate) mod tests {
         let mut journal = open(dir.path());
         journal.append(&[record("one")]).unwrap();
         journal.replace_if_deleted().unwrap();
-        std::fs::remove_file(dir.path().join(name(1))).unwrap();
+        std::fs::remove_file(dir.path().join(name(Part::Main, 1))).unwrap();
         journal.replace_if_deleted().unwrap();
         journal.append(&[record("two")]).unwrap();
         journal.end().unwrap();
@@ -531,13 +592,13 @@ pub(crate) mod tests {
     #[test]
     fn a_log_that_was_changed_before_a_start_stays_changed() {
         type Change = fn(&Path);
-        let log = |dir: &Path| dir.join(name(1));
+        let log = |dir: &Path| dir.join(name(Part::Main, 1));
         let changes: [(Change, &str); 5] = [
             (
                 |dir| {
-                    let text = std::fs::read_to_string(dir.join(name(1))).unwrap();
+                    let text = std::fs::read_to_string(dir.join(name(Part::Main, 1))).unwrap();
                     let cut: Vec<&str> = text.lines().take(3).collect();
-                    std::fs::write(dir.join(name(1)), cut.join("\n") + "\n").unwrap();
+                    std::fs::write(dir.join(name(Part::Main, 1)), cut.join("\n") + "\n").unwrap();
                 },
                 ":4: 3 lines before this one were signed, and were gone when the server started",
             ),
@@ -551,21 +612,21 @@ pub(crate) mod tests {
             ),
             (
                 |dir| {
-                    let text = std::fs::read(dir.join(name(1))).unwrap();
+                    let text = std::fs::read(dir.join(name(Part::Main, 1))).unwrap();
                     let last = last_line(&text).0.unwrap();
                     let (line, _) = chain::write(last.seq + 1, SystemTime::now(), &record("forged").1, last.hash);
-                    std::fs::write(dir.join(name(1)), [text, line].concat()).unwrap();
+                    std::fs::write(dir.join(name(Part::Main, 1)), [text, line].concat()).unwrap();
                 },
                 ":8: when the server started, it found the log changed: lines were added after the server had ended",
             ),
             (
                 |dir| {
-                    let text = std::fs::read_to_string(dir.join(name(1))).unwrap();
+                    let text = std::fs::read_to_string(dir.join(name(Part::Main, 1))).unwrap();
                     let kept: Vec<&str> = text.lines().take(5).collect();
                     let before = chain::read(kept[4].as_bytes()).unwrap();
                     let (line, _) = chain::write(6, SystemTime::now(), &record("forged").1, before.hash);
                     let line = String::from_utf8(line).unwrap();
-                    std::fs::write(dir.join(name(1)), kept.join("\n") + "\n" + &line).unwrap();
+                    std::fs::write(dir.join(name(Part::Main, 1)), kept.join("\n") + "\n" + &line).unwrap();
                 },
                 ":7: when the server started, it found the log changed: the newest line that was signed is another one now",
             ),
@@ -581,7 +642,7 @@ pub(crate) mod tests {
             open(dir.path()).end().unwrap();
             let report = verify(dir.path(), None, None).unwrap();
             let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
-            assert_eq!(found, [format!("{}{said}", name(1))]);
+            assert_eq!(found, [format!("{}{said}", name(Part::Main, 1))]);
             assert!(log(dir.path()).exists());
         }
     }
@@ -590,9 +651,9 @@ pub(crate) mod tests {
     fn a_log_of_something_else_is_not_continued() {
         let dir = tempfile::tempdir().unwrap();
         open(dir.path()).end().unwrap();
-        std::fs::write(dir.path().join(name(9)), "what is this?\n".repeat(9)).unwrap();
-        std::fs::write(dir.path().join(name(10)), "what is this?\n".repeat(9)).unwrap();
-        let error = Journal::open(dir.path(), 1 << 20, 2).unwrap_err().to_string();
+        std::fs::write(dir.path().join(name(Part::Main, 9)), "what is this?\n".repeat(9)).unwrap();
+        std::fs::write(dir.path().join(name(Part::Main, 10)), "what is this?\n".repeat(9)).unwrap();
+        let error = Journal::open(dir.path(), 1 << 20, [2, 2]).unwrap_err().to_string();
         assert!(error.contains("does not end with a line that it can be continued after"), "{error}");
     }
 }

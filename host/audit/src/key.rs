@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::claim::Claim;
 use crate::error::AuditError;
 use crate::folder::{Folder, OTHERS};
+use crate::part::Part;
 
 /// Name of the file with the secret key: 32 bytes, the seed of RFC 8032.
 const SECRET: &str = "key";
@@ -72,8 +73,8 @@ impl Key {
     }
 
     /// A signature in hexadecimal.
-    pub(crate) fn sign(&self, claim: Claim) -> String {
-        hex::encode(self.0.sign(claim.text().as_bytes()))
+    pub(crate) fn sign(&self, part: Part, claim: Claim) -> String {
+        hex::encode(self.0.sign(claim.text(part).as_bytes()))
     }
 
     /// Writes the public key beside the secret one.
@@ -96,9 +97,9 @@ impl PublicKey {
     }
 
     /// Whether `signature`, in hexadecimal, is one of `claim`.
-    pub(crate) fn verifies(&self, signature: &str, claim: Claim) -> bool {
+    pub(crate) fn verifies(&self, signature: &str, part: Part, claim: Claim) -> bool {
         let Ok(signature) = hex::decode(signature) else { return false };
-        UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.text().as_bytes(), &signature).is_ok()
+        UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.text(part).as_bytes(), &signature).is_ok()
     }
 }
 
@@ -164,12 +165,14 @@ mod tests {
             Claim::Head(Head { oldest: 2, ..head }),
         ];
         for (signed, claim) in claims.into_iter().enumerate() {
-            let signature = key.sign(claim);
+            let signature = key.sign(Part::Main, claim);
             for (other, claim) in claims.into_iter().enumerate() {
-                assert_eq!(key.public().verifies(&signature, claim), signed == other);
+                assert_eq!(key.public().verifies(&signature, Part::Main, claim), signed == other);
             }
         }
-        assert!(!key.public().verifies("", claims[4]) && !key.public().verifies("zz", claims[0]));
+        assert!(
+            !key.public().verifies("", Part::Main, claims[4]) && !key.public().verifies("zz", Part::Main, claims[0])
+        );
     }
 
     #[test]

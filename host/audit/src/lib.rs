@@ -2,7 +2,8 @@
 //!
 //! An [`Audit`] takes [`Event`]s from any thread and hands them to a thread that writes. Each line holds the hash of the
 //! line before it (`chain`); the newest line is signed after each write (`head`), and from time to time within the log
-//! (`checkpoint`). [`verify`] finds every line that was changed, cut, swapped or inserted, and [`Lines`] reads the log.
+//! (`checkpoint`). What clients can cause at will is in a [`Part`] of its own, and repeated rejections are counted
+//! (`series`). [`verify`] finds every line that was changed, cut, swapped or inserted, and [`Lines`] reads the log.
 //! Nothing here knows wasmtime, JSON-RPC or the catalog: events come from the `toolbay` crate as plain data, and go to
 //! files in one private folder.
 
@@ -15,17 +16,24 @@ mod head;
 mod journal;
 mod key;
 mod lines;
+mod part;
 mod queue;
 mod recovery;
+mod series;
 mod tail;
+mod timed;
 mod verify;
 mod writer;
 
 pub use self::chain::hash;
 pub use self::error::AuditError;
-pub use self::event::{ArgumentsRecord, CallRecord, Event, OperatorRecord, PluginRecord, Subject, shortened};
+pub use self::event::{
+    ArgumentsRecord, CallRecord, Event, OperatorRecord, PluginRecord, RejectedRecord, Subject, shortened,
+};
 pub use self::key::PublicKey;
 pub use self::lines::{Line, Lines};
-pub use self::queue::{Audit, Settings};
+pub use self::part::Part;
+pub use self::queue::{Audit, Reserved, Settings, WhenFull};
 pub use self::tail::tail;
-pub use self::verify::{Finding, Report, verify};
+pub use self::timed::Timed;
+pub use self::verify::{Finding, PartReport, Report, verify};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::chain::LONGEST;
 use crate::error::AuditError;
 use crate::folder::{files, name};
+use crate::part::Part;
 
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +22,11 @@ pub struct Line {
     pub whole: bool,
 }
 
-/// The lines of all files of a log, the oldest first. Holds one line in memory at a time.
+/// The lines of all files of a part of a log, the oldest first. Holds one line in memory at a time.
 #[derive(Debug)]
 pub struct Lines {
     folder: PathBuf,
+    part: Part,
     /// The numbers of the first lines of the files that are left, the next one last.
     files: Vec<u64>,
     open: Option<Open>,
@@ -39,26 +41,26 @@ struct Open {
 }
 
 impl Lines {
-    /// The lines of the log in `folder`.
+    /// The lines of one part of the log in `folder`.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn of(folder: &Path) -> Result<Self, AuditError> {
-        Self::after(folder, 0)
+    pub fn of(folder: &Path, part: Part) -> Result<Self, AuditError> {
+        Self::after(folder, part, 0)
     }
 
     /// The lines from the beginning of the file that has the line `seq`.
-    pub(crate) fn after(folder: &Path, seq: u64) -> Result<Self, AuditError> {
-        let mut files = files(folder).map_err(|error| AuditError::file("read", folder, &error))?;
+    pub(crate) fn after(folder: &Path, part: Part, seq: u64) -> Result<Self, AuditError> {
+        let mut files = files(folder, part).map_err(|error| AuditError::file("read", folder, &error))?;
         let count = files.len();
         let from = files.iter().rposition(|first| *first <= seq).unwrap_or_default();
         files.drain(..from);
         files.reverse();
-        Ok(Self { folder: folder.to_owned(), files, open: None, count })
+        Ok(Self { folder: folder.to_owned(), part, files, open: None, count })
     }
 
-    /// The number of files in the log.
+    /// The number of files in the part.
     pub fn files(&self) -> usize {
         self.count
     }
@@ -67,7 +69,7 @@ impl Lines {
         loop {
             if self.open.is_none() {
                 let Some(first) = self.files.pop() else { return Ok(None) };
-                let name = name(first);
+                let name = name(self.part, first);
                 let path = self.folder.join(&name);
                 let file = File::open(&path).map_err(|error| AuditError::file("read", &path, &error))?;
                 self.open = Some(Open { name, reader: BufReader::with_capacity(LONGEST, file), number: 0 });
@@ -136,10 +138,10 @@ mod tests {
     #[test]
     fn lines_come_from_all_files_and_a_long_one_holds_little() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(name(1)), format!("a\n{}\nb\n", "x".repeat(3 * LONGEST))).unwrap();
-        fs::write(dir.path().join(name(4)), "").unwrap();
-        fs::write(dir.path().join(name(5)), "c\n\nd").unwrap();
-        let lines = |seq| Lines::after(dir.path(), seq).unwrap().map(Result::unwrap);
+        fs::write(dir.path().join(name(Part::Main, 1)), format!("a\n{}\nb\n", "x".repeat(3 * LONGEST))).unwrap();
+        fs::write(dir.path().join(name(Part::Main, 4)), "").unwrap();
+        fs::write(dir.path().join(name(Part::Main, 5)), "c\n\nd").unwrap();
+        let lines = |seq| Lines::after(dir.path(), Part::Main, seq).unwrap().map(Result::unwrap);
         let all: Vec<_> = lines(0).map(|line| (line.number, line.bytes.len(), line.whole)).collect();
         assert_eq!(all, [(1, 1, true), (2, LONGEST, true), (3, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
         assert_eq!(lines(4).next().unwrap().bytes, b"c");

@@ -5,21 +5,47 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::AuditError;
-use crate::event::Event;
+use crate::event::{CallRecord, Event, FIXED, RejectedRecord};
 use crate::journal::Journal;
+use crate::part::Part;
 use crate::writer::{Message, Shared, Writer};
 
-/// Bytes that may wait to be written.
-const ROOM: usize = 4 << 20;
+/// Bytes of calls that may wait to be written, beyond those that running calls have reserved.
+const ROOM: usize = 16 << 20;
 
-/// How long a call waits for room. After a wait in vain, no other call waits until something was written.
+/// Bytes that a running call reserves at the most: a disk that keeps up never holds up a call.
+const OF_CALL: usize = 32 << 10;
+
+/// Bytes of other records that may wait to be written: what callers do leaves that room alone.
+const OWN_ROOM: usize = 4 << 20;
+
+/// How long a call waits for room with [`WhenFull::Drop`]. After a wait in vain, no other call waits until something was written.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long a call waits until the server's own log says so.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What happens to calls while the log cannot take their lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// They wait for room, up to their deadline. Lines that cannot be written are kept until they can.
+    #[default]
+    Wait,
+    /// They are refused, also while the disk takes nothing. Lines of earlier calls are kept.
+    Refuse,
+    /// They go on, and their lines are lost.
+    Drop,
+}
+
+/// Room in the queue for the lines of one call.
+#[derive(Debug)]
+pub struct Reserved(OwnedSemaphorePermit);
 
 /// How the log is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +54,14 @@ pub struct Settings {
     pub folder: PathBuf,
     /// Largest size of one file, in bytes.
     pub size: u64,
-    /// Files that are kept, at least 2.
+    /// Files that are kept of the main part, at least 2.
     pub files: usize,
+    /// Files that are kept of the part with rejections, at least 2.
+    pub rejected_files: usize,
     /// Time between two signatures within the log, while lines are added.
     pub checkpoint: Duration,
+    /// What happens to calls while the log cannot take their lines.
+    pub when_full: WhenFull,
 }
 
 /// The audit log of a server. Cheap to clone.
@@ -44,6 +74,8 @@ pub struct Audit {
 struct Inner {
     queue: Sender<Message>,
     room: Arc<Semaphore>,
+    own_room: Arc<Semaphore>,
+    when_full: WhenFull,
     patience: Duration,
     shared: Arc<Shared>,
     calls: AtomicU64,
@@ -51,26 +83,37 @@ struct Inner {
 }
 
 impl Audit {
-    /// Opens the log, and starts the thread that writes it. Blocks.
+    /// Opens the log of a server that runs at most this number of `calls` at once, and starts the thread that writes it. Blocks.
     ///
     /// # Errors
     ///
     /// The folder cannot be used, others could change it, another server writes to it, or its key is missing.
-    pub fn open(settings: &Settings) -> Result<Self, AuditError> {
-        let journal = Journal::open(&settings.folder, settings.size, settings.files)?;
-        let (audit, writer) = Self::of(journal, settings.checkpoint, ROOM, PATIENCE);
+    pub fn open(settings: &Settings, calls: usize) -> Result<Self, AuditError> {
+        let keep = [settings.files, settings.rejected_files];
+        let journals = Journal::open(&settings.folder, settings.size, keep)?;
+        let room = calls.saturating_mul(OF_CALL).saturating_add(ROOM).min(Semaphore::MAX_PERMITS);
+        let (audit, writer) = Self::of(journals, settings.checkpoint, room, PATIENCE, settings.when_full);
         let thread = thread::Builder::new().name("toolbay-audit".to_owned());
         let started = thread.spawn(move || writer.run());
         started.map_err(|error| AuditError(format!("cannot start the thread of the audit log: {error}")))?;
         Ok(audit)
     }
 
-    fn of(journal: Journal, every: Duration, room: usize, patience: Duration) -> (Self, Writer) {
+    fn of(
+        journals: [Journal; 2],
+        every: Duration,
+        room: usize,
+        patience: Duration,
+        when_full: WhenFull,
+    ) -> (Self, Writer) {
         let (queue, receiver) = channel();
         let shared = Arc::<Shared>::default();
-        let writer = Writer::new(journal, receiver, Arc::clone(&shared), every);
-        let (room, calls) = (Arc::new(Semaphore::new(room)), AtomicU64::new(0));
-        (Self { inner: Arc::new(Inner { queue, room, patience, shared, calls, ended: OnceLock::new() }) }, writer)
+        let keeps = when_full != WhenFull::Drop;
+        let writer = Writer::new(journals, receiver, Arc::clone(&shared), every, keeps);
+        let (room, own_room) = (Arc::new(Semaphore::new(room)), Arc::new(Semaphore::new(OWN_ROOM)));
+        let (calls, ended) = (AtomicU64::new(0), OnceLock::new());
+        let inner = Inner { queue, room, own_room, when_full, patience, shared, calls, ended };
+        (Self { inner: Arc::new(inner) }, writer)
     }
 
     /// The number of the next call.
@@ -78,31 +121,123 @@ impl Audit {
         self.inner.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Records an event without waiting: if the queue is full, the event is lost, and the log says so.
+    /// Records an event without waiting, in room that calls cannot take: if that is full, the event is lost, and the log
+    /// says so.
     pub fn note(&self, event: Event) {
-        let event = event.bounded();
-        match Arc::clone(&self.inner.room).try_acquire_many_owned(event.weight()) {
-            Ok(room) => self.send(event, room),
-            Err(_) => self.lose(),
+        if let Err(event) = self.try_send(&self.inner.own_room, event) {
+            self.lose(event.part());
         }
     }
 
-    /// Records an event. Waits for room in the queue, for a tenth of a second at most; then the event is lost, and the log
-    /// says so.
-    pub async fn record(&self, event: Event) {
-        let event = event.bounded();
-        let (room, weight) = (&self.inner.room, event.weight());
+    /// Records an event of a call without waiting. Returns whether there was room.
+    pub fn try_record(&self, event: Event) -> bool {
+        self.try_send(&self.inner.room, event).is_ok()
+    }
+
+    /// Records an event of a call that has not reserved room, without waiting: if there is no room, the event is lost, and the
+    /// log says so.
+    pub fn record_now(&self, event: Event) {
+        if let Err(event) = self.try_send(&self.inner.room, event) {
+            self.lose(event.part());
+        }
+    }
+
+    /// Records an event of a call that has not reserved room. Waits as [`Audit::reserve`] does, until `deadline` at most; then the
+    /// event is lost, and the log says so.
+    pub async fn record(&self, event: Event, deadline: Instant) {
+        let part = event.part();
+        match self.reserve(event.weight(), deadline).await {
+            Some(Reserved(room)) => self.send(event.bounded(), room),
+            None => self.lose(part),
+        }
+    }
+
+    /// Reserves room for the lines of a call, `weight` bytes together. Waits for it as [`WhenFull`] says, until `deadline` at
+    /// most. `None` if there is none: what to do then is for the caller to decide.
+    pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<Reserved> {
+        let (room, shared) = (&self.inner.room, &self.inner.shared);
+        if self.inner.when_full == WhenFull::Refuse && shared.failing.load(Ordering::Relaxed) {
+            return None;
+        }
         if let Ok(room) = Arc::clone(room).try_acquire_many_owned(weight) {
-            return self.send(event, room);
+            return Some(Reserved(room));
         }
-        if self.inner.shared.stalled.load(Ordering::Relaxed) {
-            return self.lose();
+        let patience = match self.inner.when_full {
+            WhenFull::Refuse => return None,
+            WhenFull::Drop if shared.stalled.load(Ordering::Relaxed) => return None,
+            WhenFull::Drop => self.inner.patience,
+            WhenFull::Wait => deadline.saturating_duration_since(Instant::now()),
+        };
+        let waiting = Arc::clone(room).acquire_many_owned(weight);
+        tokio::pin!(waiting);
+        let found = match timeout(patience.min(QUIET), &mut waiting).await {
+            Err(_) if patience > QUIET => {
+                if !shared.stalled.swap(true, Ordering::Relaxed) {
+                    tracing::error!(
+                        "the audit log is full of lines that its disk does not take; calls wait until their deadline (audit.when_full)"
+                    );
+                }
+                timeout(patience.saturating_sub(QUIET), waiting).await
+            }
+            found => found,
+        };
+        let found = found.ok().and_then(Result::ok).map(Reserved);
+        if found.is_none() {
+            shared.stalled.store(true, Ordering::Relaxed);
         }
-        if let Ok(Ok(room)) = timeout(self.inner.patience, Arc::clone(room).acquire_many_owned(weight)).await {
-            return self.send(event, room);
+        found
+    }
+
+    /// Records an event in reserved room, of which the rest stays reserved. An event that is larger is recorded as
+    /// [`Audit::record_now`] does it.
+    pub fn record_in(&self, reserved: &mut Reserved, event: Event) {
+        match reserved.0.split(event.weight() as usize) {
+            Some(room) => self.send(event.bounded(), room),
+            None => self.record_now(event),
         }
-        self.inner.shared.stalled.store(true, Ordering::Relaxed);
-        self.lose();
+    }
+
+    /// The room that the lines of a call take: the line `event` about its end, one about a limit, and two about approvals.
+    pub fn weight(event: &CallRecord) -> u32 {
+        let arguments = event.arguments.text.as_ref().map_or(0, String::len);
+        u32::try_from(4 * (FIXED + event.subject.size()) + arguments).unwrap_or(u32::MAX)
+    }
+
+    /// Records that a call was rejected: `events` if it is the first of its series, and otherwise it is counted. Does
+    /// not wait, and loses nothing.
+    pub fn reject(&self, series: &RejectedRecord, events: [Option<Event>; 2]) {
+        if !self.inner.shared.series().begins(series) {
+            return;
+        }
+        let weight = events.iter().flatten().map(Event::weight).sum();
+        match Arc::clone(&self.inner.room).try_acquire_many_owned(weight) {
+            Ok(room) => {
+                let mut room = Reserved(room);
+                for event in events.into_iter().flatten() {
+                    self.record_in(&mut room, event);
+                }
+            }
+            Err(_) => {
+                self.inner.shared.series().count(series);
+                drop(self.inner.queue.send(Message::Counted));
+            }
+        }
+    }
+
+    /// What happens to calls while the log cannot take their lines.
+    pub fn when_full(&self) -> WhenFull {
+        self.inner.when_full
+    }
+
+    fn try_send(&self, room: &Arc<Semaphore>, event: Event) -> Result<(), Event> {
+        let event = event.bounded();
+        match Arc::clone(room).try_acquire_many_owned(event.weight()) {
+            Ok(room) => {
+                self.send(event, room);
+                Ok(())
+            }
+            Err(_) => Err(event),
+        }
     }
 
     /// Writes what is in the queue, and that the server ended. Waits for that, for `patience` at most. Nothing is recorded
@@ -122,8 +257,8 @@ impl Audit {
         drop(self.inner.queue.send(Message::Record(Box::new((SystemTime::now(), event)), room)));
     }
 
-    fn lose(&self) {
-        self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+    fn lose(&self, part: Part) {
+        self.inner.shared.lost(part).fetch_add(1, Ordering::Relaxed);
         self.inner.shared.lost_ever.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -137,7 +272,8 @@ impl Audit {
 mod tests {
     use super::*;
     use crate::event::PluginRecord;
-    use crate::journal::tests::open;
+    use crate::journal::tests::open_both;
+    use crate::lines::Lines;
     use crate::verify::verify;
 
     fn event(text: &str) -> Event {
@@ -145,36 +281,150 @@ mod tests {
         Event::Refused { plugin, why: text.to_owned() }
     }
 
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_mins(1)
+    }
+
+    /// A log with room for this number of records, whose writer does not run yet.
+    fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (Audit, Writer) {
+        let room = event("").weight() as usize * records;
+        Audit::of(open_both(dir.path()), Duration::from_mins(1), room, Duration::from_millis(1), when_full)
+    }
+
     #[tokio::test]
-    async fn a_writer_that_does_not_write_holds_up_nobody_for_long_and_the_log_says_what_is_missing() {
+    async fn with_drop_a_writer_that_does_not_write_holds_up_nobody_for_long_and_the_log_says_what_is_missing() {
         let dir = tempfile::tempdir().unwrap();
-        let room = event("").weight() as usize * 3;
-        let (audit, writer) = Audit::of(open(dir.path()), Duration::from_mins(1), room, Duration::from_millis(1));
+        let (audit, writer) = idle(&dir, 3, WhenFull::Drop);
         for n in 0..10 {
-            audit.note(event(""));
-            audit.record(event("")).await;
-            assert_eq!(audit.inner.shared.stalled.load(Ordering::Relaxed), n > 0);
+            audit.record(event(""), soon()).await;
+            assert_eq!(audit.inner.shared.stalled.load(Ordering::Relaxed), n > 2);
         }
-        assert_eq!(audit.lost(), 17);
+        audit.note(event("has room of its own"));
+        assert_eq!(audit.lost(), 7);
         let writing = thread::spawn(move || writer.run());
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
-        // The start, three events, what is missing, the end and its signature.
-        assert_eq!((report.lost, report.lines, report.is_intact()), (17, 7, true), "{report:?}");
+        assert_eq!((report.lost, report.is_intact()), (7, true), "{report:?}");
+    }
+
+    /// Has this number of callers record an event each, and returns when nobody can without waiting.
+    async fn press(audit: &Audit, callers: usize) -> Vec<tokio::task::JoinHandle<()>> {
+        let record = |_| {
+            let audit = audit.clone();
+            tokio::spawn(async move { audit.record(event("x"), soon()).await })
+        };
+        let tasks: Vec<_> = (0..callers).map(record).collect();
+        while audit.inner.room.available_permits() >= event("x").weight() as usize {
+            tokio::task::yield_now().await;
+        }
+        tasks
+    }
+
+    #[tokio::test]
+    async fn with_wait_nothing_is_lost_while_the_disk_stalls() {
+        let dir = tempfile::tempdir().unwrap();
+        let (audit, writer) = idle(&dir, 3, WhenFull::Wait);
+        let shared = Arc::clone(&audit.inner.shared);
+        let writing = thread::spawn(move || writer.run());
+        // The disk works, stalls, works again, and stalls again.
+        for _ in 0..3 {
+            audit.record(event("x"), soon()).await;
+            let stalled = shared.disk.lock().await;
+            let tasks = press(&audit, 50).await;
+            audit.note(event("an operator does not wait"));
+            drop(stalled);
+            for task in tasks {
+                task.await.unwrap();
+            }
+        }
+        audit.end(Duration::from_mins(1));
+        writing.join().unwrap();
+        let report = verify(dir.path(), None, None).unwrap();
+        let lines = Lines::of(dir.path(), Part::Main).unwrap().map(|line| line.unwrap().bytes);
+        let recorded = lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count();
+        assert_eq!((recorded, report.lost, audit.lost(), report.is_intact()), (3 * 52, 0, 0, true), "{report:?}");
+    }
+
+    #[tokio::test]
+    async fn with_wait_nothing_is_lost_while_the_disk_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let (audit, writer) = idle(&dir, 3, WhenFull::Wait);
+        let shared = Arc::clone(&audit.inner.shared);
+        shared.full.store(true, Ordering::Relaxed);
+        let writing = thread::spawn(move || writer.run());
+        audit.record(event("x"), soon()).await;
+        while !shared.failing.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+        let tasks = press(&audit, 50).await;
+        audit.note(event("an operator does not wait"));
+        shared.full.store(false, Ordering::Relaxed);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        audit.end(Duration::from_mins(1));
+        writing.join().unwrap();
+        let report = verify(dir.path(), None, None).unwrap();
+        let lines = Lines::of(dir.path(), Part::Main).unwrap().map(|line| line.unwrap().bytes);
+        let recorded = lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count();
+        assert_eq!((recorded, report.lost, audit.lost(), report.is_intact()), (52, 0, 0, true), "{report:?}");
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_at_its_deadline_and_with_refuse_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for when_full in [WhenFull::Wait, WhenFull::Refuse] {
+            let (audit, writer) = idle(&dir, 1, when_full);
+            let held = audit.reserve(event("").weight(), soon()).await.unwrap();
+            let deadline = if when_full == WhenFull::Wait { Instant::now() } else { soon() };
+            assert!(audit.reserve(event("").weight(), deadline).await.is_none());
+            drop(held);
+            assert!(audit.reserve(event("").weight(), soon()).await.is_some());
+            audit.inner.shared.failing.store(true, Ordering::Relaxed);
+            assert_eq!(audit.reserve(event("").weight(), soon()).await.is_some(), when_full == WhenFull::Wait);
+            drop(writer);
+        }
+    }
+
+    #[tokio::test]
+    async fn rejections_lose_nothing_and_take_few_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let (audit, writer) = idle(&dir, 1, WhenFull::Wait);
+        let held = audit.reserve(event("").weight(), soon()).await.unwrap();
+        let limit = Some("client_rate_limit");
+        let series = RejectedRecord { caller: "a".to_owned(), tool: "t".to_owned(), outcome: "rate", limit, count: 1 };
+        for _ in 0..1_000 {
+            audit.reject(&series, [Some(event("x")), None]);
+        }
+        drop(held);
+        let writing = thread::spawn(move || writer.run());
+        audit.end(Duration::from_mins(1));
+        writing.join().unwrap();
+        let lines = Lines::of(dir.path(), Part::Rejected).unwrap().map(|line| line.unwrap().bytes);
+        let lines: Vec<_> = lines.map(|line| String::from_utf8(line).unwrap()).collect();
+        let counted = |line: &&String| line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate""#);
+        assert_eq!(lines.iter().filter(counted).count(), 1, "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains(r#""count":1000,"#)), "{lines:?}");
     }
 
     #[tokio::test]
     async fn what_many_record_at_once_is_all_there() {
         let dir = tempfile::tempdir().unwrap();
-        let settings =
-            Settings { folder: dir.path().to_owned(), size: 1 << 20, files: 9, checkpoint: Duration::from_millis(1) };
-        let audit = Audit::open(&settings).unwrap();
+        let settings = Settings {
+            folder: dir.path().to_owned(),
+            size: 1 << 20,
+            files: 9,
+            rejected_files: 2,
+            checkpoint: Duration::from_millis(1),
+            when_full: WhenFull::Wait,
+        };
+        let audit = Audit::open(&settings, 1).unwrap();
         let tasks = (0..8).map(|_| {
             let audit = audit.clone();
             tokio::spawn(async move {
                 for _ in 0..500 {
-                    audit.record(event("x")).await;
+                    audit.record(event("x"), soon()).await;
                 }
             })
         });

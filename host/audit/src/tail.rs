@@ -6,6 +6,8 @@ use std::path::Path;
 
 use crate::error::AuditError;
 use crate::folder::{files, name};
+use crate::part::Part;
+use crate::timed::time;
 
 /// Bytes of each file that are read, from its end.
 const BYTES: u64 = 512 << 10;
@@ -20,10 +22,22 @@ const FILES: usize = 2;
 ///
 /// The folder or a file cannot be read.
 pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
-    let numbers = files(folder).map_err(|error| AuditError::file("read", folder, &error))?;
+    let mut lines = Vec::new();
+    for part in Part::ALL {
+        lines.extend(tail_of(folder, part, most)?);
+    }
+    // Both are in order by themselves; a line without a time stays where it is.
+    lines.sort_by(|one, other| time(other).cmp(&time(one)));
+    lines.truncate(most);
+    Ok(lines)
+}
+
+/// The newest lines of one part, the newest first.
+fn tail_of(folder: &Path, part: Part, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
+    let numbers = files(folder, part).map_err(|error| AuditError::file("read", folder, &error))?;
     let mut lines = Vec::new();
     for number in numbers.into_iter().rev().take(FILES) {
-        let path = folder.join(name(number));
+        let path = folder.join(name(part, number));
         let end = end(&path).map_err(|error| AuditError::file("read", &path, &error))?;
         lines.extend(end.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
         if lines.len() >= most {
@@ -66,13 +80,13 @@ mod tests {
             lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
         };
         assert!(read(9).is_empty());
-        fs::write(dir.path().join(name(1)), "a\n").unwrap();
-        fs::write(dir.path().join(name(2)), "b\nc\n").unwrap();
-        fs::write(dir.path().join(name(4)), "d\nhalf").unwrap();
+        fs::write(dir.path().join(name(Part::Main, 1)), "a\n").unwrap();
+        fs::write(dir.path().join(name(Part::Main, 2)), "b\nc\n").unwrap();
+        fs::write(dir.path().join(name(Part::Main, 4)), "d\nhalf").unwrap();
         assert_eq!(read(9), ["d", "c", "b"]);
         assert_eq!(read(2), ["d", "c"]);
         let long: Vec<String> = (0..200_000).map(|number| format!("line {number}\n")).collect();
-        fs::write(dir.path().join(name(9)), long.concat()).unwrap();
+        fs::write(dir.path().join(name(Part::Main, 9)), long.concat()).unwrap();
         let lines = read(usize::MAX);
         assert_eq!(lines[0], "line 199999");
         assert!(lines.iter().all(|line| line.starts_with("line ") || line == "d"), "no line is cut");

@@ -6,12 +6,14 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context, SHA256};
 use toolbay_model::Digest;
 
-use crate::chain::{self, Link, NOTHING, Says};
+use crate::chain::{self, Anchor, Link, NOTHING, Says};
 use crate::claim::{Claim, Head};
 use crate::error::AuditError;
+use crate::folder::files;
 use crate::head::{self, Found};
 use crate::key::{PUBLIC, PublicKey};
 use crate::lines::{Line, Lines};
+use crate::part::Part;
 
 /// Findings that are told; a log of which nothing is left has as many as it has lines.
 const TOLD: usize = 100;
@@ -43,16 +45,52 @@ pub struct Report {
     pub lines: u64,
     /// Lines that the server could not write, as the log says.
     pub lost: u64,
-    /// Number and hash of the newest line.
+    /// Number and hash of the newest line of the main part, whose signatures name the newest line of the other one.
     pub newest: Option<(u64, Digest)>,
     /// The key that the signatures were verified with.
     pub key: Option<PublicKey>,
+    /// The parts of the log, of which there is one if an earlier version wrote it.
+    pub parts: Vec<PartReport>,
+}
+
+/// What a part of a log looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartReport {
+    /// Which part.
+    pub part: Part,
+    /// Files of it.
+    pub files: usize,
+    /// Lines in them.
+    pub lines: u64,
+    /// Number of the first line that is there; `None` if there is no line.
+    pub first: Option<u64>,
+    /// Number of the newest line; 0 if there is none.
+    pub newest: u64,
+    /// Number of the newest line that the server itself removed, to keep no more files than it may; 0 if it removed none.
+    pub removed: u64,
 }
 
 impl Report {
     /// Whether the log is as the server wrote it.
     pub fn is_intact(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// Adds what there is of the other part.
+    fn add(&mut self, other: Self) {
+        for finding in other.findings {
+            if self.findings.len() < TOLD {
+                self.findings.push(finding);
+            } else {
+                self.more += 1;
+            }
+        }
+        self.more += other.more;
+        self.notices.extend(other.notices);
+        self.files += other.files;
+        self.lines += other.lines;
+        self.lost = self.lost.saturating_add(other.lost);
+        self.parts.extend(other.parts);
     }
 }
 
@@ -87,14 +125,35 @@ pub fn verify(folder: &Path, key: Option<PublicKey>, expected: Option<(u64, Dige
 }
 
 fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<Report, AuditError> {
+    let (mut report, anchor) = verify_part(folder, Part::Main, key, expected, None)?;
+    // After the main part: a server that is running writes the other one first.
+    let missing = head::read(folder, Part::Rejected, &key).is_ok_and(|head| head == Found::Missing);
+    let none = files(folder, Part::Rejected).is_ok_and(|files| files.is_empty());
+    // Earlier versions had no such part, and nothing of the main part mentions it then.
+    if anchor.is_some() || !missing || !none {
+        let (other, _) = verify_part(folder, Part::Rejected, key, None, anchor)?;
+        report.add(other);
+    }
+    Ok(report)
+}
+
+/// Verifies a part. Returns the newest line of the other one that it names, too. `anchor` is what the other part says is there.
+fn verify_part(
+    folder: &Path,
+    part: Part,
+    key: PublicKey,
+    expected: Option<Anchor>,
+    anchor: Option<Anchor>,
+) -> Result<(Report, Option<Anchor>), AuditError> {
     // Before the lines: a server that is running goes on.
-    let head = head::read(folder, &key).map_err(|error| AuditError::file("read", folder, &error))?;
-    let lines = Lines::of(folder)?;
-    let mut verifier = Verifier::new(key, head, expected, lines.files());
+    let head = head::read(folder, part, &key).map_err(|error| AuditError::file("read", folder, &error))?;
+    let lines = Lines::of(folder, part)?;
+    let mut verifier = Verifier::new(part, key, head, [expected, anchor], lines.files());
     for line in lines {
         verifier.line(&line?);
     }
-    Ok(verifier.finish())
+    let named = verifier.named;
+    Ok((verifier.finish(), named))
 }
 
 fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
@@ -106,10 +165,14 @@ fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
 type Place = (String, u64);
 
 struct Verifier {
+    part: Part,
     report: Report,
     key: PublicKey,
     head: Found,
-    expected: Option<(u64, Digest)>,
+    /// A line that somebody noted, and one that the other part names.
+    expected: [Option<Anchor>; 2],
+    /// The newest line of the other part that this one names.
+    named: Option<Anchor>,
     /// The first line that is kept, as the log says.
     oldest: u64,
     /// The first line that is there.
@@ -118,9 +181,9 @@ struct Verifier {
     last: Option<Link>,
     /// Lines since then that are none.
     damaged: Option<Damaged>,
-    /// The hash of the line that the head is about, and of the line that is expected.
+    /// The hash of the line that the head is about, and of the lines that are expected.
     at_head: Option<Digest>,
-    at_expected: Option<Digest>,
+    at_expected: [Option<Digest>; 2],
     place: Place,
 }
 
@@ -136,20 +199,22 @@ struct Damaged {
 }
 
 impl Verifier {
-    fn new(key: PublicKey, head: Found, expected: Option<(u64, Digest)>, files: usize) -> Self {
+    fn new(part: Part, key: PublicKey, head: Found, expected: [Option<Anchor>; 2], files: usize) -> Self {
         let report = Report { files, key: Some(key), ..Report::default() };
         let place = (String::new(), 0);
         Self {
+            part,
             report,
             key,
             head,
             expected,
+            named: None,
             oldest: 1,
             first: None,
             last: None,
             damaged: None,
             at_head: None,
-            at_expected: None,
+            at_expected: [None; 2],
             place,
         }
     }
@@ -211,8 +276,13 @@ impl Verifier {
         {
             self.at_head = Some(link.hash);
         }
-        if self.expected.is_some_and(|(seq, _)| seq == link.seq) {
-            self.at_expected = Some(link.hash);
+        for (expected, found) in self.expected.iter().zip(&mut self.at_expected) {
+            if expected.is_some_and(|(seq, _)| seq == link.seq) {
+                *found = Some(link.hash);
+            }
+        }
+        if let Some(named) = link.rejected {
+            self.name(named);
         }
         self.said(&link);
         self.last = Some(link);
@@ -254,6 +324,17 @@ impl Verifier {
         self.report.more += damaged.count - told;
     }
 
+    /// Notes what the line says of the other part, which only grows.
+    fn name(&mut self, named: Anchor) {
+        if let Some(before) = self.named
+            && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
+        {
+            let (line, noun) = (before.0, Part::Rejected.noun());
+            self.find(format!("{noun} had line {line} before this line, and another one was begun since"));
+        }
+        self.named = Some(named);
+    }
+
     /// Checks what a line says that the chain depends on.
     fn said(&mut self, link: &Link) {
         match &link.says {
@@ -276,7 +357,7 @@ impl Verifier {
                 }
             }
             Says::Checkpoint(signature) => {
-                if !self.key.verifies(signature, Claim::Checkpoint(link.seq, link.prev)) {
+                if !self.key.verifies(signature, self.part, Claim::Checkpoint(link.seq, link.prev)) {
                     self.find("the signature is not one of the lines before it".to_owned());
                 }
             }
@@ -303,28 +384,50 @@ impl Verifier {
         let last = self.last.take();
         let newest = last.as_ref().map_or(0, |last| last.seq);
         match self.head {
-            Found::Missing => self.find_at(None, "the file `head`, which signs the newest line, is missing".to_owned()),
+            Found::Missing => {
+                let head = self.part.head();
+                self.find_at(None, format!("the file `{head}`, which signs the newest line, is missing"));
+            }
             Found::Forged => {
-                self.find_at(None, "the file `head` is not signed with the key of the log".to_owned());
+                let head = self.part.head();
+                self.find_at(None, format!("the file `{head}` is not signed with the key of the log"));
             }
             Found::Signed(head) => self.compare(head, newest),
         }
         let first = self.first.unwrap_or(1);
         if first > self.oldest {
-            let what = format!("{} at the beginning of the log", missing(self.oldest, first - 1));
+            let what = format!("{} at the beginning of {}", missing(self.oldest, first - 1), self.part.noun());
             self.find_at(None, what);
         }
-        if let Some((seq, hash)) = self.expected
-            && self.at_expected != Some(hash)
+        let [expected, named] = self.expected;
+        let [at_expected, at_named] = self.at_expected;
+        if let Some((seq, hash)) = expected
+            && at_expected != Some(hash)
         {
-            let what = match self.at_expected {
+            let what = match at_expected {
                 Some(_) => format!("line {seq} is not the one that is expected: it has another hash"),
                 None if seq < first => format!("line {seq}, which is expected, is in a file that is not kept any more"),
                 None => format!("line {seq}, which is expected, is not in the log"),
             };
             self.find_at(None, what);
         }
+        // What is older than the first line that is kept was removed by the server, as its head says.
+        if let Some((seq, hash)) = named
+            && at_named != Some(hash)
+            && (seq >= self.oldest || newest < seq)
+        {
+            let noun = self.part.noun();
+            self.find_at(None, format!("{noun} does not have its line {seq} as the other lines of the log name it"));
+        }
         self.report.newest = last.map(|last| (last.seq, last.hash));
+        self.report.parts.push(PartReport {
+            part: self.part,
+            files: self.report.files,
+            lines: self.report.lines,
+            first: self.first,
+            newest,
+            removed: self.oldest.saturating_sub(1),
+        });
         self.report
     }
 
@@ -332,7 +435,8 @@ impl Verifier {
     fn compare(&mut self, head: Head, newest: u64) {
         self.oldest = head.oldest;
         if head.seq > newest {
-            self.find_at(None, format!("{} at the end of the log", missing(newest + 1, head.seq)));
+            let noun = self.part.noun();
+            self.find_at(None, format!("{} at the end of {noun}", missing(newest + 1, head.seq)));
             return;
         }
         if self.at_head != Some(head.hash) {

@@ -35,6 +35,8 @@ pub enum Reason {
     Disabled,
     /// The operator has put the plugin to rest.
     Resting,
+    /// The audit log has no room for the call's lines (`audit.when_full`).
+    Unrecorded,
 }
 
 /// A limit on the calls that run or wait at once.
@@ -72,7 +74,7 @@ impl Reason {
     /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
-            Self::Busy { .. } => ErrorKind::Busy,
+            Self::Busy { .. } | Self::Unrecorded => ErrorKind::Busy,
             Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::Rate,
             Self::Disabled | Self::Resting => ErrorKind::Disabled,
         }
@@ -85,6 +87,7 @@ impl Reason {
             Self::ClientRate(_) => Some("client_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
             Self::Disabled | Self::Resting => None,
+            Self::Unrecorded => Some("audit.when_full"),
         }
     }
 
@@ -120,6 +123,10 @@ impl Reason {
             Self::Disabled => {
                 format!("The {noun}'s plugin is disabled for a short time because it crashed repeatedly.")
             }
+            Self::Unrecorded => format!(
+                "The server did not run the {noun} because its audit log cannot record the call: the log's disk is full or too \
+                 slow (audit.when_full)."
+            ),
             Self::Resting => format!(
                 "The {noun}'s plugin is disabled: the operator of the server has put it to rest. Do not retry: tell the user \
                  that only the operator can enable it again."

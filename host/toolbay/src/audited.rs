@@ -1,15 +1,16 @@
 //! What the audit log says of plugins and calls.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 use toolbay_audit::{
-    ArgumentsRecord, Audit, CallRecord, Event, OperatorRecord, PluginRecord, Subject, hash, shortened,
+    ArgumentsRecord, Audit, CallRecord, Event, OperatorRecord, PluginRecord, RejectedRecord, Reserved, Subject,
+    WhenFull, hash, shortened,
 };
 use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
-use toolbay_model::{Answer, ErrorKind, Identity, Rejection, Trace, milliseconds};
+use toolbay_model::{Answer, ErrorKind, Identity, Reason, Rejection, Trace, WhyUnapproved, milliseconds};
 use toolbay_secrets::{Secrets, Vault};
 
 use crate::approval::Decision;
@@ -18,11 +19,17 @@ use crate::outcome::{Outcome, limit};
 /// Longest text of arguments that is recorded, in bytes.
 const ARGUMENTS: usize = 16 << 10;
 
-/// Denials of one call that are recorded: a guest can ask without end, and old lines make room for new ones.
-const DENIALS: u32 = 32;
+/// Denials of one call that have lines: a guest can ask without end, and old lines make room for new ones. Others are counted.
+const DENIALS: u64 = 32;
 
 /// How long the end of a server waits for the end of the log.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the line of a call waits for room that the call did not reserve.
+const LATE: Duration = Duration::from_millis(100);
+
+/// When a call that could not be recorded can be made again: the disk is asked once a second.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The audit log of a server.
 #[derive(Clone, Debug)]
@@ -37,6 +44,14 @@ pub(crate) struct Audited {
 pub(crate) struct CallLine {
     audited: Audited,
     record: CallRecord,
+    /// Whether the call goes beyond the checks that reject it. Before that, it is counted with others like it.
+    let_in: bool,
+    /// Room for its lines; `None` before it is let in, or if there is none and calls go on nevertheless.
+    room: Option<Reserved>,
+    /// That nobody could be asked about it.
+    unasked: Option<Event>,
+    /// What it was denied and has no lines of its own.
+    unlisted: Arc<AtomicU64>,
     ended: bool,
 }
 
@@ -65,7 +80,15 @@ impl Audited {
     pub(crate) fn call(&self, caller: &str, tool: &str) -> CallLine {
         let (caller, tool) = (shortened(caller), shortened(tool));
         let subject = Subject { call: self.audit.number(), caller, tool, ..Subject::default() };
-        CallLine { audited: self.clone(), record: CallRecord { subject, ..CallRecord::default() }, ended: false }
+        CallLine {
+            audited: self.clone(),
+            record: CallRecord { subject, ..CallRecord::default() },
+            let_in: false,
+            room: None,
+            unasked: None,
+            unlisted: Arc::default(),
+            ended: false,
+        }
     }
 
     /// Whether arguments are recorded in full.
@@ -137,20 +160,44 @@ impl CallLine {
             if self.audited.full { arguments } else { ArgumentsRecord { digest, ..ArgumentsRecord::default() } };
     }
 
+    /// Reserves room for the lines of the call, before anything is done for it that must be recorded. Waits for room until
+    /// `deadline` at most, as the log wants it.
+    ///
+    /// # Errors
+    ///
+    /// The call could not be recorded.
+    pub(crate) async fn let_in(&mut self, deadline: Instant) -> Result<(), Rejection> {
+        let audit = &self.audited.audit;
+        self.room = audit.reserve(Audit::weight(&self.record), deadline).await;
+        if self.room.is_none() && audit.when_full() != WhenFull::Drop {
+            return Err(Rejection { reason: Reason::Unrecorded, retry_after: Some(AGAIN) });
+        }
+        self.let_in = true;
+        Ok(())
+    }
+
     /// What records that the call was denied something.
     pub(crate) fn denials(&self) -> Denials {
         let (audit, subject) = (self.audited.audit.clone(), self.record.subject.clone());
-        Denials { audit, subject, count: AtomicU32::new(0) }
+        Denials { audit, subject, count: AtomicU64::new(0), unlisted: Arc::clone(&self.unlisted) }
     }
 
-    /// Records what came of asking a person about the call. Waits for room in the queue, for a short time.
-    pub(crate) async fn approval(&self, decision: Decision) {
-        self.audited.audit.record(self.decided(decision)).await;
+    /// Records what came of asking a person about the call.
+    pub(crate) async fn approval(&mut self, decision: Decision) {
+        let word = decision.word;
+        let event = self.decided(decision);
+        if word == WhyUnapproved::Impossible.as_str() {
+            // A client can cause this at will: it is a rejection.
+            (self.unasked, self.let_in, self.room) = (Some(event), false, None);
+        } else {
+            self.add(event).await;
+        }
     }
 
-    /// Records that a call ended while a person was asked about it. Does not wait.
-    pub(crate) fn withdrawn(self, decision: Decision) {
-        self.audited.audit.note(self.decided(decision));
+    /// Records that a call ended while a person was asked about it: it had been let in. Does not wait.
+    pub(crate) fn withdrawn(mut self, decision: Decision) {
+        self.let_in = true;
+        self.audited.audit.record_now(self.decided(decision));
     }
 
     fn decided(&self, decision: Decision) -> Event {
@@ -164,38 +211,63 @@ impl CallLine {
         }
     }
 
-    /// Ends the line. Waits for room in the queue, for a short time.
+    /// Ends the line.
     pub(crate) async fn end(&mut self, answer: &Answer) {
         self.record.usage = answer.usage;
-        let audit = self.audited.audit.clone();
-        if let Some(limit) = limit(answer) {
-            audit.record(Event::Limit { subject: self.record.subject.clone(), limit }).await;
+        let (outcome, limit) = (Outcome::of(answer).as_str(), limit(answer));
+        if !self.let_in {
+            return self.count(outcome, limit);
         }
-        let call = self.take(Outcome::of(answer).as_str());
-        audit.record(call).await;
+        if let Some(limit) = limit {
+            self.add(Event::Limit { subject: self.record.subject.clone(), limit }).await;
+        }
+        let call = self.take(outcome);
+        self.add(call).await;
     }
 
-    /// Ends the line of a call that was rejected before it had a place. Does not wait.
+    /// Ends the line of a call that was rejected before it had a place.
     pub(crate) fn reject(mut self, rejection: Rejection) {
-        if let Some(limit) = rejection.reason.key() {
-            self.audited.audit.note(Event::Limit { subject: self.record.subject.clone(), limit });
+        self.count(rejection.reason.kind().as_str(), rejection.reason.key());
+    }
+
+    /// Adds a line about the call. Waits only if the call has no room, which is so only where calls go on without.
+    async fn add(&mut self, event: Event) {
+        let audit = &self.audited.audit;
+        match &mut self.room {
+            Some(room) => audit.record_in(room, event),
+            None => audit.record(event, Instant::now() + LATE).await,
         }
-        let call = self.take(rejection.reason.kind().as_str());
-        self.audited.audit.note(call);
+    }
+
+    /// Ends the line of a call that was not let in. Does not wait.
+    fn count(&mut self, outcome: &'static str, limit: Option<&'static str>) {
+        let Subject { caller, tool, .. } = self.record.subject.clone();
+        let of_limit = limit.map(|limit| Event::Limit { subject: self.record.subject.clone(), limit });
+        let before = self.unasked.take().or(of_limit);
+        let call = self.take(outcome);
+        self.audited.audit.reject(&RejectedRecord { caller, tool, outcome, limit, count: 1 }, [before, Some(call)]);
     }
 
     fn take(&mut self, outcome: &'static str) -> Event {
         self.ended = true;
-        Event::Call(Box::new(CallRecord { outcome, ..std::mem::take(&mut self.record) }))
+        let (rejected, unlisted) = (!self.let_in, self.unlisted.load(Ordering::Relaxed));
+        Event::Call(Box::new(CallRecord { outcome, unlisted, rejected, ..std::mem::take(&mut self.record) }))
     }
 }
 
 impl Drop for CallLine {
     fn drop(&mut self) {
-        if !self.ended {
-            let panicked = std::thread::panicking();
-            let call = self.take(if panicked { ErrorKind::Internal } else { ErrorKind::Cancelled }.as_str());
-            self.audited.audit.note(call);
+        if self.ended {
+            return;
+        }
+        let outcome = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled }.as_str();
+        if !self.let_in {
+            return self.count(outcome, None);
+        }
+        let call = self.take(outcome);
+        match &mut self.room {
+            Some(room) => self.audited.audit.record_in(room, call),
+            None => self.audited.audit.record_now(call),
         }
     }
 }
@@ -205,16 +277,21 @@ impl Drop for CallLine {
 pub(crate) struct Denials {
     audit: Audit,
     subject: Subject,
-    count: AtomicU32,
+    count: AtomicU64,
+    /// Those that have no lines of their own: beyond the first ones, or without room in the queue.
+    unlisted: Arc<AtomicU64>,
 }
 
 impl Denials {
     /// Records a denial; `what` is a sentence, and `remedy` the lines of `[permissions]` that would allow it. Does not
     /// wait.
     pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
-        if self.count.fetch_add(1, Ordering::Relaxed) < DENIALS {
+        let is_listed = self.count.fetch_add(1, Ordering::Relaxed) < DENIALS && {
             let remedy = remedy.map(str::to_owned);
-            self.audit.note(Event::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy });
+            self.audit.try_record(Event::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy })
+        };
+        if !is_listed {
+            self.unlisted.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

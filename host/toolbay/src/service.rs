@@ -411,8 +411,14 @@ impl Service {
         if !violations.is_empty() {
             return failed(Failure::InvalidArguments(violations));
         }
+        // What rejects a call without a guest or a person is behind it.
+        if let Some(line) = &mut line
+            && let Err(rejection) = line.let_in(work.deadline).await
+        {
+            return failed(Failure::Rejected(rejection));
+        }
         if let Some(plain) = plain {
-            let observer = self.logged(observer, &target, line.map(|line| line.denials()));
+            let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
             let result = work.read_plain(plain, request, &target).await;
             return Answer { result: result.map(|reply| limited(&target, reply, &*observer)), usage: None };
         }
@@ -420,12 +426,12 @@ impl Service {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
-        let told = (line.as_deref(), self.watch().map(Arc::as_ref));
+        let told = (line.as_deref_mut(), self.watch().map(Arc::as_ref));
         let journal = match work.approve(case, call.journal, (request.text(), digest), client, told).await {
             Ok(journal) => journal,
             Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
-        let observer = self.logged(observer, &target, line.map(|line| line.denials()));
+        let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
         // A call with a span of its own has that in the log from its beginning.
         let (trace, span) =
             own.map_or_else(|| traced(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
@@ -552,12 +558,13 @@ impl Service {
         self.inner.results.find(&client.name, uri)
     }
 
-    /// Reads such a result. The permit is left in `held`, as by [`Service::answer`].
+    /// Reads such a result, once `line` has room for it. The permit is left in `held`, as by [`Service::answer`].
     pub(crate) async fn read_kept(
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
         reading: Reading,
+        line: Option<&mut CallLine>,
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
         self.inner.sandbox.moved().await;
@@ -569,10 +576,15 @@ impl Service {
             Err(rejection) => return Answer { result: Err(Failure::Rejected(rejection)), usage: None },
         };
         let permit = Arc::clone(held.insert(Arc::new(permit)));
+        let deadline = Instant::now() + READING;
+        if let Some(line) = line
+            && let Err(rejection) = line.let_in(deadline).await
+        {
+            return Answer { result: Err(Failure::Rejected(rejection)), usage: None };
+        }
         let read = if size <= AT_ONCE {
             Ok(reading.read())
         } else {
-            let deadline = Instant::now() + READING;
             self.inner.offload.run(threads, &permit, deadline, move |_| reading.read()).await
         };
         let result = match read {
@@ -947,7 +959,7 @@ impl Work<'_> {
         journal: Arc<Journal>,
         (arguments, known): (&str, Option<Digest>),
         client: &ClientPermits,
-        (line, watch): (Option<&CallLine>, Option<&Watch>),
+        (line, watch): (Option<&mut CallLine>, Option<&Watch>),
     ) -> Result<Arc<Journal>, Result<Reply, Failure>> {
         let Some(case) = case else { return Ok(journal) };
         let own_limit = |error| own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);

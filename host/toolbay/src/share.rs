@@ -149,7 +149,7 @@ impl Place for Queued {
                 match service.kept(permits, &call.request) {
                     Some(reading) => {
                         noted.counted.found(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
-                        service.read_kept(permits, threads, reading, permit).await
+                        service.read_kept(permits, threads, reading, noted.line.as_mut(), permit).await
                     }
                     None => service.answer(permits, threads, call, observer, noted, permit).await,
                 }

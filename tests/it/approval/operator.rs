@@ -101,8 +101,9 @@ fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
 /// The whole lines of the audit log about `event`.
 fn events(folder: &Folder, event: &str) -> Vec<Value> {
     let files = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
-    let files = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    let text: String = files.map(|file| fs::read_to_string(file).unwrap()).collect();
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
+    files.sort();
+    let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["event"] == event).collect()
 }

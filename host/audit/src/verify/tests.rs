@@ -10,24 +10,32 @@ use proptest::sample::Index;
 use tempfile::TempDir;
 
 use super::*;
+use crate::event::{Event, Subject};
 use crate::folder::{files, name};
-use crate::journal::tests::{open, record};
+use crate::journal::tests::{open, open_both, record};
 
 /// A log of several files that ended in order: its files by name, `head` and `public-key` among them.
 static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        let mut journal = open(dir.path());
+        let [mut journal, mut rejected] = open_both(dir.path());
         for n in 0..30 {
+            let denied = Event::Denied { subject: Subject::default(), what: "y".repeat(n * 9), remedy: None };
+            rejected.append(&[(SystemTime::now(), denied), record("z")]).unwrap();
+            journal.anchor(rejected.end_of());
             journal.append(&[record(format!("{n} {}", "x".repeat(n * 7))), record("\n{\"seq\":1}\n")]).unwrap();
             if n % 10 == 0 {
                 journal.checkpoint().unwrap();
             }
         }
+        rejected.checkpoint().unwrap();
+        rejected.end().unwrap();
+        journal.anchor(rejected.end_of());
         journal.end().unwrap();
     }
-    let logs = files(dir.path()).unwrap().into_iter().map(name);
-    let names = logs.chain(["head".to_owned(), PUBLIC.to_owned()]);
+    let of = |part| files(dir.path(), part).unwrap().into_iter().map(move |first| name(part, first));
+    let logs = Part::ALL.into_iter().flat_map(of);
+    let names = logs.chain(Part::ALL.map(|part| part.head().to_owned())).chain([PUBLIC.to_owned()]);
     let log: Vec<_> = names.map(|name| (name.clone(), fs::read(dir.path().join(name)).unwrap())).collect();
     assert!(log.len() >= 4, "two files or more");
     log
@@ -47,7 +55,7 @@ impl Log {
         for (name, content) in LOG.iter() {
             let path = dir.path().join(name);
             fs::write(&path, content).unwrap();
-            if name.starts_with("audit-") {
+            if name.ends_with(".jsonl") {
                 files.push((path, content.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()));
             }
         }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolbay_audit::{Finding, PublicKey, Report, verify};
+use toolbay_audit::{Finding, PartReport, PublicKey, Report, verify};
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 
@@ -110,10 +110,16 @@ fn as_json(report: &Report) -> serde_json::Value {
         "notices": list(&report.notices),
         "files": report.files,
         "lines": report.lines,
+        "parts": report.parts.iter().map(part_as_json).collect::<Vec<_>>(),
         "lost": report.lost,
         "newest": report.newest.map(|(seq, hash)| format!("{seq}:{hash}")),
         "key": report.key.map(|key| key.to_string()),
     })
+}
+
+fn part_as_json(part: &PartReport) -> serde_json::Value {
+    let PartReport { part, files, lines, first, newest, removed } = part;
+    json!({"part": part.name(), "files": files, "lines": lines, "first": first, "newest": newest, "removed": removed})
 }
 
 fn as_text(report: &Report) -> String {
@@ -131,6 +137,13 @@ fn as_text(report: &Report) -> String {
     let (lines, files) = (count(report.lines, "line"), count(report.files as u64, "file"));
     let state = if report.is_intact() { "intact" } else { "changed" };
     out.push(format!("{state}: {lines} in {files}"));
+    for PartReport { part, files, lines, first, newest, removed } in &report.parts {
+        let name = format!("{}-*", part.name());
+        let (in_files, lines) = (count(*files as u64, "file"), count(*lines, "line"));
+        let numbers = first.map_or_else(String::new, |first| format!(" ({first} to {newest})"));
+        let removed = if *removed > 0 { format!("; up to {removed} removed to make room") } else { String::new() };
+        out.push(format!("  {name:12} {lines} in {in_files}{numbers}{removed}"));
+    }
     if let Some((seq, hash)) = report.newest {
         out.push(format!("newest line  {seq}:{hash}"));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
-use toolbay_audit::Settings;
+use toolbay_audit::{Settings, WhenFull as Full};
 use toolbay_model::setting::{count, positive, size};
 
 /// Most files that can be kept.
@@ -24,11 +24,29 @@ pub struct AuditConfig {
     /// Files that are kept: the oldest is deleted first. 2 to 10,000, default 16.
     #[serde(deserialize_with = "files")]
     pub files: usize,
+    /// Files with rejected calls, denials and limits that are kept: these have files of their own. 2 to 10,000, default 4.
+    #[serde(deserialize_with = "files")]
+    pub rejected_files: usize,
     /// What is recorded of the arguments of a call.
     pub arguments: Arguments,
     /// Time between two signatures in the log, above 0. Default: 1 min.
     #[serde(deserialize_with = "positive")]
     pub checkpoint: Duration,
+    /// What happens to calls while the log cannot take their lines.
+    pub when_full: WhenFull,
+}
+
+/// What happens to calls while the log cannot take their lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenFull {
+    /// They wait for room, up to their deadline.
+    #[default]
+    Wait,
+    /// They are refused.
+    Refuse,
+    /// They go on, and their lines are lost.
+    Drop,
 }
 
 /// What is recorded of the arguments of a call.
@@ -48,8 +66,10 @@ impl Default for AuditConfig {
             folder: None,
             size: ByteSize::mib(64),
             files: 16,
+            rejected_files: 4,
             arguments: Arguments::default(),
             checkpoint: Duration::from_mins(1),
+            when_full: WhenFull::default(),
         }
     }
 }
@@ -58,8 +78,13 @@ impl AuditConfig {
     /// How the log is written; `None` if there is none.
     pub(crate) fn settings(&self) -> Option<Settings> {
         let folder = self.folder.clone().filter(|folder| !folder.as_os_str().is_empty())?;
-        let Self { size, files, checkpoint, .. } = *self;
-        Some(Settings { folder, size: size.as_u64(), files, checkpoint })
+        let Self { size, files, rejected_files, checkpoint, .. } = *self;
+        let when_full = match self.when_full {
+            WhenFull::Wait => Full::Wait,
+            WhenFull::Refuse => Full::Refuse,
+            WhenFull::Drop => Full::Drop,
+        };
+        Some(Settings { folder, size: size.as_u64(), files, rejected_files, checkpoint, when_full })
     }
 
     /// Makes the folder relative to `folder`, which is the one with the configuration file.

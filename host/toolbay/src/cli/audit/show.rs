@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde_json::{Map, Value};
-use toolbay_audit::Lines;
+use toolbay_audit::{Event, Timed};
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
@@ -38,6 +38,9 @@ pub(in crate::cli) struct Filter {
     /// Calls with this outcome: ok, asked, or an error kind such as denied or fuel
     #[arg(long, value_name = "WORD", value_parser = outcome)]
     outcome: Option<String>,
+    /// Lines about this kind of event, such as call, denied, approval or operator
+    #[arg(long, value_name = "EVENT", value_parser = event)]
+    event: Option<String>,
 }
 
 impl Filter {
@@ -53,6 +56,7 @@ impl Filter {
             && says("caller", &self.caller)
             && says("plugin", &self.plugin)
             && says("outcome", &self.outcome)
+            && says("event", &self.event)
     }
 }
 
@@ -61,7 +65,7 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
     if !json {
         out.push_str(&row(["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned), "DETAILS"));
     }
-    for found in Lines::of(folder)? {
+    for found in Timed::of(folder)? {
         let found = found?;
         let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
             strange += 1;
@@ -120,13 +124,20 @@ fn since(text: &str) -> Result<SystemTime, String> {
 }
 
 fn outcome(text: &str) -> Result<String, String> {
-    let known: Vec<&str> = Outcome::all().map(Outcome::as_str).collect();
+    one_of(text, "an outcome", &Outcome::all().map(Outcome::as_str).collect::<Vec<_>>())
+}
+
+fn event(text: &str) -> Result<String, String> {
+    one_of(text, "an event", &Event::NAMES)
+}
+
+fn one_of(text: &str, noun: &str, known: &[&str]) -> Result<String, String> {
     if known.contains(&text) {
         return Ok(text.to_owned());
     }
-    Err(match nearest(text, &known) {
-        Some(near) => format!("{text:?} is not an outcome; did you mean {near:?}?"),
-        None => format!("{text:?} is not an outcome; they are {}", known.join(", ")),
+    Err(match nearest(text, known) {
+        Some(near) => format!("{text:?} is not {noun}; did you mean {near:?}?"),
+        None => format!("{text:?} is not {noun}; they are {}", known.join(", ")),
     })
 }
 
@@ -151,6 +162,7 @@ mod tests {
             Filter::default(),
             Filter { tool: some("add"), caller: some("stdio"), plugin: some("calc"), ..Filter::default() },
             Filter { outcome: some("ok"), since: at("2026-05-01T08:00:00Z"), ..Filter::default() },
+            Filter { event: some("call"), ..Filter::default() },
             Filter { since: at("2026-05-01"), ..Filter::default() },
         ] {
             assert!(filter.matches(&call), "{filter:?}");
@@ -160,6 +172,7 @@ mod tests {
             Filter { caller: some("token:ci"), ..Filter::default() },
             Filter { plugin: some("add"), ..Filter::default() },
             Filter { outcome: some("fuel"), ..Filter::default() },
+            Filter { event: some("denied"), ..Filter::default() },
             Filter { since: at("2026-05-01T08:00:01Z"), ..Filter::default() },
         ] {
             assert!(!filter.matches(&call), "{filter:?}");

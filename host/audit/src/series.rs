@@ -1,0 +1,127 @@
+//! Repeated rejections: the first of a series is a line, and the others are counted, with one line a second for each caller
+//! and reason.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::event::RejectedRecord;
+
+/// Time between two lines of a series. One that had nothing to count for so long has ended.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Series that are kept at once. Beyond that, callers share one for each reason.
+const MOST: usize = 1_024;
+
+/// A caller, the word of the error kind, and the key of the limit.
+type Reason = (String, &'static str, Option<&'static str>);
+
+/// What is counted of a series.
+#[derive(Debug, Default)]
+struct Count {
+    count: u64,
+    /// The tool of all that are counted; empty if they are of several, or if nothing is counted.
+    tool: String,
+}
+
+/// The series that go on.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesTable {
+    counts: HashMap<Reason, Count>,
+    /// When the next lines are due; `None` if no series goes on.
+    due: Option<Instant>,
+}
+
+impl Count {
+    fn add(&mut self, rejected: &RejectedRecord) {
+        if self.count == 0 {
+            self.tool.clone_from(&rejected.tool);
+        } else if self.tool != rejected.tool {
+            self.tool = String::new();
+        }
+        self.count = self.count.saturating_add(rejected.count);
+    }
+}
+
+impl SeriesTable {
+    /// Counts a rejection. Returns whether it is the first of its series, which has a line of its own and is not counted.
+    pub(crate) fn begins(&mut self, rejected: &RejectedRecord) -> bool {
+        let RejectedRecord { caller, outcome, limit, .. } = rejected;
+        let own = (caller.clone(), *outcome, *limit);
+        if let Some(count) = self.counts.get_mut(&own) {
+            count.add(rejected);
+            return false;
+        }
+        self.due = self.due.or_else(|| Some(Instant::now() + EVERY));
+        if self.counts.len() < MOST {
+            self.counts.insert(own, Count::default());
+            return true;
+        }
+        // Reasons are few, whatever clients do.
+        self.counts.entry((String::new(), outcome, *limit)).or_default().add(rejected);
+        false
+    }
+
+    /// Counts a rejection that began a series and whose line found no room.
+    pub(crate) fn count(&mut self, rejected: &RejectedRecord) {
+        let RejectedRecord { caller, outcome, limit, .. } = rejected;
+        self.counts.entry((caller.clone(), outcome, *limit)).or_default().add(rejected);
+        self.due = self.due.or_else(|| Some(Instant::now() + EVERY));
+    }
+
+    /// When the next lines are due.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// What was counted, if it is time, or if `now` says that it does not matter.
+    pub(crate) fn take(&mut self, now: bool) -> Vec<RejectedRecord> {
+        if !now && self.due.is_none_or(|due| due > Instant::now()) {
+            return Vec::new();
+        }
+        let counted = |((caller, outcome, limit), count): (&Reason, &mut Count)| {
+            let Count { count, tool } = std::mem::take(count);
+            RejectedRecord { caller: caller.clone(), tool, outcome, limit: *limit, count }
+        };
+        self.counts.retain(|_, count| count.count > 0);
+        let taken = self.counts.iter_mut().map(counted).collect();
+        self.due = (!self.counts.is_empty()).then(|| Instant::now() + EVERY);
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rejected(caller: &str, tool: &str, outcome: &'static str) -> RejectedRecord {
+        RejectedRecord { caller: caller.to_owned(), tool: tool.to_owned(), outcome, limit: None, count: 1 }
+    }
+
+    #[test]
+    fn the_first_of_a_series_has_a_line_and_the_others_are_counted_for_each_caller_and_reason() {
+        let mut table = SeriesTable::default();
+        for n in 0..10 {
+            assert_eq!(table.begins(&rejected("a", "t", "rate")), n == 0);
+            assert_eq!(table.begins(&rejected("a", &n.to_string(), "unknown-tool")), n == 0);
+        }
+        assert!(table.begins(&rejected("b", "t", "rate")), "the series of another caller");
+        let mut counted = table.take(true);
+        counted.sort_by_key(|one| one.outcome);
+        let expected = [("rate", "t", 9), ("unknown-tool", "", 9)];
+        assert_eq!(counted.iter().map(|one| (one.outcome, &*one.tool, one.count)).collect::<Vec<_>>(), expected);
+        assert!(!table.begins(&rejected("a", "u", "rate")), "the series goes on");
+        assert!(table.begins(&rejected("b", "t", "rate")), "it had ended");
+        assert_eq!(table.take(true), [rejected("a", "u", "rate")]);
+        assert_eq!((table.take(true), table.due()), (vec![], None));
+    }
+
+    #[test]
+    fn callers_without_number_share_what_is_counted() {
+        let mut table = SeriesTable::default();
+        for caller in 0..3 * MOST {
+            assert_eq!(table.begins(&rejected(&caller.to_string(), "t", "rate")), caller < MOST);
+        }
+        assert_eq!(table.counts.len(), MOST + 1);
+        assert_eq!(table.take(true), [RejectedRecord { count: 2 * MOST as u64, ..rejected("", "t", "rate") }]);
+    }
+}

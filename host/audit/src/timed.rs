@@ -1,0 +1,86 @@
+//! The lines of both parts of a log in the order of their times.
+
+use std::path::Path;
+
+use crate::error::AuditError;
+use crate::lines::{Line, Lines};
+use crate::part::Part;
+
+/// What comes before the time of a line.
+const TIME: &[u8] = br#","time":""#;
+
+/// Length of a time.
+const LENGTH: usize = "2026-05-01T08:00:00.000001Z".len();
+
+/// Bytes at the beginning of a line in which its time begins.
+const WITHIN: usize = 64;
+
+/// The time of a line, as it is written: times of one length are in the order of their texts. Empty if there is none.
+pub(crate) fn time(line: &[u8]) -> &[u8] {
+    let start = line.get(..line.len().min(WITHIN)).unwrap_or_default();
+    let at = start.windows(TIME.len()).position(|found| found == TIME);
+    at.and_then(|at| line.get(at + TIME.len()..at + TIME.len() + LENGTH)).unwrap_or_default()
+}
+
+/// The lines of both parts of a log, the oldest first. Holds two lines in memory at a time.
+#[derive(Debug)]
+pub struct Timed {
+    parts: [(Lines, Option<Line>); 2],
+}
+
+impl Timed {
+    /// The lines of the log in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn of(folder: &Path) -> Result<Self, AuditError> {
+        let [main, rejected] = Part::ALL;
+        Ok(Self { parts: [(Lines::of(folder, main)?, None), (Lines::of(folder, rejected)?, None)] })
+    }
+
+    fn read(&mut self) -> Result<Option<Line>, AuditError> {
+        for (lines, next) in &mut self.parts {
+            if next.is_none() {
+                *next = lines.next().transpose()?;
+            }
+        }
+        let [(_, main), (_, rejected)] = &mut self.parts;
+        let later = |main: &Line, rejected: &Line| time(&main.bytes) > time(&rejected.bytes);
+        Ok(match (&*main, &*rejected) {
+            (Some(one), Some(other)) if later(one, other) => rejected.take(),
+            (Some(_), _) => main.take(),
+            (None, _) => rejected.take(),
+        })
+    }
+}
+
+impl Iterator for Timed {
+    type Item = Result<Line, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::folder::name;
+
+    #[test]
+    fn lines_of_both_parts_are_in_the_order_of_their_times() {
+        let dir = tempfile::tempdir().unwrap();
+        let line =
+            |at: u32, what: &str| format!("{{\"seq\":1,\"time\":\"2026-05-01T08:00:00.00000{at}Z\",\"{what}\"}}\n");
+        let main = [line(1, "a"), line(4, "d"), "no line\n".to_owned(), line(5, "e")].concat();
+        fs::write(dir.path().join(name(Part::Main, 1)), main).unwrap();
+        let rejected = [line(2, "b"), line(3, "c"), line(9, "f")].concat();
+        fs::write(dir.path().join(name(Part::Rejected, 1)), rejected).unwrap();
+        let lines = Timed::of(dir.path()).unwrap().map(|line| line.unwrap().bytes);
+        let said: Vec<_> = lines.map(|line| line[line.len().saturating_sub(3)..].to_vec()).collect();
+        assert_eq!(said, [b"a\"}", b"b\"}", b"c\"}", b"d\"}", b"ine", b"e\"}", b"f\"}"]);
+    }
+}

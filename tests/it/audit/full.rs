@@ -1,0 +1,148 @@
+//! What happens to calls while the log cannot take their lines (`audit.when_full`).
+
+use serde_json::{Value, json};
+
+use super::{CONFIG, event, events, intact, lines_of, outcomes};
+use crate::support::{Folder, Server, Toolbay, failure, hostile};
+
+/// The text of a call of which the log has as much as it has of any.
+fn long() -> String {
+    "x".repeat(16 << 10)
+}
+
+/// A server whose disk takes nothing beyond the first lines.
+fn on_a_full_disk(folder: &Folder, config: &str) -> Server {
+    folder.configure(config);
+    let script = "ulimit -S -f 32; exec \"$@\"";
+    let mut server = Server::run(Toolbay::new(folder).args(["serve"]).through(script)).initialized("2025-11-25");
+    server.wait_for_tool("echo");
+    server
+}
+
+/// From now on the disk takes everything.
+fn make_room(server: &Server) {
+    let pid = rustix::process::Pid::from_raw(server.pid().cast_signed());
+    let room = rustix::process::Rlimit { current: None, maximum: None };
+    rustix::process::prlimit(pid, rustix::process::Resource::Fsize, room).unwrap();
+}
+
+/// How many calls succeeded, by their lines.
+fn succeeded(folder: &Folder) -> usize {
+    lines_of(folder, "audit").iter().filter(|line| line["event"] == "call" && line["outcome"] == "ok").count()
+}
+
+#[test]
+fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"drop\"\n"));
+    server.until("the log is full", |server| {
+        assert_eq!(server.text("echo", json!({"text": "x"})), "x");
+        server.log.text().contains("cannot write the audit log: ")
+    });
+    for _ in 0..20 {
+        assert_eq!(server.text("echo", json!({"text": "x"})), "x");
+    }
+    intact(&folder);
+    make_room(&server);
+    let lost = event(&mut server, &folder, "lost", 1);
+    assert!(lost["why"] == "disk" && lost["lines"].as_u64() >= Some(20), "{lost}");
+    server.log.wait_for("lines of the audit log were lost");
+    server.text("echo", json!({"text": "x"}));
+    server.end();
+    assert!(intact(&folder)["lost"].as_u64() >= Some(20));
+}
+
+#[test]
+fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_why() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"refuse\"\n"));
+    let (mut made, mut refused) = (0, 0);
+    let call = |server: &mut Server, made: &mut usize, refused: &mut u64| {
+        let result = server.call("echo", json!({"text": "x"}));
+        if result.get("isError").is_none() {
+            *made += 1;
+            return true;
+        }
+        let (kind, said) = failure(&result);
+        let why = "The server did not run the tool because its audit log cannot record the call: the log's disk is full or too slow \
+                   (audit.when_full). Retry after 1000 ms.";
+        assert_eq!((kind.as_str(), said.as_str()), ("busy", why));
+        assert_eq!(result["_meta"]["dev.toolbay/retry-after-ms"], 1000, "{result}");
+        *refused += 1;
+        false
+    };
+    server.until("a call is refused", |server| !call(server, &mut made, &mut refused));
+    server.log.wait_for("cannot write the audit log: ");
+    for _ in 0..20 {
+        assert!(!call(&mut server, &mut made, &mut refused), "the disk is still full");
+    }
+    make_room(&server);
+    server.until("a call is made", |server| call(server, &mut made, &mut refused));
+    server.log.wait_for("the audit log can be written again");
+    server.end();
+    assert_eq!(intact(&folder)["lost"], 0);
+    assert_eq!(succeeded(&folder), made, "no call was made without a line");
+    assert_eq!(outcomes(&folder), [("busy".to_owned(), refused), ("ok".to_owned(), made as u64)].into());
+    let limits = events(&folder, "limit");
+    assert!(limits.iter().all(|line| line["limit"] == "audit.when_full") && !limits.is_empty(), "{limits:?}");
+}
+
+#[test]
+fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_is_lost() {
+    // Fewer than the queue holds, and with the others more than that: it has 18 MiB.
+    const FIRST: usize = 900;
+    const OTHERS: usize = 300;
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\ntimeout = \"1h\"\n");
+    let config = format!("{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_wait = \"1h\"\n");
+    let mut server = on_a_full_disk(&folder, &config);
+    let begin = |server: &mut Server, calls: usize| -> Vec<u64> {
+        (0..calls).map(|_| server.begin("echo", json!({"text": long()}))).collect()
+    };
+    for _ in 0..FIRST / 30 {
+        for id in begin(&mut server, 30) {
+            server.finish(id);
+        }
+    }
+    let ids = begin(&mut server, OTHERS);
+    server.log.wait_for("calls wait until their deadline (audit.when_full)");
+    make_room(&server);
+    for id in ids {
+        let answer = server.finish(id);
+        assert!(answer.get("isError").is_none(), "{}", shortened(&answer));
+    }
+    server.end();
+    assert_eq!(intact(&folder)["lost"], 0);
+    assert_eq!(succeeded(&folder), FIRST + OTHERS);
+}
+
+fn shortened(answer: &Value) -> String {
+    answer.to_string().chars().take(500).collect()
+}
+
+#[test]
+fn a_call_that_waits_in_vain_is_not_made() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\ntimeout = \"5s\"\n");
+    let config = format!("{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_wait = \"1h\"\n");
+    let mut server = on_a_full_disk(&folder, &config);
+    let (mut made, mut refused) = (0, 0);
+    while refused == 0 {
+        let ids: Vec<u64> = (0..30).map(|_| server.begin("echo", json!({"text": long()}))).collect();
+        for id in ids {
+            let result = server.finish(id);
+            if result.get("isError").is_none() {
+                made += 1;
+                continue;
+            }
+            let (kind, said) = failure(&result);
+            assert!(kind == "busy" && said.contains("its audit log cannot record the call"), "{said}");
+            refused += 1;
+        }
+    }
+    make_room(&server);
+    server.log.wait_for("the audit log can be written again");
+    server.end();
+    assert_eq!(intact(&folder)["lost"], 0);
+    assert_eq!(outcomes(&folder), [("busy".to_owned(), refused), ("ok".to_owned(), made)].into());
+}

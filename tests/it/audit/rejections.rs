@@ -1,0 +1,174 @@
+//! Rejected calls have files of their own, and what repeats is counted.
+
+use std::fs;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::{CONFIG, event, events, files, files_of, intact, lines_of, outcomes, sha256, verify};
+use crate::support::{Folder, HttpServer, Server, Tiny, Toolbay, web};
+
+#[test]
+fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
+    const HONEST: usize = 16;
+    const CALLS: usize = 25;
+    const ATTACKS: usize = 8_000;
+    let folder = Folder::with("a.wasm", Tiny::new(&["echo"]).echo().build());
+    folder.put("b.wasm", Tiny::new(&["erase"]).build());
+    folder.put("b.toml", "approve = \"always\"\n");
+    let token = |name: &str, more: &str| {
+        format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", sha256(format!("secret-of-{name}")))
+    };
+    let honest: Vec<String> = (0..HONEST).map(|n| format!("honest-{n}")).collect();
+    let tokens: String = honest.iter().map(|name| token(name, "")).collect();
+    let rates = "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n";
+    // All lines of honest callers fit, and not a half of those about each rejected call would.
+    let config =
+        format!("{CONFIG}files = 2\nrejected_files = 2\n{rates}{tokens}{}", token("restricted", "tools = [\"none\"]"));
+    let mut server = HttpServer::configured(&folder, &config).ready();
+    let call = |caller: &str, tool: &str, meta: Value| {
+        let authorization = format!("Bearer secret-of-{caller}");
+        let params = json!({"name": tool, "arguments": {}, "_meta": meta});
+        server.modern("tools/call", params, &[("Authorization", &authorization)]).answer()
+    };
+    thread::scope(|scope| {
+        for attacker in 0..2 {
+            let call = &call;
+            scope.spawn(move || {
+                for n in 0..ATTACKS / 2 {
+                    let name = if n % 2 == 0 { "echo".to_owned() } else { format!("made-up-{attacker}-{n}") };
+                    let answer = call("restricted", &name, json!({}));
+                    assert!(answer.get("error").is_some(), "{answer}");
+                }
+            });
+        }
+        for caller in &honest {
+            let call = &call;
+            scope.spawn(move || {
+                let forms = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}});
+                let asked = call(caller, "erase", forms);
+                assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+                for _ in 1..CALLS {
+                    let answer = call(caller, "echo", json!({}));
+                    assert!(answer["result"].is_object() && answer["result"].get("isError").is_none(), "{answer}");
+                }
+            });
+        }
+    });
+    assert_eq!(server.end(), Some(0));
+    let report = intact(&folder);
+    assert_eq!((&report["lost"], report["parts"].as_array().unwrap().len()), (&json!(0), 2), "{report}");
+    let main = lines_of(&folder, "audit");
+    for caller in &honest {
+        let of = |event: &str| {
+            let mine = |line: &&Value| line["event"] == event && line["caller"] == format!("token:{caller}");
+            main.iter().filter(mine).count()
+        };
+        assert_eq!((of("call"), of("approval")), (CALLS, 1), "{caller}");
+    }
+    // What was there first is still there, and nothing of the attacker.
+    let has = |event: &str| main.iter().any(|line| line["event"] == event);
+    assert!(has("start") && has("load"), "{report}");
+    assert!(main.iter().all(|line| line["caller"] != "token:restricted"));
+    assert_eq!(outcomes(&folder)["unknown-tool"], ATTACKS as u64);
+    let counted = events(&folder, "rejected");
+    assert!(counted.iter().all(|line| line["caller"] == "token:restricted"), "{counted:?}");
+    // One line for each second at the most: far fewer than calls.
+    assert!(counted.len() * 20 < ATTACKS, "{}", counted.len());
+}
+
+#[test]
+fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_for_tool("one");
+    for n in 0..50 {
+        server.ask("tools/call", json!({"name": "none", "arguments": {}}));
+        server.ask("tools/call", json!({"name": format!("none-{n}"), "arguments": {}}));
+    }
+    // They come without any other call, before the server ends.
+    event(&mut server, &folder, "rejected", 1);
+    server.end();
+    intact(&folder);
+    assert_eq!(outcomes(&folder)["unknown-tool"], 100);
+    assert!(lines_of(&folder, "audit").iter().all(|line| line["event"] != "call"));
+    let first = &lines_of(&folder, "rejected").into_iter().find(|line| line["event"] == "call").unwrap();
+    assert_eq!(
+        (&first["tool"], &first["outcome"], &first["caller"]),
+        (&json!("none"), &json!("unknown-tool"), &json!("stdio"))
+    );
+    let shown = Toolbay::new(&folder).args(["audit", "show", "--event", "rejected"]).run();
+    assert!(
+        shown.raw.contains("rejected") && shown.raw.contains("unknown-tool") && shown.raw.contains("count "),
+        "{shown}"
+    );
+    let wrong = Toolbay::new(&folder).args(["audit", "show", "--event", "rejektion"]).run();
+    assert!(wrong.code != 0 && wrong.stderr.contains("is not an event"), "{wrong}");
+}
+
+#[test]
+fn what_is_done_to_the_files_with_rejections_is_found() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let mut server = Server::configured(&folder, CONFIG);
+    server.text("one", json!({}));
+    server.ask("tools/call", json!({"name": "none", "arguments": {}}));
+    server.end();
+    intact(&folder);
+    let outcome = Toolbay::new(&folder).args(["audit", "verify"]).run();
+    assert!(outcome.raw.contains("  audit-*") && outcome.raw.contains("  rejected-*"), "{outcome}");
+    let [file] = &files_of(&folder, "rejected")[..] else { panic!("{:?}", files_of(&folder, "rejected")) };
+    let (text, name) = (fs::read_to_string(file).unwrap(), file.file_name().unwrap().to_str().unwrap());
+    let head = folder.beside("log/rejected-head");
+    let signed = fs::read(&head).unwrap();
+    let found = || {
+        let report = verify(&folder);
+        assert_eq!(report["intact"], false, "{report}");
+        report["findings"].to_string()
+    };
+    fs::write(file, text.replacen("\"tool\":\"none\"", "\"tool\":\"nine\"", 1)).unwrap();
+    let said = found();
+    assert!(said.contains(name) && said.contains("was changed: its contents do not match its recorded hash"), "{said}");
+    let kept: Vec<&str> = text.lines().take(2).collect();
+    fs::write(file, kept.join("\n") + "\n").unwrap();
+    assert!(found().contains("are missing at the end of the log of rejections"), "{}", found());
+    fs::remove_file(file).unwrap();
+    assert!(found().contains("are missing at the end of the log of rejections"), "{}", found());
+    // With all that belongs to them, as if there never had been any.
+    fs::remove_file(&head).unwrap();
+    let said = found();
+    assert!(said.contains("the file `rejected-head`, which signs the newest line, is missing"), "{said}");
+    assert!(said.contains("does not have its line"), "{said}");
+    // A server that goes on does not make it whole again.
+    Server::configured(&folder, CONFIG).end();
+    let said = found();
+    assert!(said.contains("another one was begun since"), "{said}");
+    // The lines of one part are none of the other.
+    fs::write(file, fs::read(&files(&folder)[0]).unwrap()).unwrap();
+    fs::write(&head, signed).unwrap();
+    found();
+}
+
+#[test]
+fn denials_displace_no_call_and_their_oldest_files_are_deleted() {
+    // More than four files of denials, whose lines have long names.
+    const CALLS: usize = 5_500;
+    let url = format!("https://{}/", vec!["a".repeat(60); 4].join("."));
+    for (files_key, kept) in [("rejected_files = 2", 2), ("", 4)] {
+        let folder = Folder::with("web.wasm", web());
+        let mut server = Server::configured(&folder, &format!("{CONFIG}{files_key}\n"));
+        server.wait_for_tool("try_to_send");
+        for _ in 0..CALLS / 50 {
+            let ids: Vec<u64> = (0..50).map(|_| server.begin("try_to_send", json!({"url": url}))).collect();
+            for id in ids {
+                server.finish(id);
+            }
+        }
+        server.end();
+        assert_eq!(files_of(&folder, "rejected").len(), kept, "{files_key}");
+        let report = intact(&folder);
+        assert_eq!(report["lost"], 0, "{report}");
+        let calls = lines_of(&folder, "audit").into_iter().filter(|line| line["event"] == "call");
+        assert_eq!(calls.count(), CALLS);
+        assert!(events(&folder, "denied").len() < CALLS);
+    }
+}
