@@ -28,6 +28,7 @@ mod examples;
 mod files;
 mod flood;
 mod functions;
+mod grant_changes;
 mod grants;
 mod handshake;
 mod hostile;

@@ -36,6 +36,16 @@ impl Approve {
         }
     }
 
+    /// What asks whenever one of both does.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (one, two) if one == two => one,
+            (Self::Never, other) | (other, Self::Never) => other,
+            // The first call of a caller, and each one that may destroy something: neither asks more than the other.
+            _ => Self::Always,
+        }
+    }
+
     /// Which calls of a tool with these annotations a person must allow first; `None` for none of them.
     pub fn of(self, annotations: Option<Annotations>) -> Option<Asks> {
         match self {

@@ -60,6 +60,9 @@ pub struct Grant {
     /// SHA-256 of the file's text; `None` for a plugin without a file.
     #[serde(skip)]
     pub digest: Option<Digest>,
+    /// Whether it is only what two versions of the file both allow.
+    #[serde(skip)]
+    pub is_partial: bool,
 }
 
 /// Settings of one tool: `[tools.NAME]`.
@@ -190,6 +193,18 @@ impl Grant {
             folder.clone_into(&mut mount.base);
         }
         Ok(grant)
+    }
+
+    /// Whether both say the same, whatever else is in their files.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        let comparable = |grant: &Self| {
+            let mut grant = Self { digest: None, ..grant.clone() };
+            for mount in &mut grant.permissions.mounts {
+                mount.place.clear();
+            }
+            grant
+        };
+        comparable(self) == comparable(other)
     }
 
     /// Which calls a person must allow first. `server` is what the server's configuration says.

@@ -1,5 +1,7 @@
 //! Turns files into a plugin: read each once, compute the digest, compile, link, list what it offers, validate that.
 
+mod update;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,6 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytesize::ByteSize;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep_until};
 use toolbay_model::text::line;
 use toolbay_model::{Description, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
@@ -22,12 +25,14 @@ use crate::component::Component;
 use crate::contents::Contents;
 use crate::folder::{self, Files, Found, component_path, grant_path};
 use crate::grant::{Grant, Kept};
+use crate::grant_age::GrantAge;
 use crate::guard::{Guarded, Places};
 use crate::known_files::KnownFiles;
 use crate::load_error::{LoadError, describe_failed};
+use crate::load_result::Loaded;
 use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
-use crate::read::{read_optional, read_source, read_stamped};
+use crate::read::{read_optional, read_seen, read_source, read_stamped};
 use crate::rules::{LiveRules, Rules};
 use crate::shelf::Shelf;
 use crate::writable::Writable;
@@ -56,15 +61,6 @@ const REFUSALS: usize = 4096;
 
 /// Longest reason of a remembered refusal, in bytes.
 const REASON: usize = 2_000;
-
-/// A loaded plugin and warnings for the operator.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The plugin.
-    pub plugin: Arc<Plugin>,
-    /// Warnings for the operator, such as limits that were lowered to a ceiling.
-    pub remarks: Vec<String>,
-}
 
 /// Loads plugins, several at once.
 pub struct Loader {
@@ -178,44 +174,76 @@ impl Loader {
         let found =
             found.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
         let files = found.and_then(|mut found| found.plugins.remove(&id)).ok_or(LoadError::Gone)?;
-        self.load_files(id, files, None, false).await
+        self.load_first(&id, &files, None, &Arc::default()).await
     }
 
-    /// Loads the plugin `id` from these files. `previous` is the version in service. At a start, a component that is `known`
-    /// from the one before is not read.
-    ///
-    /// # Errors
-    ///
-    /// See [`LoadError`].
-    pub(crate) async fn load_files(
-        self: Arc<Self>,
-        id: String,
-        files: Files,
-        previous: Option<Arc<Plugin>>,
-        known: bool,
+    /// Loads the first version of a plugin, when its grant is settled. `known` are its files at a start, whose component is not
+    /// read if it is known from the one before.
+    async fn load_first(
+        self: &Arc<Self>,
+        id: &str,
+        files: &Files,
+        known: Option<Files>,
+        age: &Arc<GrantAge>,
     ) -> Result<Loaded, LoadError> {
-        let (component, grant) = match files.component {
-            Some(_) => self.component(&id, known.then(|| files.clone())).await?,
-            None => self.without_code(&id).await?,
+        let (component, mut file) = match files.component {
+            Some(_) => match self.component(id, known, Some(age), false).await? {
+                Whole::Component(component, Some(file)) => (Some(component), *file),
+                Whole::Component(_, None) | Whole::Unknown => return Err(LoadError::Gone),
+            },
+            None => (None, self.read_grant(id, age).await?),
         };
-        let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
+        while let Some(settles) = file.settles {
+            sleep_until(settles).await;
+            file = self.read_grant(id, age).await?;
+        }
+        let (component, grant) = match component {
+            Some(component) => (component, file.grant),
+            None => without_code(id, file.grant)?,
+        };
+        self.under(id, component, grant, files, None).await
+    }
+
+    /// The component under a grant that is for it, with its plain files. `previous` is the version in service.
+    async fn under(
+        self: &Arc<Self>,
+        id: &str,
+        component: Arc<Component>,
+        grant: Grant,
+        files: &Files,
+        previous: Option<&Arc<Plugin>>,
+    ) -> Result<Loaded, LoadError> {
         let (component, grant) = if component.callable.is_some() && grant.names_component() {
             // A plugin can have thousands of tools, and a grant as many changes of them.
-            let named = id.clone();
+            let named = id.to_owned();
             let checked = tokio::task::spawn_blocking(move || {
                 let (digest, is_command) = (component.digest, component.is_command());
                 grant.check_component(&named, digest, &component.contents, is_command).map(|()| (component, grant))
             });
             let failed = |error| LoadError::Hindered(format!("comparing its grant with it failed: {error}"));
-            checked.await.map_err(failed)?.map_err(refused)?
+            checked.await.map_err(failed)?.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?
         } else {
             (component, grant)
         };
+        self.with_secrets(id, component, grant, Some(files), previous).await
+    }
+
+    /// The component under a grant, whose secrets are fetched, with the plain files of `files`, or those of the version in
+    /// service.
+    async fn with_secrets(
+        self: &Arc<Self>,
+        id: &str,
+        component: Arc<Component>,
+        grant: Grant,
+        files: Option<&Files>,
+        previous: Option<&Arc<Plugin>>,
+    ) -> Result<Loaded, LoadError> {
+        let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
         let secrets = grant.secrets().map_err(refused)?;
         let fixed = {
             let _asking = if Fixed::needs_programs(&secrets) {
                 // A program that the plugin itself could have replaced is not run.
-                self.check_mounts(&id, &grant, &secrets).await?;
+                self.check_mounts(id, &grant, &secrets).await?;
                 // The semaphore is never closed.
                 Some(self.asking.acquire().await)
             } else {
@@ -226,17 +254,30 @@ impl Loader {
         };
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
-        let this = Arc::clone(&self);
-        let permit = self.reading_plain(&files).await;
+        let (this, id, files) = (Arc::clone(self), id.to_owned(), files.cloned());
+        let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
+        let permit = match &files {
+            Some(files) => self.reading_plain(files).await,
+            None => None,
+        };
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let (plugin, remarks) = this.apply(id, component, grant, kept)?;
-            let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
-            let plain = this.plain_files(&plugin, &files, &previous)?;
+            let plain = match &files {
+                Some(files) => this.plain_files(&plugin, files, &previous)?,
+                None => previous,
+            };
             Ok(Loaded { plugin: Arc::new(plugin.with_files(plain)), remarks })
         });
         let failed = |error| LoadError::Hindered(format!("applying its grant failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
+    }
+
+    /// Reads a plugin's grant, on a thread that may block.
+    async fn read_grant(&self, id: &str, age: &Arc<GrantAge>) -> Result<GrantFile, LoadError> {
+        let (folder, id, age) = (self.folder.clone(), id.to_owned(), Arc::clone(age));
+        let read = tokio::task::spawn_blocking(move || grant_file(&folder, &id, &age));
+        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading its grant failed: {error}"))))
     }
 
     /// Loads the plain files of a plugin whose other files are the same. `remarks` are the warnings about these.
@@ -272,26 +313,6 @@ impl Loader {
         let output = plugin.terms.environment.limits.output;
         PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.now().bounds, output, &self.shelf, previous)
             .map(Arc::new)
-    }
-
-    /// A component without code, and the grant of its plugin as far as it means something to plain files.
-    async fn without_code(&self, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
-        let (id, folder) = (id.to_owned(), self.folder.clone());
-        let read = tokio::task::spawn_blocking(move || {
-            let grant = grant_of(&folder, &id)?;
-            let Grant { prefix, limits, rate_limit, permissions, digest, .. } = grant.clone();
-            let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
-            let kept = Grant { prefix, limits, rate_limit, permissions, digest, ..Grant::default() };
-            let mut component = Component::without_code(Contents::default());
-            if kept != grant {
-                let idle = format!(
-                    "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"
-                );
-                component.remarks.push(idle);
-            }
-            Ok((Arc::new(component), kept))
-        });
-        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading its grant failed: {error}"))))
     }
 
     /// Puts a component and its grant together. Returns the plugin without plain files, and warnings.
@@ -345,12 +366,17 @@ impl Loader {
     }
 
     /// Reads a plugin's files, computes the digest and looks for what is known of it, on a thread for blocking work.
-    /// Of files that are known from the start before, the component is not read.
-    async fn look(self: &Arc<Self>, id: &str, known: Option<Files>) -> Result<(Digest, Looked, Grant), LoadError> {
-        let (id, loader) = (id.to_owned(), Arc::clone(self));
+    /// Of files that are known from the start before, the component is not read, and without an `age` the grant is not.
+    async fn look(
+        self: &Arc<Self>,
+        id: &str,
+        known: Option<Files>,
+        age: Option<&Arc<GrantAge>>,
+    ) -> Result<(Digest, Looked, Option<GrantFile>), LoadError> {
+        let (id, loader, age) = (id.to_owned(), Arc::clone(self), age.map(Arc::clone));
         let looked = tokio::task::spawn_blocking(move || {
             let (folder, limit) = (&loader.folder, loader.rules.now().component.as_u64());
-            let grant = grant_of(folder, &id);
+            let grant = age.map(|age| grant_file(folder, &id, &age)).transpose();
             if let Some(digest) = known.and_then(|files| loader.known_files.digest(&id, &files, limit))
                 && let Some(looked) = loader.look_for(&id, digest)?
             {
@@ -381,22 +407,29 @@ impl Loader {
         Ok(Some(Looked::Ready(self.in_use(component))))
     }
 
-    /// The component in the file and the grant. The component may be in use already, may be in the compile cache, or is
-    /// compiled now.
-    async fn component(self: &Arc<Self>, id: &str, known: Option<Files>) -> Result<(Arc<Component>, Grant), LoadError> {
+    /// The component in the file, which may be in use already, or in the compile cache, and the grant as [`Loader::look`]
+    /// reads it. Otherwise the component is compiled now, unless it `may_stay_unknown`.
+    async fn component(
+        self: &Arc<Self>,
+        id: &str,
+        known: Option<Files>,
+        age: Option<&Arc<GrantAge>>,
+        may_stay_unknown: bool,
+    ) -> Result<Whole, LoadError> {
         // The semaphores are never closed.
         let reading = self.reading.acquire().await;
-        let (digest, looked, grant) = self.look(id, known).await?;
+        let (digest, looked, grant) = self.look(id, known, age).await?;
         let component = match looked {
             Looked::Ready(component) => component,
             Looked::Stored(stored) => {
                 let component = self.checking(move |loader| stored.check(&loader.rules.now().bounds)).await;
                 self.in_use(self.remember(digest, component)?)
             }
+            Looked::New(_) if may_stay_unknown => return Ok(Whole::Unknown),
             // In a box: thousands of loads that find a stored component wait for their turn.
             Looked::New(source) => Box::pin(self.made(id, digest, source, reading)).await?,
         };
-        Ok((component, grant))
+        Ok(Whole::Component(component, grant.map(Box::new)))
     }
 
     /// Compiles a component when it has its turn, and asks it what it offers. Others are read from then on.
@@ -560,6 +593,14 @@ impl Loader {
     }
 }
 
+/// What is in the files of a plugin.
+enum Whole {
+    /// Its component, and its grant if that was asked for.
+    Component(Arc<Component>, Option<Box<GrantFile>>),
+    /// A component that must be compiled first.
+    Unknown,
+}
+
 /// What is known of a component before anything is compiled.
 enum Looked {
     /// All.
@@ -612,10 +653,61 @@ impl Remake for Origin {
     }
 }
 
+/// A component without code, and the grant of its plugin as far as it means something to plain files.
+///
+/// # Errors
+///
+/// The grant restricts what has code: it was written for a component that is not there.
+fn without_code(id: &str, grant: Grant) -> Result<(Arc<Component>, Grant), LoadError> {
+    let keys = [
+        ("offer", grant.offer.is_some()),
+        ("component", grant.component.is_some()),
+        ("tools", !grant.tools.is_empty()),
+    ];
+    if let Some((key, _)) = keys.into_iter().find(|(_, is_set)| *is_set) {
+        return Err(LoadError::Refused(format!(
+            "{id}.toml: {key}: there is no {id}.wasm, so the plugin has no tools; remove `{key}`, or add {id}.wasm"
+        )));
+    }
+    let Grant { prefix, limits, rate_limit, permissions, digest, .. } = grant.clone();
+    let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
+    let kept = Grant { prefix, limits, rate_limit, permissions, digest, ..Grant::default() };
+    let mut component = Component::without_code(Contents::default());
+    if kept != grant {
+        let idle = format!(
+            "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"
+        );
+        component.remarks.push(idle);
+    }
+    Ok((Arc::new(component), kept))
+}
+
+/// A plugin's grant as it is in the file.
+struct GrantFile {
+    grant: Grant,
+    /// When it will have been unchanged for long enough to give rights; `None` if it has.
+    settles: Option<Instant>,
+}
+
+/// Reads a plugin's grant, and notes in `age` since when it has been so. Blocks.
+fn grant_file(folder: &Path, id: &str, age: &GrantAge) -> Result<GrantFile, LoadError> {
+    let read = read_seen(&grant_path(folder, id), GRANT_SIZE)?;
+    let settles = age.settles(read.as_ref().map(|(_, seen)| seen));
+    let grant = match read {
+        Some((text, _)) => parse(folder, id, &text)?,
+        None => Grant::default(),
+    };
+    Ok(GrantFile { grant, settles })
+}
+
+fn parse(folder: &Path, id: &str, text: &str) -> Result<Grant, LoadError> {
+    Grant::parse(&format!("{id}.toml"), text, folder).map_err(LoadError::Refused)
+}
+
 /// A plugin's grant. Blocks.
 fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
     match read_grant(folder, id)? {
-        Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder).map_err(LoadError::Refused),
+        Some(text) => parse(folder, id, &text),
         None => Ok(Grant::default()),
     }
 }

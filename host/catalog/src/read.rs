@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use bytesize::ByteSize;
 use toolbay_sandbox::Source;
 
+use crate::grant_age::Sighting;
 use crate::known_files::Stamps;
 use crate::load_error::LoadError;
 use crate::stamp::Stamp;
@@ -34,7 +35,7 @@ pub(crate) fn read_stamped(component: &Path, limit: u64) -> Result<(Source, Opti
         Some((text, stamp)) => (text, stamp.map(Some)),
         None => (String::new(), Some(None)),
     };
-    let stamps = file.stamp.zip(wit_stamp).and_then(|(component, wit)| Stamps::new(component, wit, now));
+    let stamps = file.local_stamp().zip(wit_stamp).and_then(|(component, wit)| Stamps::new(component, wit, now));
     Ok((Source { file: file.bytes, wit }, stamps))
 }
 
@@ -43,15 +44,30 @@ pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, L
     Ok(read_text(path, limit)?.map(|(text, _)| text))
 }
 
+/// The same with what says how long the file has been as it is.
+pub(crate) fn read_seen(path: &Path, limit: u64) -> Result<Option<(String, Sighting)>, LoadError> {
+    let Some(read) = read_named(path, limit)? else { return Ok(None) };
+    let sighting = Sighting { stamp: read.stamp.clone(), is_local: read.is_local };
+    Ok(Some((text_of(path, read)?, sighting)))
+}
+
 /// The same with the stamp of what was read.
 fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<Stamp>)>, LoadError> {
+    let Some(read) = read_named(path, limit)? else { return Ok(None) };
+    let stamp = read.local_stamp();
+    Ok(Some((text_of(path, read)?, stamp)))
+}
+
+fn text_of(path: &Path, read: Read) -> Result<String, LoadError> {
+    let name = path.file_name().unwrap_or_default().display();
+    String::from_utf8(read.bytes).map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
+}
+
+/// Reads a file; `None` if it does not exist. An error names it.
+fn read_named(path: &Path, limit: u64) -> Result<Option<Read>, LoadError> {
     let name = path.file_name().unwrap_or_default().display();
     match read_bounded(path, limit, None) {
-        Ok(Read { bytes, stamp }) => {
-            let text = String::from_utf8(bytes);
-            let text = text.map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))?;
-            Ok(Some((text, stamp)))
-        }
+        Ok(read) => Ok(Some(read)),
         // What a link should lead to can be narrower than having no such file.
         Err(LoadError::Gone) if path.is_symlink() => {
             Err(LoadError::Refused(format!("{name} is a link to a file that does not exist")))
@@ -66,8 +82,17 @@ fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<Stamp>)>,
 /// What was read of a file.
 struct Read {
     bytes: Vec<u8>,
-    /// The file's stamp, if it was the same before and after, and its file system keeps time as this machine does.
+    /// The file's stamp, if it was the same before and after.
     stamp: Option<Stamp>,
+    /// Whether its file system keeps time as this machine does.
+    is_local: bool,
+}
+
+impl Read {
+    /// The stamp, if it identifies what was read.
+    fn local_stamp(&self) -> Option<Stamp> {
+        self.stamp.clone().filter(|_| self.is_local)
+    }
 }
 
 /// Reads a regular file of at most `limit` bytes; `key` is the configuration key that raises the limit, if there is one.
@@ -101,7 +126,7 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Read, Load
     }
     let before = Stamp::of(&metadata);
     let same = file.metadata().is_ok_and(|after| Stamp::of(&after) == before);
-    Ok(Read { bytes, stamp: (same && is_local(&file)).then_some(before) })
+    Ok(Read { bytes, stamp: same.then_some(before), is_local: is_local(&file) })
 }
 
 /// Whether the times of files are those of this machine's clock, and there are no two files with the same identity: so it

@@ -13,8 +13,10 @@ use toolbay_sandbox::PrepareError;
 use crate::assemble::{Candidate, assemble};
 use crate::catalog::Publisher;
 use crate::folder::{Files, Found, check_plugin_folder, part_of};
+use crate::grant_age::GrantAge;
 use crate::load_error::LoadError;
-use crate::loader::{Loaded, Loader};
+use crate::load_result::{Before, Instead, LoadResult, Loaded};
+use crate::loader::Loader;
 use crate::plain_files::PlainFiles;
 use crate::skill_folder::SkillFolder;
 use crate::snapshot::Snapshot;
@@ -51,7 +53,7 @@ pub struct Reloader {
     loader: Arc<Loader>,
     publisher: Publisher,
     slots: BTreeMap<String, Slot>,
-    loads: JoinSet<(String, u64, Result<Loaded, LoadError>)>,
+    loads: JoinSet<(String, u64, LoadResult)>,
     tickets: u64,
     /// What is not offered because another plugin has something of the same name, and has been logged.
     hidden: BTreeSet<String>,
@@ -94,6 +96,12 @@ struct Slot {
     load: Option<Load>,
     /// The next retry of a load that failed for a reason that may pass.
     retry: Option<Retry>,
+    /// When the files are to be loaded again because the grant is settled then.
+    settles: Option<Instant>,
+    /// Since when the grant has been as it is.
+    age: Arc<GrantAge>,
+    /// Whether the server's rules have changed since the last load.
+    are_rules_new: bool,
     /// The time since which the file has been incomplete.
     incomplete: Option<Instant>,
     /// The file was deleted. The entry stays until that is published, in case the file comes back at once.
@@ -225,6 +233,7 @@ impl Reloader {
             if !found.contains_key(id) && !slot.gone {
                 slot.gone = true;
                 slot.retry = None;
+                slot.settles = None;
                 slot.stop();
                 // There may have been no event, and the file may be back in a moment, as when it is replaced.
                 self.busy = Instant::now();
@@ -277,8 +286,14 @@ impl Reloader {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(files) = slot.files.clone() else { return };
         // What changes later is read whatever its stamp says.
-        let (known, previous) = (!self.looked, slot.candidate.plugin.clone());
-        let load = Arc::clone(&self.loader).load_files(id.to_owned(), files, previous, known);
+        let before = Before {
+            plugin: slot.candidate.plugin.clone(),
+            are_rules_new: slot.are_rules_new,
+            is_start: !self.looked,
+            age: Arc::clone(&slot.age),
+        };
+        slot.settles = None;
+        let load = Arc::clone(&self.loader).load_files(id.to_owned(), files, before);
         self.start(id, false, load);
     }
 
@@ -288,11 +303,17 @@ impl Reloader {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let (Some(files), Some(plugin)) = (slot.files.clone(), slot.candidate.plugin.clone()) else { return };
         let load = Arc::clone(&self.loader).load_plain_files(files, plugin, slot.candidate.remarks.clone());
+        let load = async {
+            match load.await {
+                Ok(loaded) => LoadResult::Loaded(loaded),
+                Err(error) => LoadResult::Failed(error, Instead::Same),
+            }
+        };
         self.start(id, true, load);
     }
 
     /// Replaces a load of the plugin that is in progress.
-    fn start(&mut self, id: &str, plain: bool, load: impl Future<Output = Result<Loaded, LoadError>> + Send + 'static) {
+    fn start(&mut self, id: &str, plain: bool, load: impl Future<Output = LoadResult> + Send + 'static) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         slot.stop();
         self.tickets += 1;
@@ -301,16 +322,15 @@ impl Reloader {
         slot.load = Some(Load { ticket, handle, plain });
     }
 
-    /// The time of the next retry.
+    /// The time of the next load that no change of a file causes.
     fn retry(&self) -> Option<Instant> {
-        let waiting = self.slots.values().filter(|slot| slot.load.is_none());
-        waiting.filter_map(|slot| Some(slot.retry?.at)).min()
+        self.slots.values().filter_map(Slot::again).min()
     }
 
-    /// Starts the retries that are due.
+    /// Starts the loads that are due without a change of a file.
     fn try_again(&mut self) {
         let now = Instant::now();
-        let due = |slot: &Slot| slot.load.is_none() && slot.retry.is_some_and(|retry| retry.at <= now);
+        let due = |slot: &Slot| slot.again().is_some_and(|at| at <= now);
         let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(id, _)| id.clone()).collect();
         for id in ids {
             self.begin(&id);
@@ -319,7 +339,12 @@ impl Reloader {
 
     /// Applies the grants of all plugins again, because the rules have changed.
     fn apply_rules(&mut self) {
-        let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| !slot.gone).map(|(id, _)| id.clone()).collect();
+        let present = self.slots.iter_mut().filter(|(_, slot)| !slot.gone);
+        let mark = |(id, slot): (&String, &mut Slot)| {
+            slot.are_rules_new = true;
+            id.clone()
+        };
+        let ids: Vec<String> = present.map(mark).collect();
         for id in ids {
             self.begin(&id);
         }
@@ -342,7 +367,7 @@ impl Reloader {
     }
 
     /// Processes the end of a load, unless a newer one has started.
-    fn finish(&mut self, id: &str, ticket: u64, result: Result<Loaded, LoadError>) {
+    fn finish(&mut self, id: &str, ticket: u64, result: LoadResult) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(Load { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else { return };
         let initial = std::mem::take(&mut slot.initial);
@@ -439,10 +464,69 @@ impl Slot {
         }
     }
 
+    /// When the files are to be loaded without a change of them.
+    fn again(&self) -> Option<Instant> {
+        self.retry.map(|retry| retry.at).into_iter().chain(self.settles).min().filter(|_| self.load.is_none())
+    }
+
     /// Records the end of a load, of plain files alone if it is `plain`. Returns false if nothing needs to be published.
-    fn take_in(&mut self, id: &str, plain: bool, result: Result<Loaded, LoadError>) -> bool {
+    fn take_in(&mut self, id: &str, plain: bool, result: LoadResult) -> bool {
+        if !plain && !matches!(result, LoadResult::Failed(LoadError::Gone, _)) {
+            self.are_rules_new = false;
+        }
         match result {
-            Ok(Loaded { plugin, .. }) if plain => {
+            LoadResult::Loaded(loaded) => self.replace(id, plain, loaded),
+            LoadResult::Pending(narrowed, settles) => {
+                self.settles = Some(settles);
+                let changes = narrowed.is_some_and(|narrowed| self.narrow(narrowed));
+                if changes {
+                    tracing::info!(
+                        plugin = id,
+                        "its files have just changed; what the new grant denies is denied at once"
+                    );
+                }
+                changes
+            }
+            LoadResult::Failed(error, instead) => {
+                let changes = match instead {
+                    Instead::Same => false,
+                    Instead::Narrowed(narrowed) => {
+                        let changes = self.narrow(narrowed);
+                        if changes {
+                            tracing::info!(plugin = id, "the version in service has new terms");
+                        }
+                        changes
+                    }
+                    Instead::Nothing => {
+                        self.candidate.remarks.clear();
+                        let withdrawn = self.candidate.plugin.take().is_some();
+                        if withdrawn {
+                            tracing::warn!(
+                                plugin = id,
+                                "withdrawn: its new terms cannot apply to the version in service"
+                            );
+                        }
+                        withdrawn
+                    }
+                };
+                self.fail(id, error) || changes
+            }
+        }
+    }
+
+    /// Has the version in service under other terms. Returns false if they are the same.
+    fn narrow(&mut self, Loaded { plugin, remarks }: Loaded) -> bool {
+        if self.candidate.plugin.as_ref().is_some_and(|old| old.same_as(&plugin)) {
+            return false;
+        }
+        (self.candidate.plugin, self.candidate.remarks) = (Some(plugin), remarks);
+        true
+    }
+
+    /// Puts a version into service.
+    fn replace(&mut self, id: &str, plain: bool, loaded: Loaded) -> bool {
+        match loaded {
+            Loaded { plugin, .. } if plain => {
                 let before = self.candidate.plugin.replace(Arc::clone(&plugin));
                 let before = before.map(|before| Arc::clone(&before.files)).unwrap_or_default();
                 if before == plugin.files {
@@ -458,7 +542,7 @@ impl Slot {
                     "plain files loaded"
                 );
             }
-            Ok(Loaded { plugin, remarks }) => {
+            Loaded { plugin, remarks } => {
                 self.incomplete = None;
                 self.retry = None;
                 let same = self.candidate.plugin.as_ref().is_some_and(|old| old.same_as(&plugin));
@@ -480,20 +564,27 @@ impl Slot {
                 }
                 self.candidate = Candidate { plugin: Some(plugin), problem: None, remarks };
             }
+        }
+        true
+    }
+
+    /// Records why the files cannot be loaded.
+    fn fail(&mut self, id: &str, error: LoadError) -> bool {
+        match error {
             // The next scan will find it deleted or changed.
-            Err(LoadError::Gone) => return false,
-            Err(LoadError::Incomplete) => {
+            LoadError::Gone => return false,
+            LoadError::Incomplete => {
                 tracing::debug!(plugin = id, "incomplete; probably still being written");
                 self.incomplete.get_or_insert_with(Instant::now);
                 self.candidate.problem = Some(PrepareError::Incomplete.to_string());
             }
-            Err(LoadError::Refused(why)) => {
+            LoadError::Refused(why) => {
                 self.incomplete = None;
                 self.retry = None;
                 self.complain(id, &why);
                 self.candidate.problem = Some(why);
             }
-            Err(LoadError::Hindered(why)) => {
+            LoadError::Hindered(why) => {
                 self.incomplete = None;
                 let retry = Retry::after(self.retry);
                 self.retry = Some(retry);

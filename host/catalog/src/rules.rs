@@ -72,6 +72,7 @@ const FOLDERLESS: &str = "permissions.mounts and permissions.scratch: the plugin
 impl Rules {
     /// The grant clamped to the server's ceilings, and warnings for the operator.
     pub fn terms(&self, component: &Component, grant: Grant, kept: Kept) -> (Terms, Vec<String>) {
+        let source = Arc::new(grant.clone());
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let Kept { secrets, mut remarks } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
@@ -102,7 +103,8 @@ impl Rules {
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
         let (prefix, places) = (grant.prefix, Places::default());
-        let terms = Terms { environment, tools, shown, prefix, rate_limit, approvals, places, grant: grant.digest };
+        let grant = grant.digest;
+        let terms = Terms { environment, tools, shown, prefix, rate_limit, approvals, places, grant, source };
         (terms, remarks)
     }
 }

@@ -34,6 +34,13 @@ impl Stamp {
         self.modified < until && (seconds, nanoseconds) < until
     }
 
+    /// How long before `now` the content was last changed; `None` if that is later than `now`.
+    pub(crate) fn unchanged_for(&self, now: SystemTime) -> Option<Duration> {
+        let (seconds, nanoseconds) = self.modified;
+        let since = Duration::new(u64::try_from(seconds).unwrap_or_default(), u32::try_from(nanoseconds).ok()?);
+        now.duration_since(UNIX_EPOCH.checked_add(since)?).ok()
+    }
+
     /// The same of what the system says of an open folder's entry.
     pub(crate) fn of_entry(stat: &Stat) -> Self {
         let nanoseconds = |part| i64::try_from(part).unwrap_or_default();

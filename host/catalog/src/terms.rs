@@ -1,12 +1,13 @@
 //! The terms of a plugin: its grant after clamping.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toolbay_model::{Digest, ToolRateLimit};
 use toolbay_sandbox::{Connections, Environment, KeyValue, Requests};
 
 use crate::approve::Approvals;
-use crate::grant::Shown;
+use crate::grant::{Grant, Shown};
 use crate::guard::Places;
 
 /// What applies to a plugin: its grant, clamped to the server's ceilings.
@@ -28,6 +29,8 @@ pub struct Terms {
     pub places: Places,
     /// SHA-256 of the text of the grant; `None` if there is none.
     pub grant: Option<Digest>,
+    /// The grant.
+    pub source: Arc<Grant>,
 }
 
 impl Terms {

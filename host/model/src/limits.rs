@@ -67,9 +67,21 @@ macro_rules! limits {
                 (limits, clamps)
             }
 
+            /// The lower value of each limit. [`Limits::oversize`], which has no amount, stays.
+            #[must_use]
+            pub fn least(&self, other: &Self) -> Self {
+                Self { $($key: self.$key.min(other.$key),)* oversize: self.oversize }
+            }
+
             /// All limits with their keys in `[limits]`, in the order of the struct.
             pub fn amounts(&self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
                 [$((stringify!($key), Amount::from(self.$key)),)*].into_iter()
+            }
+        }
+        /// Sets every key.
+        impl From<Limits> for LimitsPatch {
+            fn from(limits: Limits) -> Self {
+                Self { $($key: Some(limits.$key),)* oversize: Some(limits.oversize) }
             }
         }
     };
@@ -272,6 +284,16 @@ mod tests {
             Limits { fuel: 7, timeout: Duration::from_secs(2), memory: ByteSize::mib(1), ..Limits::DEFAULT }
         );
         assert!(clamps.is_empty());
+    }
+
+    #[test]
+    fn the_least_of_two_has_the_lower_value_of_each() {
+        let [one, two] =
+            [serde_json::json!({"fuel": 7, "timeout": "2s"}), serde_json::json!({"fuel": 9, "timeout": "1s"})]
+                .map(|json| Limits::DEFAULT.with(&patch(json), &Limits::CEILING).0);
+        let both = Limits { fuel: 7, timeout: Duration::from_secs(1), ..Limits::DEFAULT };
+        assert_eq!((one.least(&two), two.least(&one)), (both.clone(), both.clone()));
+        assert_eq!(Limits::CEILING.with(&both.clone().into(), &Limits::CEILING).0, both);
     }
 
     #[test]

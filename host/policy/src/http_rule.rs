@@ -58,6 +58,20 @@ impl HttpRule {
     pub fn paths(&self) -> Option<&[PathPrefix]> {
         self.table.paths.as_deref()
     }
+
+    /// Whether it allows every request that the other allows. Paths are compared as they are written.
+    pub(crate) fn covers_all_of(&self, other: &Self) -> bool {
+        fn has_all<T: PartialEq>(wide: Option<&[T]>, narrow: Option<&[T]>) -> bool {
+            match (wide, narrow) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(wide), Some(narrow)) => narrow.iter().all(|entry| wide.contains(entry)),
+            }
+        }
+        self.origin().covers_all_of(other.origin())
+            && has_all(self.methods(), other.methods())
+            && has_all(self.paths(), other.paths())
+    }
 }
 
 /// The rule as TOML, in one line. Nothing in it needs an escape: see what [`OriginPattern`], [`Method`] and

@@ -22,6 +22,7 @@ mod folder;
 mod host;
 mod host_pattern;
 mod http_rule;
+mod intersection;
 mod malformed;
 mod method;
 mod network;

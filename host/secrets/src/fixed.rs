@@ -12,7 +12,7 @@ use crate::source::{KEYRING, Source};
 use crate::value::Value;
 
 /// The values of the secrets whose sources are asked once, in the order of the secrets. `None` for all others.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Fixed(pub(crate) Vec<Option<Result<Value, NoValue>>>);
 
 /// Why a source has no value, as the end of a sentence about it.

@@ -100,6 +100,25 @@ impl Vault {
         Ok(Self(Some(Arc::new(inner))))
     }
 
+    /// The same secrets with the same values, of which requests carry others: `secrets` are these, in the same order.
+    ///
+    /// # Errors
+    ///
+    /// They are not the same, or are too long.
+    pub fn carrying(&self, secrets: Vec<Secret>) -> Result<Self, String> {
+        let own = self.secrets();
+        let same = |(one, two): (&Secret, &Secret)| one.name == two.name && one.source == two.source;
+        if own.len() != secrets.len() || !own.iter().zip(&secrets).all(same) {
+            return Err("the secrets are not those of the version in service".to_owned());
+        }
+        match &self.0 {
+            Some(inner) if inner.secrets != secrets => {
+                Self::new(&inner.place, &inner.base, secrets, inner.fixed.clone())
+            }
+            _ => Ok(self.clone()),
+        }
+    }
+
     /// A warning for each secret that has no value now. Reads files, and blocks.
     pub fn problems(&self) -> Vec<String> {
         let Some(inner) = &self.0 else { return Vec::new() };

@@ -93,6 +93,12 @@ impl Secret {
         Err(why)
     }
 
+    /// Has no request carry it.
+    pub(crate) fn redact_only(&mut self) {
+        self.origins.clear();
+        (self.header, self.query, self.format) = (None, None, None);
+    }
+
     /// The only source.
     fn source(&self) -> Result<Source, String> {
         let Self { environment, file, keyring, command, source, .. } = self;

@@ -1,0 +1,94 @@
+//! How long a grant has been as it is: a file that is being written may lack what restricts a plugin.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use crate::stamp::Stamp;
+
+/// How long a grant must have been unchanged until it gives rights.
+pub(crate) const SETTLE: Duration = Duration::from_secs(1);
+
+/// A grant's file as it was when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Sighting {
+    /// Its stamp; `None` if it changed while it was read.
+    pub(crate) stamp: Option<Stamp>,
+    /// Whether the times of its file system are those of this machine.
+    pub(crate) is_local: bool,
+}
+
+/// Since when the grant of one plugin has been as it is.
+#[derive(Debug, Default)]
+pub(crate) struct GrantAge(Mutex<Option<(Option<Stamp>, Instant)>>);
+
+impl GrantAge {
+    /// When the file will have been unchanged for long enough; `None` if it has. `seen` is what has just been read, or
+    /// `None` if there is no file.
+    pub(crate) fn settles(&self, seen: Option<&Sighting>) -> Option<Instant> {
+        self.settles_at(Instant::now(), SystemTime::now(), seen)
+    }
+
+    fn settles_at(&self, now: Instant, clock: SystemTime, seen: Option<&Sighting>) -> Option<Instant> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = seen.map(|seen| seen.stamp.as_ref());
+        if stamp == Some(None) {
+            *known = None;
+            return Some(now + SETTLE);
+        }
+        let stamp = stamp.flatten();
+        let since = match &*known {
+            Some((before, since)) if before.as_ref() == stamp => *since,
+            _ => {
+                *known = Some((stamp.cloned(), now));
+                now
+            }
+        };
+        let local = seen.filter(|seen| seen.is_local).and_then(|seen| seen.stamp.as_ref());
+        let age = local.and_then(|stamp| stamp.unchanged_for(clock)).unwrap_or_default();
+        let rest = SETTLE.saturating_sub(age.max(now - since));
+        (!rest.is_zero()).then(|| now + rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    fn seen(file: &File, is_local: bool) -> Sighting {
+        Sighting { stamp: Some(Stamp::of(&file.metadata().unwrap())), is_local }
+    }
+
+    #[test]
+    fn a_file_settles_when_it_has_been_unchanged_for_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        fs::write(&path, "a").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        let (hour, half) = (Duration::from_hours(1), SETTLE / 2);
+        let (age, clock, start) = (GrantAge::default(), SystemTime::now(), Instant::now());
+        let at = |after: Duration, seen: Option<&Sighting>| {
+            age.settles_at(start + after, clock + after, seen).map(|settles| settles - start)
+        };
+        file.set_modified(clock - half).unwrap();
+        assert_eq!(at(Duration::ZERO, Some(&seen(&file, true))), Some(half), "its own time counts");
+        assert_eq!(at(half, Some(&seen(&file, true))), None);
+        // On other file systems, and with times that cannot be right, only what is seen counts.
+        for (modified, is_local) in [(clock - hour, false), (clock + hour, true)] {
+            file.set_modified(modified).unwrap();
+            let seen = seen(&file, is_local);
+            assert_eq!(at(SETTLE, Some(&seen)), Some(2 * SETTLE));
+            assert_eq!(at(SETTLE + half, Some(&seen)), Some(2 * SETTLE));
+            assert_eq!(at(2 * SETTLE, Some(&seen)), None);
+        }
+        // Another file, one that changed while it was read, and none begin anew.
+        file.set_modified(clock + 2 * hour).unwrap();
+        for seen in [Some(seen(&file, true)), Some(Sighting { stamp: None, is_local: true }), None] {
+            assert_eq!(at(3 * SETTLE, seen.as_ref()), Some(4 * SETTLE), "{seen:?}");
+        }
+        assert_eq!(at(4 * SETTLE, None), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! What two versions of a grant both allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolbay_model::{Limits, LimitsPatch, RateLimit, ToolRateLimit};
+
+use crate::approve::Approve;
+use crate::grant::{Grant, ToolGrant, ToolLimits};
+use crate::rules::Rules;
+
+impl Rules {
+    /// What the grant `new` and the one `in_force` both allow to a plugin with these `tools`, under these rules: the
+    /// restrictions of both, and of the rights those that both give. What is neither, and what cannot be compared, stays as
+    /// it is in force. Takes time for thousands of tools.
+    pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
+        let (limits, tools) = (self.common_limits(new, in_force), self.common_tools(new, in_force, tools));
+        let mut secrets = in_force.secrets.clone();
+        for (name, secret) in &mut secrets {
+            if new.secrets.get(name) != Some(secret) {
+                secret.redact_only();
+            }
+        }
+        let mut both = Grant {
+            prefix: in_force.prefix.clone(),
+            approve: self.common_default(new, in_force),
+            offer: in_force.offer.clone(),
+            component: in_force.component,
+            limits,
+            rate_limit: self.common_rate(new, in_force),
+            permissions: new.permissions.intersection(&in_force.permissions),
+            secrets,
+            config: in_force.config.clone(),
+            tools,
+            digest: new.digest,
+            is_partial: false,
+        };
+        if both != *new {
+            (both.digest, both.is_partial) = (in_force.digest, in_force.is_partial);
+            both.is_partial = in_force.is_partial || !both.says_the_same_as(in_force);
+        }
+        both
+    }
+
+    fn limits_under(&self, grant: &Grant) -> Limits {
+        self.limits.with(&grant.limits, &self.ceiling).0
+    }
+
+    fn common_limits(&self, new: &Grant, in_force: &Grant) -> LimitsPatch {
+        let (ours, theirs) = (self.limits_under(new), self.limits_under(in_force));
+        let least = theirs.least(&ours);
+        if least == ours {
+            new.limits.clone()
+        } else if least == theirs {
+            in_force.limits.clone()
+        } else {
+            least.into()
+        }
+    }
+
+    fn common_rate(&self, new: &Grant, in_force: &Grant) -> Option<ToolRateLimit> {
+        let (ours, theirs) = (new.rate_limit.or(self.rate_limit), in_force.rate_limit.or(self.rate_limit));
+        let both = match (ours, theirs) {
+            (Some(one), Some(two)) => Some(ToolRateLimit {
+                limit: RateLimit { calls: one.limit.calls.min(two.limit.calls), per: one.limit.per.max(two.limit.per) },
+                shared: one.shared || two.shared,
+            }),
+            (one, two) => one.or(two),
+        };
+        if both == ours {
+            new.rate_limit
+        } else if both == theirs {
+            in_force.rate_limit
+        } else {
+            both
+        }
+    }
+
+    fn common_default(&self, new: &Grant, in_force: &Grant) -> Option<Approve> {
+        let (ours, theirs) = (new.approve.unwrap_or(self.approve), in_force.approve.unwrap_or(self.approve));
+        let both = ours.and(theirs);
+        if both == ours {
+            new.approve
+        } else if both == theirs {
+            in_force.approve
+        } else {
+            Some(both)
+        }
+    }
+
+    /// What both say of each tool.
+    fn common_tools(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> BTreeMap<String, ToolGrant> {
+        let all = self.limits_under(in_force).least(&self.limits_under(new));
+        let default = self.common_default(new, in_force).unwrap_or(self.approve);
+        // Of a tool that the plugin does not have there is nothing to restrict.
+        let known: BTreeSet<&String> = tools.iter().collect();
+        let named = new.tools.keys().filter(|name| known.contains(name));
+        let left_out = tools.iter().filter(|name| !new.offers(name) && in_force.offers(name));
+        let names: BTreeSet<&String> = named.chain(in_force.tools.keys()).chain(left_out).collect();
+        let unset = ToolGrant::default();
+        let common = |name: &String| {
+            let ours = new.tools.get(name).unwrap_or(&unset);
+            let theirs = in_force.tools.get(name).unwrap_or(&unset);
+            let own = self.common_tool_limits((new, ours), (in_force, theirs), &all);
+            let asks = |grant: &Grant, tool: &ToolGrant| tool.approve.or(grant.approve).unwrap_or(self.approve);
+            let approve = match asks(new, ours) {
+                // It depends on the hints, and those in force stay.
+                Approve::Destructive if ours.annotations != theirs.annotations => Approve::Always,
+                other => other.and(asks(in_force, theirs)),
+            };
+            let approve = match ours.approve {
+                None if approve == default => None,
+                _ => Some(approve),
+            };
+            let hidden = ours.hidden || theirs.hidden || !new.offers(name);
+            (name.clone(), ToolGrant { limits: own, approve, hidden, ..theirs.clone() })
+        };
+        let kept = |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
+        names.into_iter().map(common).filter(kept).collect()
+    }
+
+    /// The limits of one tool. `all` are those of all tools.
+    fn common_tool_limits(
+        &self,
+        (new, ours): (&Grant, &ToolGrant),
+        (in_force, theirs): (&Grant, &ToolGrant),
+        all: &Limits,
+    ) -> ToolLimits {
+        let under = |limits: &Limits, tool: &ToolLimits| limits.with(&tool.patch(), &self.ceiling).0;
+        let least =
+            under(&self.limits_under(in_force), &theirs.limits).least(&under(&self.limits_under(new), &ours.limits));
+        if under(all, &ours.limits) == least {
+            ours.limits.clone()
+        } else if under(all, &theirs.limits) == least {
+            theirs.limits.clone()
+        } else {
+            let Limits { fuel, timeout, output, oversize, .. } = least;
+            ToolLimits { fuel: Some(fuel), timeout: Some(timeout), output: Some(output), oversize: Some(oversize) }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What becomes of a version in service when its files change: nothing that restricts it is lost, because a file is still
+//! being written or because its component is refused.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use toolbay_model::text::line;
+
+use super::{GrantFile, Loader, REASON, Whole, without_code};
+use crate::component::Component;
+use crate::folder::Files;
+use crate::grant::{Grant, Kept};
+use crate::load_error::LoadError;
+use crate::load_result::{Before, Instead, LoadResult, Loaded};
+use crate::plugin::{Plugin, tool_name};
+
+/// Why the files cannot replace the version in service.
+struct Failure {
+    error: LoadError,
+    /// The grant, if it is settled and it is the component that is refused.
+    grant: Option<Box<Grant>>,
+}
+
+impl Loader {
+    /// Loads the plugin `id` from these files. A grant gives rights only when it has been unchanged for
+    /// [`SETTLE`](crate::grant_age::SETTLE): a first version waits for that. To a version in service applies until then what
+    /// its grant allows as well.
+    pub(crate) async fn load_files(self: Arc<Self>, id: String, files: Files, before: Before) -> LoadResult {
+        let Some(previous) = before.plugin.clone() else {
+            let known = before.is_start.then(|| files.clone());
+            return match self.load_first(&id, &files, known, &before.age).await {
+                Ok(loaded) => LoadResult::Loaded(loaded),
+                Err(error) => LoadResult::Failed(error, Instead::Same),
+            };
+        };
+        match self.load_next(&id, &files, &before, &previous).await {
+            Ok(result) => result,
+            Err(failure) => self.keep(&id, &files, &before, &previous, failure).await,
+        }
+    }
+
+    /// Loads the version after `previous`.
+    async fn load_next(
+        self: &Arc<Self>,
+        id: &str,
+        files: &Files,
+        before: &Before,
+        previous: &Arc<Plugin>,
+    ) -> Result<LoadResult, Failure> {
+        let failed = |error| Failure { error, grant: None };
+        let GrantFile { grant, settles } = self.read_grant(id, &before.age).await.map_err(failed)?;
+        let in_force = &previous.terms.source;
+        if files.component.is_none() {
+            let (component, grant) = without_code(id, grant).map_err(failed)?;
+            if let Some(settles) = settles.filter(|_| !grant.says_the_same_as(in_force)) {
+                let narrowed = self.narrow(id, component, grant, before, previous).await.map_err(failed)?;
+                return Ok(LoadResult::Pending(narrowed, settles));
+            }
+            let loaded = self.under(id, component, grant, files, Some(previous)).await;
+            return Ok(LoadResult::Loaded(loaded.map_err(failed)?));
+        }
+        let is_same = grant.says_the_same_as(in_force);
+        let narrow = |grant: Grant| {
+            let (component, this) = (Arc::clone(&previous.component), Arc::clone(self));
+            async move { this.narrow(id, component, grant, before, previous).await.map_err(failed) }
+        };
+        if let Some(settles) = settles.filter(|_| !is_same) {
+            return Ok(LoadResult::Pending(narrow(grant).await?, settles));
+        }
+        let refused = |error| Failure { error, grant: (!is_same).then(|| Box::new(grant.clone())) };
+        let component = match self.component(id, None, None, !is_same).await.map_err(refused)? {
+            Whole::Component(component, _) => component,
+            // Compiling it can take minutes, in which a stricter grant applies.
+            Whole::Unknown => match narrow(grant.clone()).await? {
+                Some(narrowed) => return Ok(LoadResult::Pending(Some(narrowed), Instant::now())),
+                None => match self.component(id, None, None, false).await.map_err(refused)? {
+                    Whole::Component(component, _) => component,
+                    Whole::Unknown => return Err(failed(LoadError::Gone)),
+                },
+            },
+        };
+        let is_new = component.digest != previous.component.digest;
+        match self.under(id, component, grant.clone(), files, Some(previous)).await {
+            Ok(loaded) => Ok(LoadResult::Loaded(loaded)),
+            // It may be one for the component in service.
+            Err(error) if is_new => Err(refused(error)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The component with what `grant` and the one in force both allow; `None` if that is in service. If it cannot be
+    /// applied, the load is to be tried again.
+    async fn narrow(
+        self: &Arc<Self>,
+        id: &str,
+        component: Arc<Component>,
+        grant: Grant,
+        before: &Before,
+        previous: &Arc<Plugin>,
+    ) -> Result<Option<Loaded>, LoadError> {
+        let (this, id, previous, are_rules_new) =
+            (Arc::clone(self), id.to_owned(), Arc::clone(previous), before.are_rules_new);
+        let narrowed = tokio::task::spawn_blocking(move || {
+            let in_force = &previous.terms.source;
+            let own = component.contents.tools.iter().map(|known| known.tool.name.clone());
+            let tools = if component.is_command() { vec![tool_name(&id)] } else { own.collect() };
+            let both = this.rules.now().intersection(&grant, in_force, &tools);
+            let is_same = both.says_the_same_as(in_force) && Arc::ptr_eq(&component, &previous.component);
+            if is_same && !are_rules_new { Ok(None) } else { this.reapply(id, component, both, &previous).map(Some) }
+        });
+        narrowed.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
+    }
+
+    /// The component under a grant that has no more secrets than the version in service, with the values of these. Blocks.
+    fn reapply(
+        &self,
+        id: String,
+        component: Arc<Component>,
+        grant: Grant,
+        previous: &Plugin,
+    ) -> Result<Loaded, LoadError> {
+        let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
+        let secrets = grant.secrets().map_err(refused)?;
+        let secrets = previous.terms.environment.secrets.carrying(secrets).map_err(refused)?;
+        let (plugin, remarks) = self.apply(id, component, grant, Kept { secrets, remarks: Vec::new() })?;
+        Ok(Loaded { plugin: Arc::new(plugin.with_files(Arc::clone(&previous.files))), remarks })
+    }
+
+    /// What is in service although the files cannot be loaded.
+    async fn keep(
+        self: &Arc<Self>,
+        id: &str,
+        files: &Files,
+        before: &Before,
+        previous: &Arc<Plugin>,
+        Failure { error, grant }: Failure,
+    ) -> LoadResult {
+        if error == LoadError::Gone {
+            return LoadResult::Failed(error, Instead::Same);
+        }
+        if files.component.is_none() && previous.digest().is_some() {
+            // The component is deleted, whatever the grant says.
+            return LoadResult::Failed(error, Instead::Nothing);
+        }
+        if let Some(grant) = grant {
+            return self.keep_under(id, *grant, before, previous, error).await;
+        }
+        if !before.are_rules_new {
+            return LoadResult::Failed(error, Instead::Same);
+        }
+        if previous.terms.source.is_partial {
+            // What two files have in common depends on the rules, and these files are not in force.
+            return LoadResult::Failed(error, Instead::Nothing);
+        }
+        let (this, id, previous) = (Arc::clone(self), id.to_owned(), Arc::clone(previous));
+        let applied = tokio::task::spawn_blocking(move || {
+            let grant = Grant::clone(&previous.terms.source);
+            this.reapply(id, Arc::clone(&previous.component), grant, &previous)
+        });
+        match applied.await {
+            Ok(Ok(loaded)) => LoadResult::Failed(error, Instead::Narrowed(loaded)),
+            Ok(Err(_)) | Err(_) => LoadResult::Failed(error, Instead::Nothing),
+        }
+    }
+
+    /// Applies a grant to the component in service, because that of the file is refused with this error.
+    async fn keep_under(
+        self: &Arc<Self>,
+        id: &str,
+        grant: Grant,
+        before: &Before,
+        previous: &Arc<Plugin>,
+        error: LoadError,
+    ) -> LoadResult {
+        let component = Arc::clone(&previous.component);
+        if grant.component.is_some_and(|pinned| pinned != component.digest) {
+            return LoadResult::Failed(error, Instead::Nothing);
+        }
+        let fits = {
+            let (grant, id, component) = (grant.clone(), id.to_owned(), Arc::clone(&component));
+            let check = move || {
+                let is_command = component.is_command();
+                grant.check_component(&id, component.digest, &component.contents, is_command).is_ok()
+            };
+            tokio::task::spawn_blocking(check).await.unwrap_or_default()
+        };
+        let applied = if fits {
+            self.with_secrets(id, component, grant, None, Some(previous)).await.map(Some)
+        } else {
+            // It names tools of another component. What it says of the others counts.
+            self.narrow(id, component, grant, before, previous).await
+        };
+        match applied {
+            Ok(Some(loaded)) => LoadResult::Failed(error, Instead::Narrowed(loaded)),
+            Ok(None) => LoadResult::Failed(error, Instead::Same),
+            Err(LoadError::Refused(why)) => {
+                // Both files are refused, as the grant alone would be.
+                let both = line(&format!("{}; and {why}", error.why()), REASON);
+                LoadResult::Failed(LoadError::Refused(both), Instead::Same)
+            }
+            Err(why) => {
+                let both = line(&format!("{}; and applying its grant failed: {}", error.why(), why.why()), REASON);
+                LoadResult::Failed(LoadError::Hindered(both), Instead::Nothing)
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What two versions of the same permissions both allow.
+
+use std::path::Path;
+
+use crate::http_rule::HttpRule;
+use crate::permissions::{Access, Mount, Permissions};
+use crate::scratch::Scratch;
+use crate::state_grant::StateGrant;
+
+impl Permissions {
+    /// What these permissions and those `in_force` both allow, as far as the entries can be compared. What cannot be
+    /// compared is not allowed; what is neither a right nor a restriction stays as it is in force.
+    #[must_use]
+    pub fn intersection(&self, in_force: &Self) -> Self {
+        let mounts = self.mounts.iter().filter_map(|mount| {
+            let same = |other: &&Mount| Path::new(&other.guest) == Path::new(&mount.guest) && other.host == mount.host;
+            common_mount(mount, in_force.mounts.iter().find(same)?)
+        });
+        Self {
+            environment: common(&self.environment, &in_force.environment),
+            mounts: mounts.collect(),
+            scratch: self
+                .scratch
+                .as_ref()
+                .zip(in_force.scratch.as_ref())
+                .and_then(|(one, two)| common_scratch(one, two)),
+            http: common_requests(&self.http, &in_force.http),
+            tcp: common(&self.tcp, &in_force.tcp),
+            network_private: common(&self.network_private, &in_force.network_private),
+            deterministic: in_force.deterministic,
+            state: self.state.zip(in_force.state).and_then(|(one, two)| common_state(one, two)),
+            ui: in_force.ui.limit(&self.ui).0,
+        }
+    }
+}
+
+/// The entries that are in both lists.
+fn common<T: Clone + PartialEq>(one: &[T], two: &[T]) -> Vec<T> {
+    one.iter().filter(|entry| two.contains(entry)).cloned().collect()
+}
+
+/// The rules of each list that the other list allows.
+fn common_requests(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
+    let covered = |rule: &&HttpRule, by: &[HttpRule]| by.iter().any(|other| other.covers_all_of(rule));
+    let mut both: Vec<HttpRule> = one.iter().filter(|rule| covered(rule, two)).cloned().collect();
+    let more: Vec<HttpRule> = two.iter().filter(|rule| covered(rule, one) && !covered(rule, &both)).cloned().collect();
+    both.extend(more);
+    both
+}
+
+/// A folder that both mounts have at the same path, with the narrower access and bounds.
+fn common_mount(mount: &Mount, in_force: &Mount) -> Option<Mount> {
+    if mount.by != in_force.by {
+        return None;
+    }
+    let mut both = Mount { unguarded: mount.unguarded && in_force.unguarded, ..mount.clone() };
+    if mount.access == Access::Read || in_force.access == Access::Read {
+        both.access = Access::Read;
+        (both.quota, both.entries) = (None, None);
+        return Some(both);
+    }
+    both.quota = [mount.quota, in_force.quota].into_iter().flatten().min();
+    let entries = [mount.most_entries(), in_force.most_entries()].into_iter().flatten().min();
+    if both.most_entries() != entries {
+        both.entries = entries;
+    }
+    Some(both)
+}
+
+fn common_scratch(one: &Scratch, two: &Scratch) -> Option<Scratch> {
+    (Path::new(&one.guest) == Path::new(&two.guest)).then(|| Scratch {
+        guest: one.guest.clone(),
+        size: one.size.min(two.size),
+        entries: one.entries.min(two.entries),
+    })
+}
+
+/// Whose state it is decides about who can read it: only a state of the same kind is common.
+fn common_state(one: StateGrant, two: StateGrant) -> Option<StateGrant> {
+    (one.by == two.by).then(|| StateGrant { size: one.size.min(two.size), keys: one.keys.min(two.keys), by: one.by })
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_settings::toml_file;
+
+    use super::*;
+
+    fn permissions(text: &str) -> Permissions {
+        toml_file::parse("a.toml", text).unwrap_or_else(|why| panic!("{why}\n{text}"))
+    }
+
+    fn mount(more: &str) -> String {
+        format!("[[mounts]]\nhost = \"/srv/a\"\nguest = \"/a\"\naccess = {more}\n")
+    }
+
+    #[test]
+    fn only_what_both_versions_allow_is_left() {
+        let rule = |more: &str| format!("http = [{{ origin = \"https://*.a.example\"{more} }}]");
+        let cases = [
+            ("environment = [\"A\", \"B\"]", "environment = [\"B\", \"C\"]", "environment = [\"B\"]"),
+            ("tcp = [\"a:1\", \"b:1\"]", "tcp = [\"a:1\", \"a:2\"]", "tcp = [\"a:1\"]"),
+            ("network_private = [\"10.0.0.0/8\"]", "", ""),
+            ("", "state = {}", ""),
+            (
+                "state = { size = \"1KiB\", keys = 9 }",
+                "state = { size = \"2KiB\", keys = 3 }",
+                "state = { size = \"1KiB\", keys = 3 }",
+            ),
+            ("state = { by = \"caller\" }", "state = {}", ""),
+            (
+                "scratch = { size = \"1KiB\" }",
+                "scratch = { entries = 3 }",
+                "scratch = { size = \"1KiB\", entries = 3 }",
+            ),
+            ("scratch = { guest = \"/s\" }", "scratch = {}", ""),
+            ("deterministic = true", "", ""),
+            ("", "deterministic = true", "deterministic = true"),
+            (
+                "ui.connect = [\"https://a.example\"]",
+                "ui.connect = [\"https://*.example\"]",
+                "ui.connect = [\"https://a.example\"]",
+            ),
+            ("ui.permissions = [\"camera\"]", "", ""),
+            (&rule(""), "http = [\"https://x.a.example\"]", "http = [\"https://x.a.example\"]"),
+            (&rule(""), &rule(", methods = [\"GET\"]"), &rule(", methods = [\"GET\"]")),
+            (&rule(", methods = [\"GET\"]"), &rule(", methods = [\"GET\", \"PUT\"]"), &rule(", methods = [\"GET\"]")),
+            (&rule(", methods = [\"GET\"]"), &rule(", methods = [\"PUT\"]"), ""),
+            (&rule(", paths = [\"/v1/\"]"), &rule(""), &rule(", paths = [\"/v1/\"]")),
+            (&rule(", paths = [\"/v1/\"]"), &rule(", paths = [\"/v2/\"]"), ""),
+            (&mount("\"read-write\""), &mount("\"read\""), &mount("\"read\"")),
+            (
+                &mount("\"read-write\"\nquota = \"2KiB\""),
+                &mount("\"read-write\"\nquota = \"1KiB\"\nentries = 3"),
+                &mount("\"read-write\"\nquota = \"1KiB\"\nentries = 3"),
+            ),
+            (&mount("\"read-write\"\nquota = \"2KiB\""), &mount("\"read\""), &mount("\"read\"")),
+            (&mount("\"read-write\""), &mount("\"read-write\"\nby = \"caller\""), ""),
+            (&mount("\"read\"\nunsafe = true"), &mount("\"read\""), &mount("\"read\"")),
+            (&mount("\"read\""), "", ""),
+        ];
+        for (one, two, both) in cases {
+            let (one, two, both) = (permissions(one), permissions(two), permissions(both));
+            assert_eq!(one.intersection(&two), both, "{one:?} and {two:?}");
+            let turned = two.intersection(&one);
+            assert_eq!(turned.intersection(&both), turned, "{two:?} and {one:?}");
+            assert_eq!((one.intersection(&one), two.intersection(&two)), (one, two));
+        }
+    }
+}
