@@ -219,3 +219,12 @@ fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
         HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
     }
 }
+
+#[test]
+fn the_log_names_what_a_configuration_no_longer_sets() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
+    let server = Server::configured(&folder, "approve = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n");
+    change(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
+    let line = server.log.wait_for("no longer sets");
+    assert!(line.contains("toolbay.toml no longer sets approve, limits.fuel, so the defaults apply"), "{line}");
+}

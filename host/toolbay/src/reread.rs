@@ -75,6 +75,12 @@ impl Running {
                 tracing::warn!("{clamp}");
             }
         }
+        // What restricts may be among them, in a file that was cut off.
+        let vanished = self.keys.vanished(&keys);
+        if !vanished.is_empty() {
+            let file = config.file.display();
+            tracing::warn!("{file} no longer sets {}, so the defaults apply", vanished.join(", "));
+        }
         if config.http.lets_nobody_in() && !self.config.http.lets_nobody_in() {
             tracing::warn!("{CLOSED}");
         }

@@ -37,6 +37,11 @@ impl Keys {
         Self(keys)
     }
 
+    /// The keys that take effect while the server runs, and that `next` no longer has.
+    pub(crate) fn vanished(&self, next: &Self) -> Vec<&str> {
+        self.0.keys().filter(|name| !next.0.contains_key(*name) && is_live(name)).map(String::as_str).collect()
+    }
+
     /// What `next` has otherwise.
     pub(crate) fn difference(&self, next: &Self) -> Difference {
         let names: BTreeSet<&String> = self.0.keys().chain(next.0.keys()).collect();
