@@ -3,6 +3,10 @@
 use super::put;
 use crate::support::{Folder, Tiny, hostile};
 
+/// Little enough that it is used up within the time of a call, however busy the machine is.
+const LITTLE: &str = "[limits]\nfuel = 500000000";
+const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";
+
 const SPIN: &str = "(loop $for-ever (br $for-ever))";
 
 /// A component that does this in every call.
@@ -17,7 +21,7 @@ fn has_and_does(folder: &Folder, core: &str, body: &str) {
 
 cases! {
     a_loop_in_a_call: Call, "computes forever", |folder| does(folder, SPIN)
-        => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
+        => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     a_loop_in_list_tools: ListTools, "computes forever when it lists its tools",
         |folder| put(folder, Tiny::new(&["a"]).before_list(SPIN).build())
@@ -35,7 +39,7 @@ cases! {
     filling_memory_in_a_loop: Call, "fills 60 MiB of memory repeatedly",
         |folder| has_and_does(folder, "(memory $big 960)",
             "(loop $more (memory.fill $big (i32.const 0) (i32.const 7) (i32.const 62914560)) (br $more))")
-        => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
+        => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     recursion: Call, "recurses forever",
         |folder| has_and_does(folder,
