@@ -27,7 +27,7 @@ fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
     let is_of = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        name.starts_with(&format!("{part}-")) && name.ends_with(".jsonl")
+        name.starts_with(&format!("{part}-")) && path.extension().is_some_and(|extension| extension == "jsonl")
     };
     let mut files: Vec<_> = entries.filter(is_of).collect();
     files.sort();
@@ -325,7 +325,8 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
     // Each call that was let in has a line of its own.
     let mut numbers: Vec<_> = lines_of(&folder, "audit")
         .iter()
-        .filter_map(|line| (line["event"] == "call").then(|| line["call"].as_u64()))
+        .filter(|line| line["event"] == "call")
+        .map(|line| line["call"].as_u64())
         .collect();
     numbers.sort_unstable();
     numbers.dedup();

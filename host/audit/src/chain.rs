@@ -10,6 +10,7 @@ use aws_lc_rs::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 use toolbay_model::Digest;
 
+use crate::anchor::Anchor;
 use crate::event::Event;
 use crate::recovery::Torn;
 
@@ -81,9 +82,6 @@ pub(crate) struct Link {
     /// The newest line of the other part when this one was written, if it says that.
     pub rejected: Option<Anchor>,
 }
-
-/// Number and hash of a line of the other part of the log.
-pub(crate) type Anchor = (u64, Digest);
 
 /// An anchor as it is written: the number, a colon and the hash.
 pub(crate) fn anchor(text: &str) -> Option<Anchor> {

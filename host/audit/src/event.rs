@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use toolbay_model::text::line;
 use toolbay_model::{Digest, Usage, WhyUnapproved};
 
-use crate::chain::Anchor;
+use crate::anchor::Anchor;
 use crate::part::Part;
 use crate::recovery::Recovery;
 

@@ -10,7 +10,8 @@ use std::time::SystemTime;
 use rustix::fs::{Mode, OFlags, fstat};
 use toolbay_model::Digest;
 
-use crate::chain::{self, Anchor, LONGEST, Link, NOTHING};
+use crate::anchor::Anchor;
+use crate::chain::{self, LONGEST, Link, NOTHING};
 use crate::claim::{Claim, Head};
 use crate::error::AuditError;
 use crate::event::{Event, Start};
@@ -85,14 +86,13 @@ impl Journal {
     pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
         let folder = Folder::open(path)?;
         let lock = folder.lock()?;
-        let (mut main, mut rejected) = (beginnings(&folder, Part::Main)?, beginnings(&folder, Part::Rejected)?);
+        let (main, rejected) = (beginnings(&folder, Part::Main)?, beginnings(&folder, Part::Rejected)?);
         let key = Key::of(&folder, main.is_empty() && rejected.is_empty())?;
         let place = Arc::new(Place { folder, key, _lock: lock });
         // The other part always comes first: what the main one says of it is there.
         let alone = main.is_empty() && !rejected.is_empty();
-        let rejected = Self::of(&place, Part::Rejected, std::mem::take(&mut rejected), (size, keep[1]), None, false)?;
-        let main =
-            Self::of(&place, Part::Main, std::mem::take(&mut main), (size, keep[0]), Some(rejected.end_of()), alone)?;
+        let rejected = Self::of(&place, Part::Rejected, &rejected, (size, keep[1]), None, false)?;
+        let main = Self::of(&place, Part::Main, &main, (size, keep[0]), Some(rejected.end_of()), alone)?;
         Ok([main, rejected])
     }
 
@@ -100,14 +100,14 @@ impl Journal {
     fn of(
         place: &Arc<Place>,
         part: Part,
-        first: Vec<u64>,
+        first: &[u64],
         (size, keep): (u64, usize),
         rejected: Option<Anchor>,
         alone: bool,
     ) -> Result<Self, AuditError> {
         let path = place.folder.path();
         let public = place.key.public();
-        let end = End::of(path, part, &first)?;
+        let end = End::of(path, part, first)?;
         let (mut recovery, oldest) = end.compare(path, part, &public)?;
         if alone && recovery.missing.is_none() {
             recovery.wrong = recovery.wrong.or(Some("its files are missing, and those with rejections are there"));
@@ -509,7 +509,8 @@ pub(crate) mod tests {
             journal.end().unwrap();
         }
         let report = intact(dir.path());
-        assert_eq!((report.files, notices(&report)), (3, vec![]));
+        // Those of the main part, and the one of the other.
+        assert_eq!((report.files, notices(&report)), (3 + 1, vec![]));
         // Three starts and ends, checkpoints, and the beginnings and ends of files.
         let (newest, _) = report.newest.unwrap();
         assert!(newest > lines + 3 * 3 && report.lines < newest, "{report:?}");

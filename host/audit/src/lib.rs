@@ -7,6 +7,7 @@
 //! Nothing here knows wasmtime, JSON-RPC or the catalog: events come from the `toolbay` crate as plain data, and go to
 //! files in one private folder.
 
+mod anchor;
 mod chain;
 mod claim;
 mod error;

@@ -124,21 +124,23 @@ impl Audit {
     /// Records an event without waiting, in room that calls cannot take: if that is full, the event is lost, and the log
     /// says so.
     pub fn note(&self, event: Event) {
-        if let Err(event) = self.try_send(&self.inner.own_room, event) {
-            self.lose(event.part());
+        let part = event.part();
+        if !self.try_send(&self.inner.own_room, event) {
+            self.lose(part);
         }
     }
 
     /// Records an event of a call without waiting. Returns whether there was room.
     pub fn try_record(&self, event: Event) -> bool {
-        self.try_send(&self.inner.room, event).is_ok()
+        self.try_send(&self.inner.room, event)
     }
 
     /// Records an event of a call that has not reserved room, without waiting: if there is no room, the event is lost, and the
     /// log says so.
     pub fn record_now(&self, event: Event) {
-        if let Err(event) = self.try_send(&self.inner.room, event) {
-            self.lose(event.part());
+        let part = event.part();
+        if !self.try_send(&self.inner.room, event) {
+            self.lose(part);
         }
     }
 
@@ -210,17 +212,14 @@ impl Audit {
             return;
         }
         let weight = events.iter().flatten().map(Event::weight).sum();
-        match Arc::clone(&self.inner.room).try_acquire_many_owned(weight) {
-            Ok(room) => {
-                let mut room = Reserved(room);
-                for event in events.into_iter().flatten() {
-                    self.record_in(&mut room, event);
-                }
+        if let Ok(room) = Arc::clone(&self.inner.room).try_acquire_many_owned(weight) {
+            let mut room = Reserved(room);
+            for event in events.into_iter().flatten() {
+                self.record_in(&mut room, event);
             }
-            Err(_) => {
-                self.inner.shared.series().count(series);
-                drop(self.inner.queue.send(Message::Counted));
-            }
+        } else {
+            self.inner.shared.series().count(series);
+            drop(self.inner.queue.send(Message::Counted));
         }
     }
 
@@ -229,15 +228,11 @@ impl Audit {
         self.inner.when_full
     }
 
-    fn try_send(&self, room: &Arc<Semaphore>, event: Event) -> Result<(), Event> {
+    /// Returns whether there was room.
+    fn try_send(&self, room: &Arc<Semaphore>, event: Event) -> bool {
         let event = event.bounded();
-        match Arc::clone(room).try_acquire_many_owned(event.weight()) {
-            Ok(room) => {
-                self.send(event, room);
-                Ok(())
-            }
-            Err(_) => Err(event),
-        }
+        let room = Arc::clone(room).try_acquire_many_owned(event.weight());
+        room.map(|room| self.send(event, room)).is_ok()
     }
 
     /// Writes what is in the queue, and that the server ended. Waits for that, for `patience` at most. Nothing is recorded
@@ -272,7 +267,6 @@ impl Audit {
 mod tests {
     use super::*;
     use crate::event::PluginRecord;
-    use crate::journal::tests::open_both;
     use crate::lines::Lines;
     use crate::verify::verify;
 
@@ -288,7 +282,9 @@ mod tests {
     /// A log with room for this number of records, whose writer does not run yet.
     fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (Audit, Writer) {
         let room = event("").weight() as usize * records;
-        Audit::of(open_both(dir.path()), Duration::from_mins(1), room, Duration::from_millis(1), when_full)
+        // So large that no line is removed to make room.
+        let journals = Journal::open(dir.path(), 1 << 20, [3, 3]).unwrap();
+        Audit::of(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
     }
 
     #[tokio::test]

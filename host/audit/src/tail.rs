@@ -27,7 +27,7 @@ pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
         lines.extend(tail_of(folder, part, most)?);
     }
     // Both are in order by themselves; a line without a time stays where it is.
-    lines.sort_by(|one, other| time(other).cmp(&time(one)));
+    lines.sort_by(|one, other| time(other).cmp(time(one)));
     lines.truncate(most);
     Ok(lines)
 }

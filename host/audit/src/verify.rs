@@ -6,7 +6,8 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context, SHA256};
 use toolbay_model::Digest;
 
-use crate::chain::{self, Anchor, Link, NOTHING, Says};
+use crate::anchor::Anchor;
+use crate::chain::{self, Link, NOTHING, Says};
 use crate::claim::{Claim, Head};
 use crate::error::AuditError;
 use crate::folder::files;

@@ -35,21 +35,27 @@ fn succeeded(folder: &Folder) -> usize {
 fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"drop\"\n"));
+    let mut made = 0;
     server.until("the log is full", |server| {
+        made += 1;
         assert_eq!(server.text("echo", json!({"text": "x"})), "x");
         server.log.text().contains("cannot write the audit log: ")
     });
     for _ in 0..20 {
+        made += 1;
         assert_eq!(server.text("echo", json!({"text": "x"})), "x");
     }
     intact(&folder);
     make_room(&server);
     let lost = event(&mut server, &folder, "lost", 1);
-    assert!(lost["why"] == "disk" && lost["lines"].as_u64() >= Some(20), "{lost}");
+    assert!(lost["why"] == "disk" && lost["lines"].as_u64() > Some(0), "{lost}");
     server.log.wait_for("lines of the audit log were lost");
+    made += 1;
     server.text("echo", json!({"text": "x"}));
     server.end();
-    assert!(intact(&folder)["lost"].as_u64() >= Some(20));
+    // Each call has its line, or the log says that one is missing.
+    let lost = usize::try_from(intact(&folder)["lost"].as_u64().unwrap()).unwrap();
+    assert!(succeeded(&folder) + lost >= made, "{} + {lost} of {made}", succeeded(&folder));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every way to change a log is found.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
@@ -55,7 +55,7 @@ impl Log {
         for (name, content) in LOG.iter() {
             let path = dir.path().join(name);
             fs::write(&path, content).unwrap();
-            if name.ends_with(".jsonl") {
+            if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
                 files.push((path, content.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()));
             }
         }
@@ -124,7 +124,7 @@ fn the_log_is_intact_before_it_is_changed() {
 fn each_finding_names_the_line() {
     // The oldest files are no longer kept.
     let file = &LOG[0].0;
-    let first = Log::new().verify().newest.unwrap().0 - Log::new().verify().lines;
+    let first = Log::new().verify().parts[0].first.unwrap() - 1;
     // The number of a line of that file.
     let seq = |line: u64| first + line;
     let said = |change: &dyn Fn(&mut Log)| {
@@ -164,9 +164,14 @@ fn each_finding_names_the_line() {
         "{file}:6: line {sixth} does not follow the line {fifth} that is before it: one of the two was replaced"
     );
     assert_eq!(replaced, expected);
-    let (files, last) = { (Log::new().files.len(), Log::new().files.last().unwrap().1.len()) };
+    let is_main = |path: &Path| path.file_name().unwrap().to_str().unwrap().starts_with("audit-");
+    let (files, last) = {
+        let files = Log::new().files;
+        let main = files.iter().rposition(|(path, _)| is_main(path)).unwrap();
+        (main, files[main].1.len())
+    };
     let newest = Log::new().verify().newest.unwrap().0;
-    let truncated = said(&|log| log.files[files - 1].1.truncate(last - 1));
+    let truncated = said(&|log| log.files[files].1.truncate(last - 1));
     assert_eq!(truncated, format!("line {newest} is missing at the end of the log"));
     let beginning = said(&|log| {
         let (path, _) = log.files.remove(0);

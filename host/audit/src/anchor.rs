@@ -1,0 +1,6 @@
+//! Where a part of the log was at one moment.
+
+use toolbay_model::Digest;
+
+/// Number and hash of a line of the other part of the log.
+pub(crate) type Anchor = (u64, Digest);
