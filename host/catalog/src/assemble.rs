@@ -260,8 +260,8 @@ mod tests {
     use crate::offer::tests::{definition, plugin};
     use crate::plain_files::PlainFiles;
     use crate::resource_entry::tests::definition as resource;
+    use crate::steps::Steps;
     use crate::text_prompt::TextPrompt;
-    use crate::uri_matcher::Steps;
 
     fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, Candidate) {
         let tools = tools.iter().map(|name| definition(name)).collect();

@@ -10,7 +10,8 @@ use toolbay_policy::UiAccess;
 use crate::definition::{self, Definition};
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
-use crate::uri_matcher::{Steps, UriMatcher};
+use crate::steps::Steps;
+use crate::uri_matcher::UriMatcher;
 
 /// Longest URI in a warning, in bytes.
 const SHOWN: usize = 200;

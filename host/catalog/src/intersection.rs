@@ -93,9 +93,9 @@ impl Rules {
         let default = self.common_default(new, in_force).unwrap_or(self.approve);
         // Of a tool that the plugin does not have there is nothing to restrict.
         let known: BTreeSet<&String> = tools.iter().collect();
-        let named = new.tools.keys().filter(|name| known.contains(name));
+        let changed = new.tools.keys().filter(|name| known.contains(name));
         let left_out = tools.iter().filter(|name| !new.offers(name) && in_force.offers(name));
-        let names: BTreeSet<&String> = named.chain(in_force.tools.keys()).chain(left_out).collect();
+        let names: BTreeSet<&String> = changed.chain(in_force.tools.keys()).chain(left_out).collect();
         let unset = ToolGrant::default();
         let common = |name: &String| {
             let ours = new.tools.get(name).unwrap_or(&unset);

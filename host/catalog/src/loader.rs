@@ -193,13 +193,14 @@ impl Loader {
             },
             None => (None, self.read_grant(id, age).await?),
         };
-        while let Some(settles) = file.settles {
+        // A plugin without a grant is denied everything: there is nothing to wait for.
+        while let Some(settles) = file.settles.filter(|_| file.exists) {
             sleep_until(settles).await;
             file = self.read_grant(id, age).await?;
         }
         let (component, grant) = match component {
             Some(component) => (component, file.grant),
-            None => without_code(id, file.grant)?,
+            None => without_code(id, &file.grant)?,
         };
         self.under(id, component, grant, files, None).await
     }
@@ -658,7 +659,7 @@ impl Remake for Origin {
 /// # Errors
 ///
 /// The grant restricts what has code: it was written for a component that is not there.
-fn without_code(id: &str, grant: Grant) -> Result<(Arc<Component>, Grant), LoadError> {
+fn without_code(id: &str, grant: &Grant) -> Result<(Arc<Component>, Grant), LoadError> {
     let keys = [
         ("offer", grant.offer.is_some()),
         ("component", grant.component.is_some()),
@@ -673,7 +674,7 @@ fn without_code(id: &str, grant: Grant) -> Result<(Arc<Component>, Grant), LoadE
     let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
     let kept = Grant { prefix, limits, rate_limit, permissions, digest, ..Grant::default() };
     let mut component = Component::without_code(Contents::default());
-    if kept != grant {
+    if kept != *grant {
         let idle = format!(
             "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"
         );
@@ -687,17 +688,20 @@ struct GrantFile {
     grant: Grant,
     /// When it will have been unchanged for long enough to give rights; `None` if it has.
     settles: Option<Instant>,
+    /// Whether there is a file.
+    exists: bool,
 }
 
 /// Reads a plugin's grant, and notes in `age` since when it has been so. Blocks.
 fn grant_file(folder: &Path, id: &str, age: &GrantAge) -> Result<GrantFile, LoadError> {
     let read = read_seen(&grant_path(folder, id), GRANT_SIZE)?;
     let settles = age.settles(read.as_ref().map(|(_, seen)| seen));
+    let exists = read.is_some();
     let grant = match read {
         Some((text, _)) => parse(folder, id, &text)?,
         None => Grant::default(),
     };
-    Ok(GrantFile { grant, settles })
+    Ok(GrantFile { grant, settles, exists })
 }
 
 fn parse(folder: &Path, id: &str, text: &str) -> Result<Grant, LoadError> {

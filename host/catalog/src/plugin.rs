@@ -12,9 +12,9 @@ use crate::file_resource::FileResource;
 use crate::plain_files::PlainFiles;
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
+use crate::steps::Steps;
 use crate::terms::Terms;
 use crate::text_prompt::TextPrompt;
-use crate::uri_matcher::Steps;
 
 /// Most warnings about what a plugin says of its views.
 const REMARKS: usize = 50;

@@ -10,7 +10,8 @@ use crate::fingerprint::{Fingerprint, digest};
 use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 use crate::report::PluginReport;
 use crate::skill_tree::{is_visible, page_of_folder};
-use crate::uri_matcher::{Exhausted, Steps, UriMatcher};
+use crate::steps::{Exhausted, Steps};
+use crate::uri_matcher::UriMatcher;
 
 /// Everything that the server offers at one moment. Immutable once published.
 #[derive(Debug, Default)]

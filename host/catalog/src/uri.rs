@@ -144,6 +144,32 @@ fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>)
     uri
 }
 
+/// A URI that is compared with templates: what does not depend on these is done once.
+#[derive(Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) text: &'a str,
+    letters: Vec<(usize, Letter)>,
+    /// Where each of the letters begins.
+    starts: Vec<usize>,
+}
+
+impl<'a> Subject<'a> {
+    /// `None` if no template can match the text: it is too long, no URI, or has a segment `..`.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        if text.len() > LONGEST || check_characters(text).is_err() || climbs(text) {
+            return None;
+        }
+        let letters = letters(text);
+        let starts = letters.iter().scan(0, |at, (length, _)| Some(std::mem::replace(at, *at + length))).collect();
+        Some(Self { text, letters, starts })
+    }
+
+    /// The letters from the byte with this number on. One begins there: what templates begin with ends in no half letter.
+    pub(crate) fn letters_from(&self, at: usize) -> &[(usize, Letter)] {
+        self.letters.get(self.starts.partition_point(|start| *start < at)..).unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use toolbay_model::text::thousands;
 
-use crate::uri::{Letter, check_characters, climbs, scheme};
-use crate::uri_matcher::{Exhausted, Steps, Subject};
+use crate::steps::{Exhausted, Steps};
+use crate::uri::{Letter, Subject, check_characters, climbs, scheme};
 
 /// Longest template, in bytes.
 const TEMPLATE: usize = 1 << 10;

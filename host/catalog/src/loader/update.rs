@@ -48,10 +48,10 @@ impl Loader {
         previous: &Arc<Plugin>,
     ) -> Result<LoadResult, Failure> {
         let failed = |error| Failure { error, grant: None };
-        let GrantFile { grant, settles } = self.read_grant(id, &before.age).await.map_err(failed)?;
+        let GrantFile { grant, settles, .. } = self.read_grant(id, &before.age).await.map_err(failed)?;
         let in_force = &previous.terms.source;
         if files.component.is_none() {
-            let (component, grant) = without_code(id, grant).map_err(failed)?;
+            let (component, grant) = without_code(id, &grant).map_err(failed)?;
             if let Some(settles) = settles.filter(|_| !grant.says_the_same_as(in_force)) {
                 let narrowed = self.narrow(id, component, grant, before, previous).await.map_err(failed)?;
                 return Ok(LoadResult::Pending(narrowed, settles));

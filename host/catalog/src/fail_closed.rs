@@ -1,0 +1,297 @@
+//! Every key of a grant, with a mistake, cut off, or in another version: nothing becomes more permissive than before.
+
+use std::fs;
+use std::path::Path;
+
+use bytesize::ByteSize;
+use toolbay_model::Limits;
+
+use crate::approve::Approve;
+use crate::bounds::tests::SMALL;
+use crate::grant::{Grant, ToolGrant};
+use crate::rules::Rules;
+
+/// A grant with every key.
+const COMPLETE: &str = r#"
+prefix = "acme"
+approve = "first"
+offer = ["erase", "look", "read_*"]
+component = "sha256:0707070707070707070707070707070707070707070707070707070707070707"
+[limits]
+fuel = 1_000_000
+timeout = "2s"
+memory = "32MiB"
+http_requests = 3
+oversize = "error"
+[rate_limit]
+calls = 6
+per = "1m"
+shared = true
+[config]
+units = "metric"
+[permissions]
+environment = ["LANG", "TZ"]
+http = ["https://api.example.com", { origin = "https://*.example.org", methods = ["GET"], paths = ["/v1"] }]
+tcp = ["db.example.com:5432"]
+network_private = ["10.1.0.0/16"]
+deterministic = true
+state = { size = "1MiB", keys = 10, by = "caller" }
+scratch = { guest = "/tmp", size = "1MiB", entries = 10 }
+[permissions.ui]
+connect = ["https://api.example.com"]
+resources = ["https://api.example.com"]
+frames = ["https://api.example.com"]
+base = ["https://api.example.com"]
+permissions = ["camera"]
+domain = "a.example.com"
+[[permissions.mounts]]
+host = "data"
+guest = "/data"
+access = "read-write"
+by = "caller"
+quota = "1MiB"
+entries = 10
+unsafe = true
+[secrets.token]
+environment = "TOKEN"
+header = "Authorization"
+format = "Bearer {}"
+origins = ["https://api.example.com"]
+[secrets.other]
+file = "secret"
+query = "key"
+origins = ["https://api.example.com"]
+[secrets.ring]
+keyring = { service = "a", user = "b" }
+[secrets.printed]
+command = ["pass", "show"]
+[secrets.own]
+source = { folder = "own", by = "caller" }
+[tools.erase]
+approve = "always"
+title = "Erase"
+description = "Erases."
+task_support = "forbidden"
+[tools.erase.annotations]
+read_only = false
+destructive = true
+idempotent = true
+open_world = false
+[tools.look]
+hidden = true
+[tools.read_file.limits]
+fuel = 1_000
+timeout = "1s"
+output = "1KiB"
+oversize = "error"
+"#;
+
+/// The structs of keys: the file, the name, and where the keys are in a grant.
+const STRUCTS: &[(&str, &str, &str)] = &[
+    ("grant.rs", "Grant", ""),
+    ("grant.rs", "ToolGrant", "tools.erase"),
+    ("grant.rs", "Hints", "tools.erase.annotations"),
+    ("grant.rs", "ToolLimits", "tools.erase.limits"),
+    ("grant/secret.rs", "Secret", "secrets.token"),
+    ("grant/secret.rs", "Keyring", "secrets.ring.keyring"),
+    ("grant/secret.rs", "CallerFolder", "secrets.own.source"),
+    ("../../policy/src/permissions.rs", "Permissions", "permissions"),
+    ("../../policy/src/permissions.rs", "Mount", "permissions.mounts.0"),
+    ("../../policy/src/scratch.rs", "Scratch", "permissions.scratch"),
+    ("../../policy/src/state_grant.rs", "StateGrant", "permissions.state"),
+    ("../../policy/src/ui_access.rs", "UiAccess", "permissions.ui"),
+];
+
+/// The keys of each struct, by the table in which they are.
+fn keys() -> Vec<(&'static str, String)> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+    let fields = |(file, name, table): &(&str, &str, &'static str)| {
+        let source = fs::read_to_string(folder.join(file)).unwrap();
+        let (_, rest) = source.split_once(&format!("pub struct {name} {{\n")).unwrap_or_else(|| panic!("{name}"));
+        let (body, _) = rest.split_once("\n}").unwrap();
+        let mut keys = Vec::new();
+        let mut is_key = true;
+        for line in body.lines() {
+            if line.contains("#[serde(skip)]") {
+                is_key = false;
+            } else if let Some((key, _)) = line.strip_prefix("    pub ").and_then(|line| line.split_once(':')) {
+                let key = if key == "unguarded" { "unsafe" } else { key };
+                keys.extend(is_key.then(|| (*table, key.to_owned())));
+                is_key = true;
+            }
+        }
+        keys
+    };
+    let limits = Limits::KEYS.iter().chain(&["oversize"]).map(|key| ("limits", (*key).to_owned()));
+    let rate = ["calls", "per", "shared"].map(|key| ("rate_limit", key.to_owned()));
+    STRUCTS.iter().flat_map(fields).chain(limits).chain(rate).collect()
+}
+
+fn parse(text: &str) -> Result<Grant, String> {
+    Grant::parse("acme.toml", text, Path::new("/plugins"))
+}
+
+fn rules() -> Rules {
+    Rules {
+        limits: Limits::DEFAULT,
+        ceiling: Limits::CEILING,
+        describe: Limits::DEFAULT,
+        rate_limit: None,
+        approve: Approve::Never,
+        component: ByteSize::mib(1),
+        guarded: Vec::new(),
+        bounds: SMALL,
+        reach: None,
+        writable: None,
+    }
+}
+
+const TOOLS: [&str; 4] = ["erase", "look", "read_file", "write_file"];
+
+/// A table of the complete grant as a value, for changes of single keys.
+fn table_of<'a>(whole: &'a mut toml::Table, path: &str) -> Option<&'a mut toml::Table> {
+    let mut table = whole;
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        table = match table.entry(part).or_insert_with(|| toml::Table::new().into()) {
+            toml::Value::Table(table) => table,
+            toml::Value::Array(list) => return list.first_mut()?.as_table_mut(),
+            _ => return None,
+        };
+    }
+    Some(table)
+}
+
+/// The complete grant with one change.
+fn changed(path: &str, change: impl FnOnce(&mut toml::Table)) -> String {
+    let mut whole: toml::Table = COMPLETE.parse().unwrap();
+    let path = path.strip_suffix(".0").unwrap_or(path);
+    change(table_of(&mut whole, path).unwrap_or_else(|| panic!("{path}")));
+    whole.to_string()
+}
+
+/// Whether `approve` asks whenever the other does.
+fn asks_as_often(one: Approve, other: Approve) -> bool {
+    one == other || one == Approve::Always || other == Approve::Never
+}
+
+/// Fails if a grant allows what another one does not, to a plugin with these tools and without regard to how it is shown.
+fn assert_within(one: &Grant, other: &Grant, context: &str) {
+    let rules = rules();
+    let unset = ToolGrant::default();
+    let limits = |grant: &Grant| rules.limits.with(&grant.limits, &rules.ceiling).0;
+    for (here, there) in limits(one).amounts().zip(limits(other).amounts()) {
+        assert!(here.1 <= there.1, "{context}: {here:?} {there:?}");
+    }
+    for name in TOOLS {
+        let tool = |grant: &Grant| grant.tools.get(name).unwrap_or(&unset).clone();
+        let is_shown = |grant: &Grant| !tool(grant).hidden && grant.offers(name);
+        assert!(is_shown(other) || !is_shown(one), "{context}: {name} is shown");
+        let [here, there] = [one, other].map(|grant| grant.approvals(rules.approve).of(name));
+        assert!(asks_as_often(here, there), "{context}: {name} {here:?} {there:?}");
+        let own = |grant: &Grant| limits(grant).with(&tool(grant).limits.patch(), &rules.ceiling).0;
+        for (here, there) in own(one).amounts().zip(own(other).amounts()) {
+            assert!(here.1 <= there.1, "{context}: {name} {here:?} {there:?}");
+        }
+    }
+    match (one.rate_limit, other.rate_limit) {
+        (_, None) => {}
+        (Some(here), Some(there)) => assert!(
+            here.limit.calls <= there.limit.calls && here.limit.per >= there.limit.per && here.shared >= there.shared,
+            "{context}: {here:?} {there:?}"
+        ),
+        (None, Some(_)) => panic!("{context}: no rate limit"),
+    }
+    assert_eq!(
+        one.permissions.intersection(&other.permissions),
+        {
+            let deterministic = other.permissions.deterministic;
+            toolbay_policy::Permissions { deterministic, ..one.permissions.clone() }
+        },
+        "{context}"
+    );
+    for (name, secret) in &one.secrets {
+        let carries = !secret.origins.is_empty();
+        assert!(!carries || other.secrets.get(name) == Some(secret), "{context}: {name} is carried");
+    }
+}
+
+/// What applies when this text takes the place of a grant and has not rested yet; `None` if it is refused.
+fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
+    let tools = TOOLS.map(str::to_owned);
+    let new = parse(text).ok()?;
+    let both = rules().intersection(&new, in_force, &tools);
+    assert_within(&both, in_force, text);
+    assert_within(&both, &new, text);
+    assert!(in_force.secrets.keys().eq(both.secrets.keys()), "what is redacted stays redacted: {text}");
+    let kept = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
+    assert_eq!(kept(&both), kept(in_force), "{text}");
+    // Once more, nothing changes.
+    assert!(rules().intersection(&new, &both, &tools).says_the_same_as(&both), "{text}");
+    Some(both)
+}
+
+#[test]
+fn the_complete_grant_has_every_key() {
+    let whole: toml::Table = COMPLETE.parse().unwrap();
+    parse(COMPLETE).unwrap();
+    assert!(keys().len() > 60, "{}", keys().len());
+    for (table, key) in keys() {
+        let text = COMPLETE.lines().any(|line| line.contains(&format!("{key} = ")));
+        assert!(
+            text || whole.contains_key(&key)
+                || table == "limits"
+                || key == "mounts"
+                || key == "ui"
+                || key == "annotations"
+                || key == "limits",
+            "{table}.{key}"
+        );
+    }
+}
+
+#[test]
+fn a_misspelt_name_or_value_of_any_key_is_refused() {
+    for (table, key) in keys() {
+        let misspelt = changed(table, |table| {
+            let value = table.remove(&key).unwrap_or_else(|| true.into());
+            table.insert(format!("{key}x"), value);
+        });
+        let wrong = changed(table, |table| drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into())));
+        for text in [misspelt, wrong] {
+            // Under these, names are the operator's own.
+            let is_free = ["config", "tools", "secrets"].contains(&key.as_str()) && table.is_empty();
+            assert!(is_free || parse(&text).is_err(), "{table}.{key}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
+    let whole = parse(COMPLETE).unwrap();
+    let [none, few] =
+        ["", "approve = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[tools.erase]\nhidden = true"]
+            .map(|text| parse(text).unwrap());
+    let mut valid = 0;
+    for cut in 0..=COMPLETE.len() {
+        let text = COMPLETE.get(..cut).unwrap();
+        for in_force in [&whole, &none, &few] {
+            valid += usize::from(at_once(text, in_force).is_some());
+        }
+    }
+    assert!(valid > 100, "{valid}");
+    assert!(at_once(COMPLETE, &whole).unwrap().says_the_same_as(&whole), "all of it is there");
+}
+
+#[test]
+fn without_any_key_or_with_that_key_alone_nothing_is_given_and_nothing_lifted() {
+    let whole = parse(COMPLETE).unwrap();
+    let mut valid = 0;
+    for (table, key) in keys() {
+        let text = changed(table, |table| drop(table.remove(&key)));
+        let Ok(without) = parse(&text) else { continue };
+        valid += 1;
+        at_once(&text, &whole);
+        at_once(COMPLETE, &without);
+    }
+    assert!(valid > 40, "{valid}");
+}
