@@ -69,15 +69,15 @@ cases! {
 
     a_way_up: HostCall, "leaves its mounted folder through `..`", with_data
         => tool("read_file", r#"{"path": "/data/../secret"}"#) => grant(MOUNT)
-        => fails("none", "Operation not permitted (os error 63)") => also(no_secret);
+        => fails("denied", "Operation not permitted (os error 63)\nThe path /data/../secret leads out of /data, the folder that this tool may use.") => also(no_secret);
 
     a_link_out: HostCall, "leaves its mounted folder through a link", with_data
         => tool("read_file", r#"{"path": "/data/link"}"#) => grant(MOUNT)
-        => fails("none", "Operation not permitted (os error 63)") => also(no_secret);
+        => fails("denied", "Operation not permitted (os error 63)\nThe path /data/link leads out of /data, the folder that this tool may use.") => also(no_secret);
 
     writing_by_a_link: HostCall, "writes outside its mounted folder through a link", with_data
         => tool("write_file", r#"{"path": "/data/link", "text": "mine"}"#) => grant(MOUNT)
-        => fails("none", "Operation not permitted (os error 63)")
+        => fails("denied", "Operation not permitted (os error 63)\nThe path /data/link leads out of /data, the folder that this tool may use.")
         => also(|run| assert_eq!(std::fs::read_to_string(run.folder.beside("secret")).unwrap(), "hush"));
 
     tcp: HostCall, "opens a TCP connection", |folder| put(folder, hostile()) => tool("connect", "{}")
@@ -102,7 +102,7 @@ cases! {
 
     many_imports: Load, "imports 900 unknown interfaces",
         |folder| imports(folder, &(0..900).fold(String::new(), |mut text, n| {
-            let _ = write!(text, "(import \"evil:host/kernel-of-the-host-number-{n}@1.0.0\" (instance))");
+            let _ = write!(text, "(import \"evil:host/kernel-of-the-host-number-{n}@1.0.0\" (instance (export \"run\" (func))))");
             text
         }))
         => refused("imports interfaces that the host does not provide: evil:host/kernel-of-the-host-number-0@1.0.0, …")

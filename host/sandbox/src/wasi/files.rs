@@ -12,10 +12,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
-use super::nowhere::{self, ROOT};
+use super::nowhere;
 use super::opening::{File, Opening, answered};
 use super::quota::{self, Writer};
-use super::reached::UsedPath;
+use super::reached::{ROOT, UsedPath};
 use super::stream::{BUFFER, Metered};
 use super::version::versioned;
 use crate::descriptors::{Handle, Opened};

@@ -24,9 +24,6 @@ use super::version::versioned;
 use crate::reach::Reach;
 use crate::state::State;
 
-/// Where it is.
-pub(super) const ROOT: &str = "/";
-
 /// What is behind its handle. It is no folder, so that not even a function that is missing here finds anything. `None` if the
 /// process had no descriptor left.
 static NOTHING: LazyLock<Option<Dir>> = LazyLock::new(|| {

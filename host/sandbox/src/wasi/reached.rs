@@ -7,10 +7,12 @@ use wasmtime_wasi::filesystem::WasiFilesystemView as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
-use super::nowhere::ROOT;
 use super::opening::{File, Opening};
 use crate::reach::Reach;
 use crate::state::State;
+
+/// Where it is.
+pub(super) const ROOT: &str = "/";
 
 /// A path in a folder, and what is done with it.
 pub(super) struct UsedPath {
