@@ -98,7 +98,7 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
 
 /// Resources, and templates that take long to compare with a URI that none of them matches.
 fn resources() -> Offering {
-    let variables: String = (0..14).map(|n| format!("{{+w{n}}}x")).collect();
+    let variables = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
     let plain =
         (0..hostile::URIS).fold(Offering::new(), |all, n| all.resource(&format!("plain:{n}"), &format!("r{n}")));
     (0..TEMPLATES)

@@ -108,16 +108,7 @@ impl Kind {
                 keep(kept, socket);
             }
             Self::Connections => keep(kept, connect()?),
-            Self::Initialize | Self::Sessions => {
-                let mut socket = match kept.pop_front() {
-                    Some(socket) => socket,
-                    None => connect()?,
-                };
-                socket.send(text)?;
-                socket.reply(false)?;
-                kept.push_back(socket);
-            }
-            Self::Rejected => {
+            Self::Initialize | Self::Sessions | Self::Rejected => {
                 let mut socket = match kept.pop_front() {
                     Some(socket) => socket,
                     None => connect()?,
