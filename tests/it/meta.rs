@@ -19,12 +19,11 @@ impl<'a> Client<'a> {
 
     /// The first message that answers a request.
     fn first(&self, method: &str, mut params: Value) -> Value {
-        let mut response = match &self.session {
-            Some(session) => session.ask(method, params),
-            None => {
-                params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities()});
-                self.server.stateless(MODERN, method, params, &[])
-            }
+        let mut response = if let Some(session) = &self.session {
+            session.ask(method, params)
+        } else {
+            params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities()});
+            self.server.stateless(MODERN, method, params, &[])
         };
         if response.is_stream() { response.next().unwrap() } else { response.answer() }
     }

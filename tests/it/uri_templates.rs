@@ -10,7 +10,7 @@ const TEMPLATES: usize = 3000;
 
 /// A plugin whose templates all have to be compared with `hostile_uri`, each of them variable by variable, and none matches.
 fn hostile() -> Vec<u8> {
-    let body: String = (0..14).map(|n| format!("{{+w{n}}}x")).collect();
+    let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
     let templates = (0..TEMPLATES).map(|n| (format!("a:{{+v{n}}}x{body}Q{{+z}}"), format!("t{n}")));
     templates.fold(Offering::new(), |offering, (uri, name)| offering.template(&uri, &name)).module()
 }

@@ -103,8 +103,9 @@ fn a_malformed_call_is_an_error_of_the_protocol() {
     let malformed = [
         json!({}),
         json!([]),
+        json!(["a"]),
         json!({"name": 7}),
-        json!({"name": "a", "arguments": []}),
+        json!({"name": "a", "arguments": ["x"]}),
         json!({"name": "a", "arguments": "{}"}),
         json!({"name": "a", "_meta": 7}),
     ];

@@ -181,7 +181,7 @@ async fn malformed_parameters_are_named() {
     for (method, params) in [
         ("prompts/get", json!({})),
         ("prompts/get", json!({"name": "a", "arguments": {"x": 1}})),
-        ("prompts/get", json!({"name": "a", "arguments": []})),
+        ("prompts/get", json!({"name": "a", "arguments": ["x"]})),
         ("resources/read", json!({})),
         ("resources/read", json!({"uri": ["test://a"]})),
         ("completion/complete", json!({"argument": {"name": "x", "value": ""}})),

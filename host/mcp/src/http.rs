@@ -82,7 +82,7 @@ pub const PATH: &str = "/mcp";
 const WITH_SLASH: &str = "/mcp/";
 
 /// How long a browser need not ask again whether a page may send requests. Chromium accepts no more.
-const PREFLIGHT: Duration = Duration::from_secs(2 * 60 * 60);
+const PREFLIGHT: Duration = Duration::from_hours(2);
 
 /// Path of the metrics.
 pub const METRICS: &str = "/metrics";

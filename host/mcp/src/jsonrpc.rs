@@ -214,7 +214,7 @@ struct IdAlone<'a> {
 }
 
 /// The id of a message of which only the beginning is there.
-pub(crate) fn id_of_beginning(bytes: &[u8]) -> Option<Id> {
+pub fn id_of_beginning(bytes: &[u8]) -> Option<Id> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut id = None;
     // The end is an error: it is missing.
@@ -235,7 +235,10 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<String>()? {
             if name == "id" {
-                *self.0 = Id::read(map.next_value::<Box<RawValue>>()?.as_ref());
+                let id = map.next_value::<Box<RawValue>>()?;
+                // A number may go on where the text ends.
+                map.next_key::<IgnoredAny>()?;
+                *self.0 = Id::read(&id);
                 return Ok(());
             }
             map.next_value::<IgnoredAny>()?;
@@ -531,7 +534,7 @@ mod tests {
         }
         for (beginning, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":"xxx"#, Some("7")),
-            (r#"{"jsonrpc":"2.0","params":{"id":1,"y":[2]},"id":"b""#, Some("b")),
+            (r#"{"jsonrpc":"2.0","params":{"id":1,"y":[2]},"id":"b","x":"y"#, Some("b")),
             (r#"{"jsonrpc":"2.0","params":{"id":1"#, None),
             (r#"{"id":7"#, None),
             (r#"[{"id":7}"#, None),

@@ -101,7 +101,7 @@ impl Folder {
             Some(rewrite) => fs::write(&staged, rewrite(content.as_ref().to_vec())).unwrap(),
             None => fs::write(&staged, content).unwrap(),
         }
-        if name.ends_with(".toml") {
+        if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
             let file = fs::File::options().write(true).open(&staged).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
         }

@@ -688,12 +688,15 @@ impl Service {
     /// What a request is about whose URI takes long to compare with the templates: another thread does that.
     async fn find(&self, threads: &OffloadShare, snapshot: Arc<Snapshot>, request: &Request) -> Option<Target> {
         let uri = request.target().to_owned();
-        let compare = move || match snapshot.resource(&uri, &mut Steps::new(Steps::URI)) {
-            Ok(found) => found.cloned().map(Target::Resource),
-            Err(Exhausted) => {
-                tracing::debug!("{TOO_EXPENSIVE}");
-                None
-            }
+        let compare = move || {
+            let found = snapshot.resource(&uri, &mut Steps::new(Steps::URI));
+            found
+                .unwrap_or_else(|Exhausted| {
+                    tracing::debug!("{TOO_EXPENSIVE}");
+                    None
+                })
+                .cloned()
+                .map(Target::Resource)
         };
         self.offload().run_bounded(threads, compare).await.flatten()
     }

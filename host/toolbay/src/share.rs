@@ -74,12 +74,12 @@ async fn existing(service: &Service, threads: &OffloadShare, uris: Vec<String>) 
 fn find(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
     let mut request = Steps::new(Steps::REQUEST);
     let mut expensive = Vec::new();
-    uris.retain(|uri| match snapshot.resource(uri, &mut Steps::new(Steps::QUICK)) {
-        Ok(found) => found.is_some(),
-        Err(Exhausted) => {
+    uris.retain(|uri| {
+        let found = snapshot.resource(uri, &mut Steps::new(Steps::QUICK));
+        if found.is_err() {
             expensive.push(uri.clone());
-            false
         }
+        matches!(found, Ok(Some(_)))
     });
     for uri in expensive {
         match request.part(Steps::URI, |steps| snapshot.resource(&uri, steps).map(|found| found.is_some())) {

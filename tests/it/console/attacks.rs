@@ -110,7 +110,7 @@ fn requests_of_others_come_to_nothing() {
             &[("Cookie", cookie), ("Host", "127.0.0.1.evil.example")],
             403,
         ),
-        get("no name", "/console", &[("Cookie", cookie), ("Host", "-")], 403),
+        get("no name", "/console", &[("Cookie", cookie), ("Host", "-")], 400),
         get("a target with a foreign host", &absolute, &[("Cookie", cookie)], 403),
         get("news without a session", "/console/calls", &[("Toolbay-Live", "1")], 401),
         change("a form of a foreign page", &with(&[("Origin", "https://evil.example")]), &rest, 403),
