@@ -38,8 +38,7 @@ impl Caller {
     /// Whether every caller sees what this one sees, and a cache can be for all: it may use everything, and needs no token
     /// for that, so that there are no callers with fewer rights.
     pub(crate) fn sees_what_all_see(&self) -> bool {
-        let has_token = ["token:", "oauth:"].iter().any(|kind| self.name.starts_with(kind));
-        matches!(self.rights, Rights::All) && !has_token
+        matches!(self.rights, Rights::All) && !has_token(&self.name)
     }
 
     /// Whether the caller may use what has this name or URI.
@@ -51,5 +50,27 @@ impl Caller {
     pub(crate) async fn readable(&self, uris: impl Iterator<Item = &String>) -> Vec<String> {
         let allowed: Vec<String> = uris.filter(|uri| uri.len() <= LONGEST && self.may_use(uri)).cloned().collect();
         if allowed.is_empty() { allowed } else { self.client.existing(allowed).await }
+    }
+}
+
+/// Whether the caller with this name has a token. A kind of name that is not known here is one of a token.
+fn has_token(name: &str) -> bool {
+    name != Caller::LOCAL && !["ip:", "uid:"].iter().any(|kind| name.starts_with(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_but_those_of_addresses_and_accounts_is_that_of_a_token() {
+        for name in
+            ["token:ci", "oauth:ada of https://auth.example.com", "oauth-token:0123 of https://auth.example.com", "x"]
+        {
+            assert!(has_token(name), "{name}");
+        }
+        for name in ["stdio", "ip:192.0.2.7", "ip:2001:db8:0:1::/64", "uid:1000"] {
+            assert!(!has_token(name), "{name}");
+        }
     }
 }
