@@ -317,6 +317,12 @@ mod tests {
         tasks
     }
 
+    /// How many of these events have a line.
+    fn recorded(dir: &tempfile::TempDir) -> usize {
+        let lines = Lines::of(dir.path(), Part::Main).unwrap().map(|line| line.unwrap().bytes);
+        lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count()
+    }
+
     #[tokio::test]
     async fn with_wait_nothing_is_lost_while_the_disk_stalls() {
         let dir = tempfile::tempdir().unwrap();
@@ -337,8 +343,7 @@ mod tests {
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
-        let lines = Lines::of(dir.path(), Part::Main).unwrap().map(|line| line.unwrap().bytes);
-        let recorded = lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count();
+        let recorded = recorded(&dir);
         assert_eq!((recorded, report.lost, audit.lost(), report.is_intact()), (3 * 52, 0, 0, true), "{report:?}");
     }
 
@@ -362,8 +367,7 @@ mod tests {
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
-        let lines = Lines::of(dir.path(), Part::Main).unwrap().map(|line| line.unwrap().bytes);
-        let recorded = lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count();
+        let recorded = recorded(&dir);
         assert_eq!((recorded, report.lost, audit.lost(), report.is_intact()), (52, 0, 0, true), "{report:?}");
     }
 

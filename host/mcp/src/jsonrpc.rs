@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::memmem;
+use memchr::memchr2_iter;
 use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -416,22 +416,20 @@ fn encode(message: &impl Serialize) -> Vec<u8> {
 /// The same JSON as one line for every reader: some end a line at U+0085, U+2028 or U+2029, which JSON has only in strings.
 fn one_line(text: Vec<u8>) -> Vec<u8> {
     const ENDS: [(&[u8], &[u8]); 3] =
-        [(b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085")];
-    ENDS.into_iter().fold(text, |text, (end, escaped)| {
-        let Some(first) = memmem::find(&text, end) else { return text };
-        let mut out = Vec::with_capacity(text.len() + 64);
-        let mut rest = 0;
-        let found = std::iter::once(first).chain(
-            memmem::find_iter(text.get(first + end.len()..).unwrap_or_default(), end).map(|at| first + end.len() + at),
-        );
-        for at in found {
-            out.extend_from_slice(text.get(rest..at).unwrap_or_default());
-            out.extend_from_slice(escaped);
-            rest = at + end.len();
-        }
-        out.extend_from_slice(text.get(rest..).unwrap_or_default());
-        out
-    })
+        [(b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")];
+    let end_at = |at: usize| ENDS.iter().find(|(end, _)| text.get(at..).is_some_and(|rest| rest.starts_with(end)));
+    let found = memchr2_iter(0xc2, 0xe2, &text).filter_map(|at| Some((at, end_at(at)?)));
+    let (mut out, mut rest) = (Vec::new(), 0);
+    for (at, (end, escaped)) in found {
+        out.extend_from_slice(text.get(rest..at).unwrap_or_default());
+        out.extend_from_slice(escaped);
+        rest = at + end.len();
+    }
+    if rest == 0 {
+        return text;
+    }
+    out.extend_from_slice(text.get(rest..).unwrap_or_default());
+    out
 }
 
 #[cfg(test)]

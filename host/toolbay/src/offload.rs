@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 use toolbay_model::Interrupt;
 use toolbay_sandbox::cores;
@@ -49,14 +49,20 @@ impl Offload {
         share: &OffloadShare,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
-        let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
+        let threads = self.thread(share).await?;
         let job = self.runtime.spawn_blocking(move || {
             let result = work();
-            drop((own, all));
+            drop(threads);
             result
         });
         job.await.ok()
+    }
+
+    /// A thread, when one of this client's part and of all is free; `None` if the runtime is shutting down.
+    async fn thread(&self, share: &OffloadShare) -> Option<[OwnedSemaphorePermit; 2]> {
+        let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
+        let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
+        Some([own, all])
     }
 
     /// Runs `work` as soon as a thread is free. The call's permit is held until it has ended, even if nobody waits for
@@ -73,12 +79,7 @@ impl Offload {
         deadline: Instant,
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, TooLate> {
-        let threads = async {
-            let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
-            let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
-            Some([own, all])
-        };
-        let threads = timeout_at(deadline.into(), threads).await.ok().flatten().ok_or(TooLate)?;
+        let threads = timeout_at(deadline.into(), self.thread(share)).await.ok().flatten().ok_or(TooLate)?;
         let interrupt = Interrupt::at(deadline);
         let _raised = RaisedWhenDropped(interrupt.clone());
         let held = (threads, Arc::clone(permit));

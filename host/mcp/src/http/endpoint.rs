@@ -39,8 +39,8 @@ pub(super) async fn post(
         return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
     }
     let streams = headers::accepts(&headers, &mime::TEXT_EVENT_STREAM);
-    if let Err(what) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &Error::new(INVALID_REQUEST, what));
+    if let Err(error) = headers::unambiguous(&headers) {
+        return refusal(StatusCode::BAD_REQUEST, &error);
     }
     if headers::is_encoded(&headers) {
         let what = "the body must not be compressed: Content-Encoding must be identity or absent";
@@ -307,8 +307,8 @@ pub(super) async fn get(
     if is_stateless(&headers) {
         return post_only();
     }
-    if let Err(what) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &Error::new(INVALID_REQUEST, what));
+    if let Err(error) = headers::unambiguous(&headers) {
+        return refusal(StatusCode::BAD_REQUEST, &error);
     }
     if !headers::accepts(&headers, &mime::TEXT_EVENT_STREAM) {
         let what = "the Accept header must list text/event-stream";
@@ -333,8 +333,8 @@ pub(super) async fn delete(
     if is_stateless(&headers) {
         return post_only();
     }
-    if let Err(what) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &Error::new(INVALID_REQUEST, what));
+    if let Err(error) = headers::unambiguous(&headers) {
+        return refusal(StatusCode::BAD_REQUEST, &error);
     }
     match session(&app, &caller, &headers, None) {
         Ok(_) => {

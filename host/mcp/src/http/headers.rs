@@ -14,7 +14,7 @@ use super::arguments;
 use super::decimal::Decimal;
 use crate::caller::Caller;
 use crate::host::Host;
-use crate::jsonrpc::{Error, Request};
+use crate::jsonrpc::{Error, INVALID_REQUEST, Request};
 use crate::method::Method;
 
 /// The id of the session of a request.
@@ -63,11 +63,12 @@ pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
 /// # Errors
 ///
 /// One of them is there twice, with different values.
-pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), String> {
+pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), Error> {
     for name in [PROTOCOL_VERSION, SESSION_ID] {
         let mut values = headers.get_all(&name).iter();
         if values.next().is_some_and(|first| values.any(|other| other != first)) {
-            return Err(format!("{} is present twice, with different values", title(name.as_str())));
+            let what = format!("{} is present twice, with different values", title(name.as_str()));
+            return Err(Error::new(INVALID_REQUEST, what));
         }
     }
     Ok(())
