@@ -239,7 +239,7 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.gate()));
     folder.put("two.wasm", hostile());
     folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.gate()));
-    let mut server = Server::configured(&folder, "[server]\nqueue_wait = \"50ms\"");
+    let mut server = Server::configured(&folder, "[server]\nwaiting = 0\nqueue_wait = \"50ms\"");
     let mut waiting = Vec::new();
     for tool in ["one.wait_for_gate", "two.wait_for_gate"] {
         waiting.push(server.begin_with_progress(tool, json!({})));

@@ -52,6 +52,7 @@ mod otel;
 mod output;
 mod pages;
 mod paging;
+mod places;
 mod proposals;
 mod questions;
 mod rates;

@@ -110,7 +110,7 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     let folder = Folder::with("hostile.wasm", hostile());
     let limits = "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
     folder.put("hostile.toml", format!("{limits}concurrency = 1\n{}", folder.gate()));
-    let server = HttpServer::configured(&folder, RATES).ready();
+    let server = HttpServer::configured(&folder, &format!("{RATES}\n[server]\nwaiting = 0")).ready();
     let begin = || server.modern("tools/call", progressing("wait_for_gate"), &[]);
     let running = begin();
     until(&server, "one runs", |metrics| metrics.count("toolbay_calls_running", &[]) == 1);

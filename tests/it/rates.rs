@@ -97,7 +97,7 @@ fn a_plugin_that_crashes_repeatedly_is_disabled() {
 }
 
 /// Two callers over HTTP: their `Authorization` headers.
-fn two_callers() -> ([String; 2], String) {
+pub(crate) fn two_callers() -> ([String; 2], String) {
     let tokens = ["ada", "bob"].map(|name| crate::http::auth::token(name, ""));
     let config = tokens.each_ref().map(|(_, lines)| lines.as_str()).concat();
     (tokens.map(|(token, _)| format!("Bearer {token}")), config)

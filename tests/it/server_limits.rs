@@ -32,7 +32,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
     ];
     for (key, why) in cases {
         let folder = two();
-        let mut server = Server::configured(&folder, &format!("[server]\n{key}\nqueue_wait = \"250ms\""));
+        let mut server = Server::configured(&folder, &format!("[server]\nwaiting = 0\n{key}\nqueue_wait = \"250ms\""));
         let first = server.begin_with_progress("one.wait_for_gate", json!({}));
         server.notification("notifications/progress");
         let result = server.call("two.count", json!({}));
@@ -56,7 +56,8 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
 #[test]
 fn the_queue_of_a_client_is_bounded() {
     let folder = two();
-    let mut server = Server::configured(&folder, "[server]\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"");
+    let mut server =
+        Server::configured(&folder, "[server]\nwaiting = 0\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"");
     let mut ids = vec![server.begin_with_progress("one.wait_for_gate", json!({}))];
     server.notification("notifications/progress");
     ids.extend((0..2).map(|_| server.begin("one.count", json!({}))));
@@ -77,7 +78,7 @@ fn the_queue_of_a_client_is_bounded() {
 #[test]
 fn waiting_calls_get_their_turn() {
     let folder = two();
-    let mut server = Server::configured(&folder, "[server]\ncalls = 1\nqueue_wait = \"1m\"");
+    let mut server = Server::configured(&folder, "[server]\nwaiting = 0\ncalls = 1\nqueue_wait = \"1m\"");
     let first = server.begin_with_progress("one.wait_for_gate", json!({}));
     server.notification("notifications/progress");
     let ids: Vec<u64> = (0..20).map(|_| server.begin("two.count", json!({}))).collect();

@@ -57,6 +57,7 @@ impl Folder {
         let compile = Compile { memory: ByteSize::gib(2), cpu: PATIENCE, timeout: PATIENCE };
         let settings = Settings {
             calls: 0,
+            waiting: 0,
             stack: ByteSize::kib(512),
             ceiling: Limits::CEILING,
             concurrent: true,

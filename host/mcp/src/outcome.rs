@@ -281,6 +281,7 @@ mod tests {
             told(Failure::InvalidArguments(vec![violation()]), Revision::V2025_06_18),
             told(refused(Reason::Busy { bound: Bound::Server, most: 64 }), latest),
             told(refused(Reason::Busy { bound: Bound::Plugin, most: 16 }), latest),
+            told(refused(Reason::Busy { bound: Bound::Target, most: 15 }), latest),
             told(refused(Reason::Busy { bound: Bound::Client, most: 32 }), latest),
             told(refused(Reason::Busy { bound: Bound::Queue, most: 1024 }), latest),
             told(refused(Reason::ToolRate(limit)), latest),

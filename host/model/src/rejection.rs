@@ -46,6 +46,8 @@ pub enum Bound {
     Server,
     /// `limits.concurrency`: running calls of the plugin.
     Plugin,
+    /// `limits.concurrency` as well: running calls of one of the things that a plugin offers, which leave a place to the others.
+    Target,
     /// `server.client_calls`: running calls of the client.
     Client,
     /// `server.queue`: waiting calls of the client.
@@ -61,7 +63,7 @@ impl Bound {
     pub const fn key(self) -> &'static str {
         match self {
             Self::Server => "server.calls",
-            Self::Plugin => "limits.concurrency",
+            Self::Plugin | Self::Target => "limits.concurrency",
             Self::Client => "server.client_calls",
             Self::Queue => "server.queue",
             Self::Memory => "server.memory",
@@ -100,6 +102,11 @@ impl Reason {
                 let what = match bound {
                     Bound::Server => format!("The server is already running {calls}"),
                     Bound::Plugin => format!("The {noun}'s plugin is already running {calls}"),
+                    Bound::Target => {
+                        format!(
+                            "The server is already running {calls} of this {noun} and keeps a place for others of its plugin"
+                        )
+                    }
                     Bound::Client => format!("The server is already running {calls} from this client"),
                     Bound::Queue if most == 1 => format!("{calls} from this client is already waiting"),
                     Bound::Queue => format!("{calls} from this client are already waiting"),

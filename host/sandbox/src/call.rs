@@ -1,6 +1,9 @@
 //! One call of a guest from start to finish: the only place that creates a store.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
@@ -107,8 +110,8 @@ impl Sandbox {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.call(&mut entered.store, asked);
-                let call = coop(entered.meter.clone(), exchanges, call);
-                let answer = timeout_at(deadline, call).await;
+                let call = coop(entered.meter.clone(), exchanges, entry.place, call);
+                let answer = ended_by(deadline, call).await;
                 entered.finish(or_questions(answer), |returned| Ok(Unchecked { returned, secrets: redacted }))
             }
             Err(error) => Finished::unentered(Err(error)),
@@ -149,7 +152,8 @@ impl Sandbox {
             if spent.nanoseconds() > fuel {
                 return Err(Trap::OutOfFuel.into());
             }
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+            // Unlike a wait, this wakes the call at once: a guest that computes keeps its place.
+            Ok(UpdateDeadline::Yield(1))
         });
         let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
         metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
@@ -235,6 +239,20 @@ impl<T> Finished<T> {
             hindered: None,
         }
     }
+}
+
+/// Drives `call` until its deadline. What is ready at that moment comes too late: whatever a guest waits for ends with its time,
+/// and how it would take that is not left to chance.
+async fn ended_by<F: Future>(deadline: tokio::time::Instant, call: F) -> Result<F::Output, Elapsed> {
+    let (mut call, mut begun) = (pin!(call), false);
+    let in_time = poll_fn(|task| {
+        if std::mem::replace(&mut begun, true) && tokio::time::Instant::now() >= deadline {
+            // The timer is about to end it.
+            return Poll::Pending;
+        }
+        call.as_mut().poll(task)
+    });
+    timeout_at(deadline, in_time).await
 }
 
 /// A guest that asks ended with an error; that is what it returned.

@@ -3,17 +3,20 @@
 //! When a store yields because of fuel, wasmtime wakes its own task at once and returns `Pending`. Tokio puts such a
 //! task straight back into its queue and polls I/O and timers only once per 61 polls, so that a spinning guest makes
 //! everything else on the runtime wait for 61 slices. [`coop`] gives the call its own waker: a wake during the poll
-//! becomes `tokio::task::yield_now`, which lets the driver run first.
+//! becomes `tokio::task::yield_now`, which lets the driver run first. A call that returns `Pending` without such a wake waits
+//! for something, whatever it is: this is where it gives its place for computing back, and takes one again before it goes on.
 //!
 //! It also measures the CPU time of the call, because fuel alone does not: a guest that only requests random data uses
 //! a hundred units of fuel in a millisecond of the host's time.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use crate::compute_place::ComputePlace;
 use crate::exchanges::Exchanges;
 
 /// CPU time after which a guest that yields gives the thread up to other tasks. For a runtime that has nothing else to do,
@@ -64,16 +67,31 @@ fn thread_time() -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
 }
 
+/// What one step of a call came to.
+enum Step<T> {
+    Done(T),
+    /// The guest computes, and gives way after so much CPU time.
+    Yields(Duration),
+    /// The guest waits for something, without a place.
+    Waits,
+}
+
 /// Drives `call`, yields to the rest of the runtime when it yields for the first time and then after each [`SLICE`], and
-/// adds its CPU time to `meter`. Its requests advance between its steps; their CPU time does not count.
-pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F) -> F::Output {
+/// adds its CPU time to `meter`. Its requests advance between its steps; their CPU time does not count. Whatever the guest
+/// waits for, it gives its `place` back for as long as it does.
+pub(crate) async fn coop<F: Future>(
+    meter: Meter,
+    exchanges: Exchanges,
+    place: Option<&dyn ComputePlace>,
+    call: F,
+) -> F::Output {
     let mut call = pin!(call);
     let [bell, chime] = [(); 2].map(|()| Arc::new(Bell::default()));
     let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
     // Since it yielded last. The first time, it may be on the thread of the protocol.
     let mut spent = SLICE;
     loop {
-        let step = std::future::poll_fn(|task| {
+        let step = poll_fn(|task| {
             bell.listen(task.waker());
             chime.listen(task.waker());
             exchanges.advance(&requests);
@@ -87,17 +105,42 @@ pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F)
             }
             let yielded = [&bell, &chime].map(|bell| bell.quiet()).contains(&true);
             match polled {
-                Poll::Ready(output) => Poll::Ready(Ok(output)),
-                Poll::Pending if yielded => Poll::Ready(Err(took)),
+                Poll::Ready(output) => Poll::Ready(Step::Done(output)),
+                Poll::Pending if yielded => Poll::Ready(Step::Yields(took)),
                 Poll::Pending => {
                     meter.0.idled.store(true, Ordering::Relaxed);
-                    Poll::Pending
+                    if place.is_some_and(ComputePlace::give_back) { Poll::Ready(Step::Waits) } else { Poll::Pending }
                 }
             }
         });
         let took = match step.await {
-            Ok(output) => return output,
-            Err(took) => took,
+            Step::Done(output) => return output,
+            Step::Yields(took) => took,
+            Step::Waits => {
+                // Its requests go on meanwhile: they are what it waits for.
+                let advance = |task: &Context<'_>| {
+                    chime.listen(task.waker());
+                    exchanges.advance(&requests);
+                    if chime.quiet() {
+                        task.waker().wake_by_ref();
+                    }
+                };
+                poll_fn(|task| {
+                    bell.call_for(task.waker());
+                    advance(task);
+                    if bell.has_rung() { Poll::Ready(()) } else { Poll::Pending }
+                })
+                .await;
+                if let Some(place) = place {
+                    let mut again = place.take_again();
+                    poll_fn(|task| {
+                        advance(task);
+                        again.as_mut().poll(task)
+                    })
+                    .await;
+                }
+                continue;
+            }
         };
         spent += took;
         if took < STEP || spent >= SLICE {
@@ -105,6 +148,20 @@ pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F)
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// Lets others run once. A guest that does this has something to do, and keeps its place: `tokio::task::yield_now` wakes its
+/// task only after the poll, and would look like a wait.
+pub(crate) async fn give_way() {
+    let mut gave = false;
+    poll_fn(|task| {
+        if std::mem::replace(&mut gave, true) {
+            return Poll::Ready(());
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// A waker that distinguishes wakes during the poll from later ones.
@@ -118,14 +175,23 @@ struct Bell {
 impl Bell {
     /// Before a poll: from now on, a wake concerns the task of `waker`.
     fn listen(&self, waker: &Waker) {
+        self.call_for(waker);
+        self.forget();
+        self.polling.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on, a wake wakes the task of `waker`.
+    fn call_for(&self, waker: &Waker) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *task {
             Some(known) => known.clone_from(waker),
             None => *task = Some(waker.clone()),
         }
-        drop(task);
-        self.forget();
-        self.polling.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it rang since it was last served.
+    fn has_rung(&self) -> bool {
+        self.rung.load(Ordering::SeqCst)
     }
 
     /// What rang so far is being served.
@@ -179,7 +245,7 @@ mod tests {
     async fn a_yielding_call_finishes_and_lets_others_run() {
         let other = tokio::spawn(async { "other" });
         let meter = Meter::default();
-        assert_eq!(coop(meter.clone(), Exchanges::default(), yields(1000)).await, "done");
+        assert_eq!(coop(meter.clone(), Exchanges::default(), None, yields(1000)).await, "done");
         assert!(!meter.has_idled(), "a call that yields has something to do");
         assert!(other.is_finished(), "the other task ran between two yields");
     }
@@ -209,11 +275,11 @@ mod tests {
             })
         };
         let meter = Meter::default();
-        coop(meter.clone(), Exchanges::default(), computes(2, STEP * 2)).await;
+        coop(meter.clone(), Exchanges::default(), None, computes(2, STEP * 2)).await;
         let first = turns.swap(0, Ordering::Relaxed);
         assert_eq!(first, 1, "it gave way after its first step");
         let before = meter.nanoseconds();
-        coop(meter.clone(), Exchanges::default(), computes(100, STEP * 2)).await;
+        coop(meter.clone(), Exchanges::default(), None, computes(100, STEP * 2)).await;
         let slices = (meter.nanoseconds() - before) / u64::try_from(SLICE.as_nanos()).unwrap();
         let turns = turns.load(Ordering::Relaxed);
         assert!((2..=slices + 1).contains(&turns), "{turns} turns in {slices} slices");
@@ -229,10 +295,10 @@ mod tests {
                 std::hint::spin_loop();
             }
         };
-        coop(meter.clone(), Exchanges::default(), busy).await;
+        coop(meter.clone(), Exchanges::default(), None, busy).await;
         let busy = meter.nanoseconds();
         assert!(busy >= 1_900_000, "{busy}");
-        coop(meter.clone(), Exchanges::default(), tokio::time::sleep(std::time::Duration::from_millis(20))).await;
+        coop(meter.clone(), Exchanges::default(), None, tokio::time::sleep(std::time::Duration::from_millis(20))).await;
         let waited = meter.nanoseconds() - busy;
         assert!(waited < 10_000_000, "{waited}");
         assert!(meter.has_idled());
@@ -241,9 +307,96 @@ mod tests {
     #[tokio::test]
     async fn a_wake_from_elsewhere_is_not_lost() {
         let (tx, rx) = tokio::sync::oneshot::channel();
-        let call = tokio::spawn(coop(Meter::default(), Exchanges::default(), rx));
+        let call = tokio::spawn(coop(Meter::default(), Exchanges::default(), None, rx));
         tokio::task::yield_now().await;
         tx.send(7).unwrap();
         assert_eq!(call.await.unwrap(), Ok(7));
+    }
+
+    /// Counts how often a call gave its place back and took one again.
+    struct Counted {
+        gives: bool,
+        given: AtomicU64,
+        taken: AtomicU64,
+        /// One permit for each time that it may go on.
+        turns: tokio::sync::Semaphore,
+    }
+
+    impl Counted {
+        fn new(gives: bool, turns: usize) -> Self {
+            let turns = tokio::sync::Semaphore::new(turns);
+            Self { gives, given: AtomicU64::new(0), taken: AtomicU64::new(0), turns }
+        }
+
+        fn counts(&self) -> (u64, u64) {
+            (self.given.load(Ordering::SeqCst), self.taken.load(Ordering::SeqCst))
+        }
+    }
+
+    impl ComputePlace for Counted {
+        fn give_back(&self) -> bool {
+            self.given.fetch_add(1, Ordering::SeqCst);
+            self.gives
+        }
+
+        fn take_again(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            Box::pin(async move {
+                self.turns.acquire().await.unwrap().forget();
+                self.taken.fetch_add(1, Ordering::SeqCst);
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_computes_keeps_its_place() {
+        let place = Counted::new(true, 0);
+        coop(Meter::default(), Exchanges::default(), Some(&place), yields(100)).await;
+        coop(Meter::default(), Exchanges::default(), Some(&place), give_way()).await;
+        assert_eq!(place.counts(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
+        for gives in [true, false] {
+            let place = Counted::new(gives, 0);
+            let (tx, rx) = tokio::sync::oneshot::channel();
+            let mut call = pin!(coop(Meter::default(), Exchanges::default(), Some(&place), rx));
+            let mut look = async || poll_fn(|task| Poll::Ready(call.as_mut().poll(task))).await;
+            assert!(look().await.is_pending());
+            assert_eq!(place.counts(), (1, 0));
+            tx.send(7).unwrap();
+            if gives {
+                assert!(look().await.is_pending(), "no place is free");
+                place.turns.add_permits(1);
+            }
+            assert_eq!(look().await, Poll::Ready(Ok(7)));
+            assert_eq!(place.counts(), (1, u64::from(gives)));
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_go_on_while_a_call_has_no_place() {
+        let (place, exchanges) = (Counted::new(true, 0), Exchanges::default());
+        let (sent, is_sent) = tokio::sync::oneshot::channel();
+        let (go, may_go) = tokio::sync::oneshot::channel::<()>();
+        let began = exchanges.clone();
+        let call = coop(Meter::default(), exchanges, Some(&place), async move {
+            let _awaited = began.begin(async move {
+                may_go.await.unwrap();
+                sent.send(()).unwrap();
+                std::future::pending().await
+            });
+            std::future::pending::<()>().await;
+        });
+        let others = async {
+            tokio::task::yield_now().await;
+            go.send(()).unwrap();
+            is_sent.await.unwrap();
+        };
+        tokio::select! {
+            () = call => unreachable!("it waits for ever"),
+            () = others => {}
+        }
+        assert_eq!(place.counts(), (1, 0));
     }
 }

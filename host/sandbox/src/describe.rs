@@ -44,6 +44,7 @@ impl Sandbox {
             answerable: Answerable::default(),
             journal: Arc::default(),
             deadline,
+            place: None,
         };
         let prepared = &compiled.prepared;
         let probe = |wire| Probe { sandbox: self, prepared, entry: &entry, wire };
@@ -58,7 +59,7 @@ impl Sandbox {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.list(&mut entered.store);
-                let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, call)).await;
+                let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, None, call)).await;
                 entered.finish(answer, Ok)
             }
             Err(error) => Finished::unentered(Err(error)),
@@ -193,7 +194,7 @@ impl Probe<'_> {
                 let exchanges = entered.store.data().exchanges.clone();
                 let answers = Answers::default();
                 let call = server::ask(self.wire, &mut entered.store, manner, ask, &answers);
-                let call = coop(entered.meter.clone(), exchanges, call);
+                let call = coop(entered.meter.clone(), exchanges, None, call);
                 let answer = timeout_at(self.entry.deadline.into(), call).await;
                 entered.finish(answer, Ok)
             }

@@ -15,6 +15,9 @@ use crate::ledger::OpenFile;
 /// Calls that share the descriptors if nothing bounds their number.
 const CALLS: usize = 64;
 
+/// A call that only waits is not let in if the share of each would become smaller.
+const SHARE: usize = 4;
+
 /// The descriptors for the files of all guests.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
@@ -52,10 +55,22 @@ impl Handle {
 }
 
 impl Descriptors {
+    /// How many of `calls` can be entered at once, of which `waiting` can be left out.
+    pub(crate) fn calls(calls: usize, waiting: usize) -> usize {
+        Self::calls_with(available(), calls, waiting)
+    }
+
+    fn calls_with(most: usize, calls: usize, waiting: usize) -> usize {
+        if calls == 0 {
+            // Nothing bounds them.
+            return usize::MAX;
+        }
+        calls.min((most / 4 / SHARE).max(calls.saturating_sub(waiting)))
+    }
+
     /// What the process may have now, for `calls` calls at once.
     pub(crate) fn of_process(calls: usize) -> Self {
-        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Self::new(usize::try_from(most).unwrap_or(usize::MAX), calls)
+        Self::new(available(), calls)
     }
 
     /// For a process that may have `most` descriptors.
@@ -78,6 +93,11 @@ impl Descriptors {
     pub(crate) fn files(self: &Arc<Self>) -> Files {
         Files { all: Arc::clone(self), open: Arc::default() }
     }
+}
+
+/// Descriptors that the process may have.
+fn available() -> usize {
+    usize::try_from(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)).unwrap_or(usize::MAX)
 }
 
 impl Files {
@@ -104,6 +124,16 @@ mod tests {
     /// Opens until it is refused.
     fn all_of(files: &Files) -> Vec<Opened> {
         std::iter::from_fn(|| files.take()).collect()
+    }
+
+    #[test]
+    fn calls_that_only_wait_take_no_share_of_those_that_compute() {
+        assert_eq!(Descriptors::calls_with(1 << 20, 192, 128), 192);
+        assert_eq!(Descriptors::calls_with(1024, 192, 128), 64);
+        assert_eq!(Descriptors::calls_with(1536, 192, 128), 96);
+        assert_eq!(Descriptors::calls_with(160, 136, 128), 10);
+        assert_eq!(Descriptors::calls_with(64, 192, 128), 64, "those that compute are let in in any case");
+        assert_eq!(Descriptors::calls_with(64, 0, 0), usize::MAX);
     }
 
     #[test]

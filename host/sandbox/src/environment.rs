@@ -8,6 +8,7 @@ use toolbay_model::{Answerable, Identity, Journal, Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 use toolbay_secrets::Vault;
 
+use crate::compute_place::ComputePlace;
 use crate::connections::Connections;
 use crate::keyvalue::KeyValue;
 use crate::requests::Requests;
@@ -53,4 +54,6 @@ pub struct Entry<'a> {
     pub deadline: Instant,
     /// What the call records of what the host answers, or gets from a recording instead.
     pub tape: Tape,
+    /// The place that the call gives back while it waits for something; `None` if nobody else wants it.
+    pub place: Option<&'a dyn ComputePlace>,
 }

@@ -234,6 +234,7 @@ impl Sandbox {
             answerable: Answerable::default(),
             journal: Arc::default(),
             deadline: Instant::now() + job.limits.timeout,
+            place: None,
         };
         // The same file becomes the same file.
         let seed = Some(Seed::of_file(job.source.digest().to_string().as_bytes()));
@@ -257,7 +258,7 @@ impl Sandbox {
             let image = shown(store, &instance, component).await?;
             Ok::<_, wasmtime::Error>(Left { image, fuel, wall, ran })
         };
-        let answer = timeout(job.limits.timeout, coop(entered.meter.clone(), exchanges, work)).await;
+        let answer = timeout(job.limits.timeout, coop(entered.meter.clone(), exchanges, None, work)).await;
         if let Ok(Err(error)) = &answer
             && let Some(Forbidden(why)) = error.downcast_ref()
         {

@@ -54,9 +54,12 @@ const DESCRIBING: u32 = 8;
 /// Settings of a [`Sandbox`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Calls that run at once. The instance pool has a slot for each, and some more for
+    /// Calls that are entered at once, whether they compute or wait. The instance pool has a slot for each, and some more for
     /// asking plugins for what they offer. 0 runs without a pool and without this bound.
     pub calls: u32,
+    /// How many of these calls wait for something whenever all of them are entered: there are fewer of them, and so of all,
+    /// where the process may have too few descriptors for the files of each.
+    pub waiting: u32,
     /// Native stack of a guest, in bytes.
     pub stack: ByteSize,
     /// The ceilings. They determine the size of the pool's slots.
@@ -115,11 +118,23 @@ impl Sandbox {
     ///
     /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { calls, stack, ceiling, concurrent, compiler, compile, cache, http_client, state, scratch } =
-            settings;
+        let Settings {
+            calls,
+            waiting,
+            stack,
+            ceiling,
+            concurrent,
+            compiler,
+            compile,
+            cache,
+            http_client,
+            state,
+            scratch,
+        } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
         let engines = Engines::new(slots, stack, ceiling, concurrent)?;
-        let calls = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
+        let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
+        let calls = slots.min(Descriptors::calls(calls as usize, waiting as usize));
         let cache = match cache {
             Some((folder, size)) => {
                 let opened = CompileCache::open(&folder, &engines.ordinary().engine, size);
@@ -436,8 +451,8 @@ impl Sandbox {
         self.inner.engines.live()
     }
 
-    /// Calls that can run at once: as many as [`Settings::calls`], or fewer where the machine has too little address
-    /// space. Without a pool, nothing here bounds them.
+    /// Calls that can be entered at once: as many as [`Settings::calls`], or fewer where the machine has too little address
+    /// space or the process may have too few descriptors. Without a pool, nothing here bounds them.
     pub fn calls(&self) -> usize {
         self.inner.calls
     }

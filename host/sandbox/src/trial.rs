@@ -17,6 +17,7 @@ pub(crate) fn sandbox() -> Sandbox {
     let compile = Compile { memory: ByteSize::gib(2), cpu: Duration::from_mins(1), timeout: Duration::from_mins(1) };
     let settings = Settings {
         calls: 16,
+        waiting: 0,
         stack: ByteSize::kib(512),
         ceiling: Limits::CEILING,
         concurrent: true,
@@ -95,7 +96,8 @@ impl Loaded {
         let deadline = Instant::now() + environment.limits.timeout;
         let (answerable, journal) = (Answerable::default(), Arc::default());
         let tape = crate::Tape::default();
-        let entry = Entry { environment, caller: None, trace: None, observer, answerable, journal, deadline, tape };
+        let (caller, trace, place) = (None, None, None);
+        let entry = Entry { environment, caller, trace, observer, answerable, journal, deadline, tape, place };
         let finished = runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
         let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));
         finished.and_then(check)

@@ -1,11 +1,9 @@
-//! The mutable state of each loaded plugin that all callers share: slots, shared rates and usage. The immutable part is in
+//! The mutable state of each loaded plugin that all callers share: places, shared rates and usage. The immutable part is in
 //! the catalog, and what belongs to one caller is in its [`Record`](crate::record::Record).
 
-use std::sync::Arc;
-
-use tokio::sync::Semaphore;
 use toolbay_catalog::Plugin;
 
+use crate::admission::{Admission, PluginPlaces};
 use crate::metrics::PluginMeters;
 use crate::pace::Pace;
 use crate::rate_counter::ToolRates;
@@ -15,8 +13,8 @@ use crate::rest::Rest;
 /// The mutable state of one loaded version of a plugin.
 #[derive(Debug)]
 pub(crate) struct Activity {
-    /// One permit for each call that may run at once.
-    pub(crate) slots: Arc<Semaphore>,
+    /// The places of its calls.
+    pub(crate) places: PluginPlaces,
     /// The rates of its tools, if all callers share them.
     pub(crate) rates: Option<ToolRates>,
     /// The usage of its most recent calls.
@@ -31,10 +29,10 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// The activity of a plugin that has not been called.
-    pub(crate) fn of(plugin: &Plugin) -> Self {
+    pub(crate) fn of(plugin: &Plugin, admission: &Admission) -> Self {
         let terms = &plugin.terms;
         Self {
-            slots: Arc::new(Semaphore::new(terms.environment.limits.concurrency)),
+            places: admission.places(plugin),
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
             rest: Rest::default(),

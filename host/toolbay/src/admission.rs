@@ -1,18 +1,27 @@
-//! Admission of calls: permits of the server, the plugin and the client, with a bounded wait.
+//! Admission of calls: places of the client, the tool, the plugin and the server, and memory, with a bounded wait.
+//!
+//! What many share goes to the caller that has the least of it ([`FairSemaphore`]), and a part is kept for others. Whoever
+//! holds places never waits for memory, and whoever waits for memory holds no places: calls that wait for something outside
+//! keep their memory and come back for places.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use toolbay_model::{Bound, Identity, RateLimit, Reason, Rejection};
+use toolbay_catalog::Plugin;
+use toolbay_model::{Bound, Identity, RateLimit, Reason, Rejection, TargetKind};
 
 use crate::activity::Activity;
 use crate::by_plugin::ByPlugin;
 use crate::config::ServerConfig;
+use crate::fair_semaphore::{FairSemaphore, Party, Turn};
+use crate::permit::{Permit, Places, Reserved, Route, Stage};
 use crate::rate_counter::RateCounter;
 use crate::record::Record;
 
@@ -22,20 +31,41 @@ const KIB: usize = 1 << 10;
 /// Admits calls, lets them wait, or rejects them, within the limits of the configuration.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    calls: Arc<Semaphore>,
-    /// The number of permits in `calls`.
-    server_calls: usize,
-    /// What running calls may hold together, in KiB.
-    memory: Arc<Semaphore>,
-    /// The number of permits in `memory`.
-    server_memory: u32,
+    calls: Arc<FairSemaphore>,
+    /// What calls may hold together, in KiB.
+    memory: Arc<FairSemaphore>,
+    /// Calls that have given their places back while they wait for something.
+    waits: Arc<FairSemaphore>,
+    /// Whether there can be several callers: then none may have all.
+    is_shared: bool,
+    /// Numbers the clients and the plugins.
+    numbers: AtomicU64,
     /// Replaced when the configuration changes.
     client_rate: ArcSwapOption<RateLimit>,
-    client_calls: usize,
+    client_calls: u32,
     queue: usize,
     patience: Duration,
     /// Calls that wait for their turn.
     waiting: AtomicUsize,
+}
+
+/// The places of one plugin, and its part of the server's memory.
+#[derive(Debug)]
+pub(crate) struct PluginPlaces {
+    /// Mixed into the number of each target, so that one client can tell the targets of all plugins apart.
+    number: u64,
+    own: Part,
+    waits: Arc<FairSemaphore>,
+    /// Of each thing that it offers, if these are several: none may have all.
+    targets: HashMap<Party, Part>,
+}
+
+/// Places and memory that callers share.
+#[derive(Debug)]
+struct Part {
+    calls: Arc<FairSemaphore>,
+    /// In KiB.
+    memory: Arc<FairSemaphore>,
 }
 
 /// A call that waits for its turn until this is dropped.
@@ -66,31 +96,65 @@ pub(crate) struct ClientPermits {
     /// What the caller did with each plugin that it has called. Freed with the share.
     pub(crate) records: ByPlugin<Record>,
     rate: ArcSwapOption<RateCounter>,
-    /// Running at once.
-    calls: Arc<Semaphore>,
+    /// Who it is among those that share something.
+    party: Party,
+    /// Running at once. Its parties are what the client calls: no target may have all places.
+    calls: Arc<FairSemaphore>,
     /// Running or waiting.
     places: Arc<Semaphore>,
 }
 
-/// The permission to run one call. Dropping it frees the slot.
-#[derive(Debug)]
-pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [Option<OwnedSemaphorePermit>; 4]);
-
 impl Admission {
-    /// Admission with the limits of the configuration, and room for at most `calls` calls at once.
-    pub(crate) fn new(server: &ServerConfig, calls: usize, client_rate: Option<RateLimit>) -> Self {
-        let calls = calls.min(server.calls);
-        let server_memory = kib(server.memory());
+    /// Admission with the limits of the configuration, and room for at most `instances` calls that run or wait. With
+    /// `is_shared` there can be several callers.
+    pub(crate) fn new(
+        server: &ServerConfig,
+        instances: usize,
+        client_rate: Option<RateLimit>,
+        is_shared: bool,
+    ) -> Self {
+        let (calls, waiting) = divided(instances, server.calls, server.waiting);
+        let memory = kib(server.memory());
         Self {
-            calls: Arc::new(Semaphore::new(calls)),
-            server_calls: calls,
-            memory: Arc::new(Semaphore::new(server_memory as usize)),
-            server_memory,
+            calls: Arc::new(shared(calls, is_shared)),
+            // A call keeps its memory for as long as it waits, so one caller has half of it at the most.
+            memory: Arc::new(FairSemaphore::new(memory, if is_shared { half(memory) } else { memory })),
+            waits: Arc::new(FairSemaphore::new(waiting, if is_shared { half(waiting) } else { waiting })),
+            is_shared,
+            numbers: AtomicU64::new(0),
             client_rate: ArcSwapOption::from_pointee(client_rate),
-            client_calls: server.client_calls,
+            client_calls: permits(server.client_calls),
             queue: server.queue,
             patience: server.queue_wait,
             waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// The places of a plugin that has not been called.
+    pub(crate) fn places(&self, plugin: &Plugin) -> PluginPlaces {
+        let contents = &plugin.component.contents;
+        let tools = contents.tools.iter().map(|tool| target(TargetKind::Tool, &tool.tool.name));
+        let prompts = contents.prompts.iter().map(|entry| target(TargetKind::Prompt, &entry.prompt.name));
+        let resources = contents.resources.iter().map(|entry| target(TargetKind::Resource, &entry.resource.uri));
+        let templates = contents.templates.iter().map(|entry| target(TargetKind::Template, &entry.resource.uri));
+        let targets = tools.chain(prompts).chain(resources).chain(templates).collect();
+        self.plugin_places(permits(plugin.terms.environment.limits.concurrency), targets)
+    }
+
+    fn plugin_places(&self, calls: u32, targets: Vec<Party>) -> PluginPlaces {
+        let memory = self.memory.permits() - reserve(self.memory.permits());
+        let part = |calls, memory| Part {
+            calls: Arc::new(shared(calls, self.is_shared)),
+            memory: Arc::new(shared(memory, self.is_shared)),
+        };
+        // One target leaves one place and a part of the memory to the others, of whichever caller.
+        let of_target = || part(1.max(calls - 1), memory - reserve(memory));
+        let targets = if targets.len() > 1 { targets } else { Vec::new() };
+        PluginPlaces {
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            own: part(calls, memory),
+            waits: Arc::new(FairSemaphore::open(half(self.waits.permits()))),
+            targets: targets.into_iter().map(|target| (target, of_target())).collect(),
         }
     }
 
@@ -99,9 +163,14 @@ impl Admission {
         self.client_rate.store(rate.map(Arc::new));
     }
 
-    /// Calls that run, and how many may.
+    /// Calls that compute, and how many may.
     pub(crate) fn running(&self) -> (u64, u64) {
-        (self.server_calls.saturating_sub(self.calls.available_permits()) as u64, self.server_calls as u64)
+        (u64::from(self.calls.held()), u64::from(self.calls.permits()))
+    }
+
+    /// Calls that wait for something outside, and have given their places back.
+    pub(crate) fn suspended(&self) -> u64 {
+        u64::from(self.waits.held())
     }
 
     /// Calls that wait for their turn.
@@ -109,11 +178,10 @@ impl Admission {
         self.waiting.load(Ordering::Relaxed) as u64
     }
 
-    /// Bytes that the running calls may hold, and how many all calls may hold together.
+    /// Bytes that the calls which run or wait may hold, and how many all calls may hold together.
     pub(crate) fn reserved(&self) -> (u64, u64) {
-        let all = self.server_memory as usize;
-        let bytes = |permits: usize| permits.saturating_mul(KIB) as u64;
-        (bytes(all.saturating_sub(self.memory.available_permits())), bytes(all))
+        let bytes = |permits: u32| u64::from(permits) * KIB as u64;
+        (bytes(self.memory.held()), bytes(self.memory.permits()))
     }
 
     /// The share of a new client; `name` is the caller's.
@@ -124,9 +192,17 @@ impl Admission {
             identity: Identity::of(name),
             records: ByPlugin::default(),
             rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
-            calls: Arc::new(Semaphore::new(self.client_calls)),
-            places: Arc::new(Semaphore::new(self.client_calls.saturating_add(self.queue))),
+            party: self.numbers.fetch_add(1, Ordering::Relaxed),
+            calls: Arc::new(FairSemaphore::new(self.client_calls, 1.max(self.client_calls - 1))),
+            // Those that wait for something are still there.
+            places: Arc::new(Semaphore::new(self.unanswered().saturating_add(self.queue))),
         }
+    }
+
+    /// Calls of one client that run or wait for something.
+    fn unanswered(&self) -> usize {
+        let waits = if self.is_shared { half(self.waits.permits()) } else { self.waits.permits() };
+        self.client_calls.saturating_add(waits) as usize
     }
 
     /// The share of the program that the server is a part of.
@@ -153,8 +229,8 @@ impl Admission {
         Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(Bound::Queue, self.queue))
     }
 
-    /// Waits until a call of the tool `name` (without the prefix) may run. `activity` belongs to its plugin, of which
-    /// `concurrency` calls may run at once, and `record` to the plugin and the client; the call may hold `memory`.
+    /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to its plugin, and `record` to
+    /// the plugin and the client; the call may hold `memory`.
     ///
     /// # Errors
     ///
@@ -164,8 +240,7 @@ impl Admission {
         client: &ClientPermits,
         activity: &Activity,
         record: &Record,
-        name: &str,
-        concurrency: usize,
+        (kind, name): (TargetKind, &str),
         memory: ByteSize,
     ) -> Result<Permit, Rejection> {
         if activity.rest.rests() {
@@ -179,7 +254,7 @@ impl Admission {
                 |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after: Some(retry_after) };
             rates.take(name).map_err(rejected)?;
         }
-        self.wait(client, Some((&activity.slots, concurrency)), memory).await
+        self.wait(self.route(client, Some((&activity.places, target(kind, name)))), memory).await
     }
 
     /// Waits until the host may do something for a client that no plugin has to do with. It may hold `memory`.
@@ -188,43 +263,98 @@ impl Admission {
     ///
     /// No slot became free within `server.queue_wait`.
     pub(crate) async fn admit_host(&self, client: &ClientPermits, memory: ByteSize) -> Result<Permit, Rejection> {
-        self.wait(client, None, memory).await
+        self.wait(self.route(client, None), memory).await
     }
 
-    /// Waits for the slots of a call: `plugin` has those of the plugin, and how many there are.
-    async fn wait(
-        &self,
-        client: &ClientPermits,
-        plugin: Option<(&Arc<Semaphore>, usize)>,
-        memory: ByteSize,
-    ) -> Result<Permit, Rejection> {
+    /// What a call of a client needs: of a plugin and one of its targets if it has one.
+    fn route<'a>(&'a self, client: &'a ClientPermits, plugin: Option<(&'a PluginPlaces, Party)>) -> Route<'a> {
+        let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| Some(Stage { semaphore, party, bound });
+        let own = client.party;
+        let (mut called, mut waits) = (0, None);
+        let [mut places, mut memory] = [const { [const { None }; 2] }; 2];
+        if let Some((plugin, target)) = plugin {
+            called = target ^ plugin.number;
+            waits = stage(&plugin.waits, own, Bound::Plugin);
+            let parts = [(plugin.targets.get(&target), Bound::Target), (Some(&plugin.own), Bound::Plugin)];
+            places = parts.map(|(part, bound)| stage(&part?.calls, own, bound));
+            memory = parts.map(|(part, _)| stage(&part?.memory, own, Bound::Memory));
+        }
+        let ([of_target, of_plugin], [its_memory, memory_of_plugin]) = (places, memory);
+        let server = stage(&self.calls, own, Bound::Server);
+        Route {
+            // Whoever waits for a place has those before it: they are at most the part of the caller, and of the target.
+            stages: [stage(&client.calls, called, Bound::Client), of_target, of_plugin, server],
+            memory: [its_memory, memory_of_plugin, stage(&self.memory, own, Bound::Memory)],
+            waits: [stage(&self.waits, own, Bound::Server), waits],
+        }
+    }
+
+    /// Waits for the places of a call, and for its memory.
+    async fn wait(&self, route: Route<'_>, memory: ByteSize) -> Result<Permit, Rejection> {
         let _waiting = Waiting::begin(&self.waiting);
-        // In this order, so that a call that waits for a busy plugin does not hold a slot of the server.
-        let mut full = (Bound::Client, self.client_calls);
-        let permits = async {
-            let client = Arc::clone(&client.calls).acquire_owned().await.ok()?;
-            let plugin = match plugin {
-                Some((slots, most)) => {
-                    full = (Bound::Plugin, most);
-                    Some(Arc::clone(slots).acquire_owned().await.ok()?)
+        let (amount, mut awaited) = (kib(memory), None);
+        let admitted = async {
+            let mut places = route.places(Turn::First, &mut awaited).await;
+            let reserved = match route.reserve_now(amount) {
+                Some(reserved) => reserved,
+                None => {
+                    // Those that have memory may need these places before they give it back.
+                    drop(std::mem::take(&mut places));
+                    awaited = None;
+                    let reserved = route.reserve_later(amount).await;
+                    places = route.places(Turn::Again, &mut awaited).await;
+                    reserved
                 }
-                None => None,
             };
-            full = (Bound::Server, self.server_calls);
-            let server = Arc::clone(&self.calls).acquire_owned().await.ok()?;
-            full = (Bound::Memory, (self.server_memory as usize).saturating_mul(KIB));
-            let reserved = kib(memory).min(self.server_memory);
-            let memory = Arc::clone(&self.memory).acquire_many_owned(reserved).await.ok()?;
-            Some(Permit([Some(client), plugin, Some(server), Some(memory)]))
+            (places, reserved)
         };
-        let permit = timeout(self.patience, permits).await.ok().flatten();
-        permit.ok_or_else(|| self.busy(full.0, full.1))
+        let admitted: Result<(Places, Reserved), _> = timeout(self.patience, admitted).await;
+        match admitted {
+            Ok((places, reserved)) => Ok(Permit::new(&route, places, reserved)),
+            Err(_elapsed) => Err(match awaited {
+                Some(stage) => self.busy(stage.bound, stage.semaphore.most(stage.party) as usize),
+                None => self.busy(Bound::Memory, (self.memory.permits() as usize).saturating_mul(KIB)),
+            }),
+        }
     }
 
     fn busy(&self, bound: Bound, most: usize) -> Rejection {
         let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
         Rejection { reason: Reason::Busy { bound, most }, retry_after: Some(retry_after) }
     }
+}
+
+/// How many of so many instances are for calls that compute, and how many more for those that wait: where there are too few, more
+/// calls keep their places while they wait.
+fn divided(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
+    let calls = calls.min(instances);
+    (permits(calls), permits(waiting.min(instances - calls)))
+}
+
+/// What others keep of so many permits: a quarter, at least one, and nothing of a single one.
+fn reserve(permits: u32) -> u32 {
+    if permits < 2 { 0 } else { (permits / 4).max(1) }
+}
+
+/// Half of so many permits, rounded up.
+fn half(permits: u32) -> u32 {
+    permits.div_ceil(2)
+}
+
+/// A semaphore of which one caller leaves a part to others if there are any.
+fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
+    FairSemaphore::new(permits, if is_shared { permits - reserve(permits) } else { permits })
+}
+
+/// What is called among all that its plugin offers. Two with the same number would share their places.
+fn target(kind: TargetKind, name: &str) -> Party {
+    let mut hasher = DefaultHasher::new();
+    (kind, name).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn permits(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// `memory` in permits.
@@ -236,15 +366,17 @@ fn kib(memory: ByteSize) -> u32 {
 pub(crate) mod tests {
     use toolbay_catalog::{Component, Contents, Plugin, Terms};
     use toolbay_model::Limits;
-    use toolbay_sandbox::Environment;
+    use toolbay_sandbox::{ComputePlace as _, Environment};
 
     use super::*;
 
     fn admission(calls: usize, client_calls: usize, queue: usize) -> Admission {
         let queue_wait = Duration::from_millis(1);
-        let server = ServerConfig { calls, client_calls, queue, queue_wait, ..ServerConfig::default() };
-        Admission::new(&server, usize::MAX, None)
+        let server = ServerConfig { calls, client_calls, queue, queue_wait, waiting: 0, ..ServerConfig::default() };
+        Admission::new(&server, usize::MAX, None, false)
     }
+
+    const TOOL: (TargetKind, &str) = (TargetKind::Tool, "t");
 
     fn plugin(concurrency: usize) -> Plugin {
         let limits = Limits { concurrency, ..Limits::DEFAULT };
@@ -257,8 +389,8 @@ pub(crate) mod tests {
     pub(crate) async fn permit() -> Permit {
         let admission = admission(1, 1, 1);
         let (client, plugin) = (admission.client("a"), plugin(1));
-        let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
-        admission.admit(&client, &activity, &record, "t", 1, ByteSize::mib(1)).await.unwrap()
+        let (activity, record) = (Activity::of(&plugin, &admission), Record::of(&plugin));
+        admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap()
     }
 
     #[tokio::test]
@@ -267,14 +399,13 @@ pub(crate) mod tests {
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
             let (client, plugin) = (admission.client("a"), plugin(concurrency));
-            let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
-            let first = admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
-            let busy =
-                admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap_err();
+            let (activity, record) = (Activity::of(&plugin, &admission), Record::of(&plugin));
+            let first = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
+            let busy = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
             assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
-            admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
+            admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
         }
     }
 
@@ -282,14 +413,22 @@ pub(crate) mod tests {
     async fn the_memory_of_all_calls_is_bounded() {
         let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
         let admission =
-            Admission::new(&ServerConfig { queue_wait, memory, ..ServerConfig::default() }, usize::MAX, None);
-        let (client, plugin) = (admission.client("a"), plugin(9));
-        let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
-        let admit = |memory| admission.admit(&client, &activity, &record, "t", 9, memory);
+            Admission::new(&ServerConfig { queue_wait, memory, ..ServerConfig::default() }, usize::MAX, None, false);
+        let (client, one) = (admission.client("a"), plugin(9));
+        let (activity, record) = (Activity::of(&one, &admission), Record::of(&one));
+        let admit = |memory| admission.admit(&client, &activity, &record, TOOL, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
         assert_eq!(busy.reason, Reason::Busy { bound: Bound::Memory, most: 10 << 20 });
-        admit(ByteSize::mib(4)).await.unwrap();
+        let busy = admit(ByteSize::mib(4)).await.unwrap_err();
+        assert_eq!(
+            busy.reason,
+            Reason::Busy { bound: Bound::Memory, most: 10 << 20 },
+            "a quarter is for other plugins"
+        );
+        let (other, elsewhere) = (plugin(9), admission.client("b"));
+        let (others, theirs) = (Activity::of(&other, &admission), Record::of(&other));
+        admission.admit(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4)).await.unwrap();
         drop(first);
         admit(ByteSize::mib(10)).await.unwrap();
     }
@@ -303,5 +442,168 @@ pub(crate) mod tests {
         assert!(admission.queue(&admission.client("a")).is_ok(), "another client has its own");
         drop(places);
         assert!(admission.queue(&client).is_ok());
+    }
+
+    fn many_tools(admission: &Admission, concurrency: usize) -> PluginPlaces {
+        admission.plugin_places(permits(concurrency), ["t", "u"].map(|name| target(TargetKind::Tool, name)).to_vec())
+    }
+
+    fn shared(server: ServerConfig) -> Admission {
+        Admission::new(&ServerConfig { queue_wait: Duration::from_secs(60), ..server }, usize::MAX, None, true)
+    }
+
+    async fn place(admission: &Admission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> Permit {
+        let route = admission.route(client, Some((places, target(TargetKind::Tool, tool))));
+        admission.wait(route, ByteSize::mib(1)).await.unwrap()
+    }
+
+    async fn is_busy(admission: &Admission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> bool {
+        let next = std::pin::pin!(place(admission, client, places, tool));
+        futures_util::poll!(next).is_pending()
+    }
+
+    #[tokio::test]
+    async fn no_caller_and_no_tool_has_all_places_of_a_plugin() {
+        let admission = shared(ServerConfig::default());
+        let places = many_tools(&admission, 8);
+        let [greedy, other, third] = ["a", "b", "c"].map(|name| admission.client(name));
+        let mut held = Vec::new();
+        for _ in 0..6 {
+            held.push(place(&admission, &greedy, &places, "t").await);
+        }
+        for tool in ["t", "u"] {
+            assert!(is_busy(&admission, &greedy, &places, tool).await, "a quarter is for other callers");
+        }
+        held.push(place(&admission, &other, &places, "t").await);
+        assert!(is_busy(&admission, &third, &places, "t").await, "one place is for other tools");
+        held.push(place(&admission, &third, &places, "u").await);
+        assert!(is_busy(&admission, &other, &places, "u").await);
+    }
+
+    #[tokio::test]
+    async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting() {
+        let admission = shared(ServerConfig { calls: 64, client_calls: 32, ..ServerConfig::default() });
+        let places = many_tools(&admission, 4);
+        let [greedy, other] = ["a", "b"].map(|name| admission.client(name));
+        let its = [place(&admission, &greedy, &places, "t").await, place(&admission, &greedy, &places, "t").await];
+        let mut queue: Vec<_> = (0..30).map(|_| Box::pin(place(&admission, &greedy, &places, "t"))).collect();
+        for next in &mut queue {
+            assert!(futures_util::poll!(next).is_pending());
+        }
+        let others = place(&admission, &other, &places, "t").await;
+        let mut next = std::pin::pin!(place(&admission, &other, &places, "t"));
+        assert!(futures_util::poll!(&mut next).is_pending(), "one place is for other tools");
+        drop(place(&admission, &greedy, &places, "u").await);
+        drop(others);
+        assert!(futures_util::poll!(&mut next).is_ready(), "it has the fewest");
+        drop(its);
+        let begun: Vec<_> = queue.iter_mut().filter_map(futures_util::FutureExt::now_or_never).collect();
+        assert_eq!(begun.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn no_target_has_all_places_of_a_client() {
+        let admission = Admission::new(&ServerConfig::default(), usize::MAX, None, false);
+        let [one, two] = [many_tools(&admission, 16), many_tools(&admission, 16)];
+        let client = admission.client("a");
+        let mut calls: Vec<_> = (0..40).map(|_| Box::pin(place(&admission, &client, &one, "t"))).collect();
+        let mut held = Vec::new();
+        for call in &mut calls {
+            if let std::task::Poll::Ready(permit) = futures_util::poll!(call) {
+                held.push(permit);
+            }
+        }
+        assert_eq!(held.len(), 15);
+        let of_other_tool = place(&admission, &client, &one, "u").await;
+        drop(of_other_tool);
+        drop(place(&admission, &client, &two, "t").await);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
+        let config = ServerConfig { calls: 2, client_calls: 2, waiting: 4, ..ServerConfig::default() };
+        let admission = shared(config);
+        let places = many_tools(&admission, 2);
+        let client = admission.client("a");
+        let first = place(&admission, &client, &places, "t").await;
+        assert!(is_busy(&admission, &client, &places, "t").await);
+        assert!(first.give_back());
+        assert_eq!((admission.running().0, admission.suspended(), admission.reserved().0), (0, 1, 1 << 20));
+        let second = place(&admission, &client, &places, "t").await;
+        assert!(futures_util::poll!(first.take_again()).is_pending(), "the second one has it");
+        let mut third = std::pin::pin!(place(&admission, &client, &places, "t"));
+        let mut again = first.take_again();
+        assert!(futures_util::poll!(&mut third).is_pending() && futures_util::poll!(&mut again).is_pending());
+        drop(second);
+        assert!(futures_util::poll!(&mut third).is_pending(), "who was there before goes first");
+        assert!(futures_util::poll!(&mut again).is_ready());
+        drop(again);
+        assert_eq!((admission.running().0, admission.suspended()), (1, 0));
+        drop(first);
+        assert!(futures_util::poll!(&mut third).is_ready());
+        assert_eq!((admission.running().0, admission.reserved().0), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn calls_that_wait_are_bounded() {
+        let config = ServerConfig { waiting: 4, ..ServerConfig::default() };
+        let admission = shared(config);
+        let [places, rest] = [many_tools(&admission, 16), many_tools(&admission, 16)];
+        let client = admission.client("a");
+        let mut held = Vec::new();
+        for at in 0..3 {
+            held.push(place(&admission, &client, &places, "t").await);
+            assert_eq!(held.last().unwrap().give_back(), at < 2, "half of them are for other callers");
+        }
+        assert_eq!(admission.running().0, 1, "it keeps its place");
+        for (places, client, may) in [(&rest, "b", true), (&rest, "c", true), (&rest, "d", false)] {
+            held.push(place(&admission, &admission.client(client), places, "t").await);
+            assert_eq!(held.last().unwrap().give_back(), may);
+        }
+        assert_eq!(admission.suspended(), 4);
+        held.clear();
+        assert_eq!((admission.suspended(), admission.running().0), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_memory_holds_no_place() {
+        let config = ServerConfig { memory: Some(ByteSize::mib(4)), calls: 4, ..ServerConfig::default() };
+        let admission = shared(config);
+        let places = many_tools(&admission, 2);
+        let [one, two] = ["a", "b"].map(|name| admission.client(name));
+        let first = place(&admission, &one, &places, "t").await;
+        assert!(first.give_back());
+        let second = place(&admission, &two, &places, "t").await;
+        assert!(second.give_back());
+        let mut third = std::pin::pin!(place(&admission, &one, &places, "t"));
+        assert!(futures_util::poll!(&mut third).is_pending(), "there is no memory");
+        assert!(futures_util::poll!(first.take_again()).is_ready(), "those that have memory go on");
+        drop(first);
+        assert!(futures_util::poll!(&mut third).is_ready());
+    }
+
+    #[tokio::test]
+    async fn zz_time() {
+        for targets in [1, 2] {
+            let admission = shared(ServerConfig::default());
+            let names: Vec<Party> =
+                (0..targets).map(|n| target(TargetKind::Tool, if n == 0 { "t" } else { "u" })).collect();
+            let places = admission.plugin_places(16, names);
+            let client = admission.client("a");
+            let began = std::time::Instant::now();
+            for _ in 0..200_000 {
+                drop(place(&admission, &client, &places, "t").await);
+            }
+            eprintln!("{targets} targets: {} ns", began.elapsed().as_nanos() / 200_000);
+        }
+    }
+
+    #[test]
+    fn a_small_pool_is_divided() {
+        assert_eq!(divided(usize::MAX, 64, 128), (64, 128));
+        assert_eq!(divided(192, 64, 128), (64, 128));
+        assert_eq!(divided(100, 64, 128), (64, 36));
+        assert_eq!(divided(64, 64, 128), (64, 0));
+        assert_eq!(divided(16, 64, 128), (16, 0));
     }
 }

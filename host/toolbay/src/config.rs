@@ -423,11 +423,12 @@ impl Config {
         // On Linux this name is the running program even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
         let compiler = if running.exists() { running } else { std::env::current_exe()? };
-        let calls = u32::try_from(self.server.calls).unwrap_or(u32::MAX);
+        let calls = u32::try_from(self.server.entered()).unwrap_or(u32::MAX);
         let (ceiling, _) = self.ceiling();
         let CompileConfig { memory, cpu, timeout, .. } = self.compile;
         Ok(Settings {
             calls,
+            waiting: u32::try_from(self.server.waiting).unwrap_or(u32::MAX),
             stack: self.server.stack,
             ceiling,
             concurrent: self.engine.concurrent,
@@ -695,7 +696,7 @@ mod tests {
             let variable = format!("TOOLBAY_{table}_{key}").to_uppercase();
             load("", &[(&variable, zero.trim_matches('"'))], Flags::default()).unwrap_err();
         }
-        let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nqueue_wait = \"0s\"\ngrace = \"0s\"\n\
+        let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nwaiting = 0\nqueue_wait = \"0s\"\ngrace = \"0s\"\n\
                      [breaker]\ncrashes = 0\n[compile]\nstore = \"\"";
         load(taken, &[], Flags::default()).unwrap();
     }

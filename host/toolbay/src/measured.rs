@@ -18,6 +18,7 @@ pub(crate) fn gathered(service: &Service, traffic: Option<Traffic>) -> Option<Ve
     let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
     let figures = Figures {
         running: admission.running(),
+        suspended: admission.suspended(),
         waiting: admission.waiting(),
         reserved: admission.reserved(),
         reloads: snapshot.generation,

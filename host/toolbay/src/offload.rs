@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 use toolbay_model::Interrupt;
 use toolbay_sandbox::cores;
 
-use crate::admission::Permit;
+use crate::permit::Permit;
 
 /// The threads: as many as there are processors, so that the system shares these half and half between them and the
 /// guests.

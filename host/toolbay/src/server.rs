@@ -247,7 +247,7 @@ fn watched(config: &Config, serves: bool) -> Option<Arc<Watch>> {
 /// The audit log that the configuration asks for.
 fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
     let Some(settings) = config.audit.settings() else { return Ok(None) };
-    let audit = Audit::open(&settings, config.server.calls).context("failed to open the audit log")?;
+    let audit = Audit::open(&settings, config.server.entered()).context("failed to open the audit log")?;
     Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
 }
 

@@ -27,7 +27,7 @@ use toolbay_state::Database;
 use tracing::Instrument as _;
 
 use crate::activity::Activity;
-use crate::admission::{Admission, ClientPermits, Permit};
+use crate::admission::{Admission, ClientPermits};
 use crate::approval::{self, Case, Counts, Decision, REMEMBERED, Ruling, Scope, Step, Waiting};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
@@ -40,6 +40,7 @@ use crate::metrics::{Metrics, ToolMeter};
 use crate::noted::Noted;
 use crate::noticed::Noticed;
 use crate::offload::{Offload, OffloadShare, TooLate};
+use crate::permit::Permit;
 use crate::promise::{judged, structured};
 use crate::record::Record;
 use crate::recorded::{Recorded, Taping};
@@ -141,7 +142,12 @@ impl Service {
         let Protocol { updates, request_states } = protocol;
         let inner = Inner {
             catalog,
-            admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
+            admission: Admission::new(
+                &config.server,
+                sandbox.calls(),
+                config.client_rate_limit,
+                config.http.listen.is_some(),
+            ),
             sandbox,
             offload: Offload::new(),
             activities: ByPlugin::default(),
@@ -373,8 +379,8 @@ impl Service {
         }
         let mut course = Course::begin(&activity.pace, metered, span);
         let record = client.records.of(plugin, || Record::of(plugin));
-        let (concurrency, memory) = (plugin.terms.environment.limits.concurrency, environment.limits.memory);
-        let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency, memory).await {
+        let memory = environment.limits.memory;
+        let permit = match self.inner.admission.admit(client, &activity, &record, (target.kind(), name), memory).await {
             Ok(permit) => permit,
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };
@@ -445,6 +451,7 @@ impl Service {
             journal,
             deadline: work.deadline,
             tape: taping.as_ref().map(Taping::tape).unwrap_or_default(),
+            place: Some(&*work.permit),
         };
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
@@ -627,7 +634,7 @@ impl Service {
 
     /// What the calls of all callers do with this version of a plugin.
     pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
-        self.inner.activities.of(plugin, || Activity::of(plugin))
+        self.inner.activities.of(plugin, || Activity::of(plugin, &self.inner.admission))
     }
 
     /// Logs how a call ended.

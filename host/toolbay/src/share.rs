@@ -9,11 +9,12 @@ use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
 use tracing::Instrument as _;
 
-use crate::admission::{ClientPermits, Permit};
+use crate::admission::ClientPermits;
 use crate::call_span::CallSpan;
 use crate::noted::Noted;
 use crate::offload::OffloadShare;
 use crate::outcome::Outcome;
+use crate::permit::Permit;
 use crate::service::Service;
 use crate::target::TOO_EXPENSIVE;
 

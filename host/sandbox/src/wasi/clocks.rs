@@ -12,6 +12,7 @@ use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::version::versioned;
+use crate::coop::give_way;
 use crate::determinism::Time;
 use crate::state::State;
 
@@ -69,7 +70,7 @@ impl Pollable for Timer {
             Some(_) if self.yielded => {}
             Some(_) => {
                 self.yielded = true;
-                tokio::task::yield_now().await;
+                give_way().await;
             }
             None => std::future::pending().await,
         }

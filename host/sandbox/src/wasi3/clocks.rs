@@ -9,6 +9,7 @@ use wasmtime_wasi::clocks::WasiClocksView as _;
 use wasmtime_wasi::p3::bindings::clocks::monotonic_clock::Host as _;
 
 use super::version::versioned;
+use crate::coop::give_way;
 use crate::state::State;
 
 /// What a guest waits for, in nanoseconds.
@@ -49,7 +50,7 @@ async fn wait(store: &Accessor<State>, until: Until) -> wasmtime::Result<()> {
     };
     if duration == 0 {
         // A guest that waits in a loop lets others run.
-        tokio::task::yield_now().await;
+        give_way().await;
     } else {
         // Nobody waits for a time that no clock shows.
         match Instant::now().checked_add(Duration::from_nanos(duration)) {

@@ -14,7 +14,7 @@ use super::confine::Confine;
 use super::http::list;
 use crate::machine;
 
-/// Highest `server.calls`. Each call reserves a slot of the instance pool.
+/// Highest `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
 const MOST_CALLS: usize = 4096;
 
 /// The default of `server.requests`, in requests of the largest size.
@@ -39,6 +39,10 @@ pub struct ServerConfig {
     /// Calls that run at once, 1 to 4,096. Default: 64.
     #[serde(deserialize_with = "calls")]
     pub calls: usize,
+    /// Calls that wait for a clock, a response or a connection and have given their places in `calls` back, 0 to 4,096. One
+    /// caller, or one plugin, has half of them at the most; further calls keep their places while they wait. Default: 128.
+    #[serde(deserialize_with = "waiting")]
+    pub waiting: usize,
     /// Calls of one client that run at once, 1 to 1,000,000. Default: 32.
     #[serde(deserialize_with = "many")]
     pub client_calls: usize,
@@ -48,8 +52,9 @@ pub struct ServerConfig {
     /// How long a call waits for a slot before it fails with `busy`; 0 does not wait. Default: 5 s.
     #[serde(deserialize_with = "any")]
     pub queue_wait: Duration,
-    /// Bytes that the running calls may hold together, 1 MiB to 4 TiB: each reserves its `limits.memory`. `None`: half of
-    /// the machine's memory, or of the control group's.
+    /// Bytes that the calls which run or wait for something may hold together, 1 MiB to 4 TiB: each reserves its
+    /// `limits.memory`. One plugin has three quarters at the most, and one caller over HTTP half. `None`: half of the
+    /// machine's memory, or of the control group's.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<ByteSize>,
     /// Largest message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB, default 4 MiB.
@@ -103,6 +108,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             calls: 64,
+            waiting: 128,
             client_calls: 32,
             queue: 1024,
             queue_wait: Duration::from_secs(5),
@@ -127,6 +133,11 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// Calls that are entered at once, whether they compute or wait.
+    pub fn entered(&self) -> usize {
+        self.calls.saturating_add(self.waiting)
+    }
+
     /// Bytes that the running calls may hold together.
     pub fn memory(&self) -> ByteSize {
         self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(LEAST_MEMORY.as_u64())))
@@ -228,6 +239,11 @@ fn is_web(url: &str) -> bool {
 /// Parses [`ServerConfig::calls`].
 fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 1, MOST_CALLS)
+}
+
+/// Parses [`ServerConfig::waiting`].
+fn waiting<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    count(deserializer, 0, MOST_CALLS)
 }
 
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {

@@ -51,11 +51,24 @@ fn calls(metrics: &Metrics, figures: &Figures, families: &mut Families) {
     families.histogram("toolbay_call_stage_seconds", "Time that calls spent in each stage.", stages);
     let help = "The most memory that the guests of calls had.";
     families.histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
-    let Figures { running, waiting, reserved, .. } = figures;
-    families.gauge("toolbay_calls_running", "Calls that run.", [([], running.0)]);
+    let Figures { running, suspended, waiting, reserved, .. } = figures;
+    families.gauge(
+        "toolbay_calls_running",
+        "Calls that run, without those that wait for something outside.",
+        [([], running.0)],
+    );
+    families.gauge(
+        "toolbay_calls_suspended",
+        "Calls that wait for a clock, a response or a connection, and have given their places back.",
+        [([], *suspended)],
+    );
     families.gauge("toolbay_calls_waiting", "Calls that wait for their turn.", [([], *waiting)]);
     families.gauge("toolbay_calls_max", "Calls that can run at once.", [([], running.1)]);
-    families.gauge("toolbay_memory_reserved_bytes", "Memory that the running calls have reserved.", [([], reserved.0)]);
+    families.gauge(
+        "toolbay_memory_reserved_bytes",
+        "Memory that the calls which run or are suspended have reserved.",
+        [([], reserved.0)],
+    );
     families.gauge("toolbay_memory_reservable_bytes", "Memory that calls can reserve together.", [([], reserved.1)]);
     let denials = metrics.denials().map(|(kind, count)| ([("use", kind.as_str())], count));
     families.counter("toolbay_denied_uses", "Uses that were denied to guests and reported, by kind.", denials);

@@ -9,8 +9,10 @@ use super::process::Process;
 /// What other parts know of themselves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
-    /// Calls that run, and how many may.
+    /// Calls that compute, and how many may.
     pub(crate) running: (u64, u64),
+    /// Calls that wait for something outside.
+    pub(crate) suspended: u64,
     /// Calls that wait for their turn.
     pub(crate) waiting: u64,
     /// Bytes of memory that the running calls may hold, and how many all calls may.

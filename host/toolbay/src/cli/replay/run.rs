@@ -87,6 +87,7 @@ impl Runner {
                 journal: Arc::new(journal),
                 deadline,
                 tape: played,
+                place: None,
             };
             let asked = Asked::Tool { name: &tool.tool.name, arguments: &arguments };
             let finished = sandbox.call(&plugin.callable, entry, asked).await;

@@ -1,0 +1,583 @@
+//! A semaphore whose permits go to the party that has the fewest of them.
+//!
+//! A party is whatever must not take all of them: a caller, or a tool of a plugin. Among parties that have equally many, the
+//! one goes first that was served or came longest ago; within a party, those that had permits before go first, but not more
+//! than [`RETURNS`] of them in a row, and then it is first come, first served. Each operation takes time that grows with the
+//! logarithm of those that wait.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// So many permits of a party in a row go to those that had some before, if others of it wait: calls that give their places
+/// back again and again do not keep its new ones from beginning.
+const RETURNS: u32 = 4;
+
+/// So many parties at least are remembered although they have no permits and want none: most come again.
+const KNOWN: usize = 4;
+
+/// Who asks for permits.
+pub(crate) type Party = u64;
+
+/// Whether somebody asks for the first time. The order is that in which they are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Turn {
+    /// It had permits before, and gave them back while it waited for something.
+    Again,
+    /// It has not begun.
+    First,
+}
+
+/// Permits, and who waits for them.
+#[derive(Debug)]
+pub(crate) struct FairSemaphore {
+    permits: u32,
+    /// How many of them one party has at the most. One that has none gets what it asks for.
+    each: u32,
+    state: Mutex<State>,
+}
+
+/// Permits that are given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct FairPermits {
+    semaphore: Arc<FairSemaphore>,
+    party: Party,
+    amount: u32,
+}
+
+#[derive(Debug)]
+struct State {
+    free: u32,
+    /// Those that have permits or wait for some, and a few others.
+    parties: HashMap<Party, Standing, BuildHasherDefault<Spread>>,
+    /// Those that wait and may have what they wait for once it is free, in the order in which they are served.
+    eligible: BTreeSet<Rank>,
+    /// Counts who came and who was served.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Standing {
+    held: u32,
+    /// When it was served or came, whatever was last.
+    since: u64,
+    /// How many permits in a row went to those that had some before.
+    returns: u32,
+    queue: BTreeMap<(Turn, u64), Waiter>,
+    /// Its place in [`State::eligible`].
+    rank: Option<Rank>,
+}
+
+/// Permits that a party has, since when it waits, and which one it is.
+type Rank = (u32, u64, Party);
+
+#[derive(Debug)]
+struct Waiter {
+    amount: u32,
+    granted: oneshot::Sender<FairPermits>,
+}
+
+/// Those who were granted permits while the lock was held: they are told of it afterwards.
+type Grants = Vec<(oneshot::Sender<FairPermits>, FairPermits)>;
+
+impl FairSemaphore {
+    /// A semaphore with so many permits, of which one party has at most `each`.
+    pub(crate) fn new(permits: u32, each: u32) -> Self {
+        let (parties, eligible) = (HashMap::default(), BTreeSet::new());
+        Self { permits, each, state: Mutex::new(State { free: permits, parties, eligible, clock: 0 }) }
+    }
+
+    /// A semaphore of which one party may have all permits as long as nobody else wants any.
+    pub(crate) fn open(permits: u32) -> Self {
+        Self::new(permits, permits)
+    }
+
+    /// How many permits there are.
+    pub(crate) fn permits(&self) -> u32 {
+        self.permits
+    }
+
+    /// How many of them a party can have by now: its part if it has that, and all of them otherwise.
+    pub(crate) fn most(&self, party: Party) -> u32 {
+        let is_at_bound = self.lock().parties.get(&party).is_some_and(|standing| !standing.may_have(1, self.each));
+        if is_at_bound { self.each } else { self.permits }
+    }
+
+    /// How many of them somebody has.
+    pub(crate) fn held(&self) -> u32 {
+        self.permits.saturating_sub(self.lock().free)
+    }
+
+    /// The permits, if they are free and nobody waits for them. Never more than there are.
+    pub(crate) fn try_acquire(self: &Arc<Self>, party: Party, amount: u32) -> Option<FairPermits> {
+        let amount = amount.min(self.permits);
+        // Of none, nobody gets one.
+        (amount > 0 && self.lock().take(party, amount, self.each)).then(|| self.permit(party, amount))
+    }
+
+    /// Waits for permits, never more than there are. Who drops the future waits no more, and what it was granted goes on to
+    /// the next.
+    pub(crate) async fn acquire(self: &Arc<Self>, party: Party, amount: u32, turn: Turn) -> FairPermits {
+        let amount = amount.min(self.permits);
+        let queued = self.change(|state, each| {
+            if state.take(party, amount, each) {
+                return None;
+            }
+            let (sender, receiver) = oneshot::channel();
+            let ticket = state.wait(party, turn, Waiter { amount, granted: sender }, each);
+            Some((receiver, ticket))
+        });
+        let Some((granted, ticket)) = queued else { return self.permit(party, amount) };
+        let place = Queued { semaphore: self, party, place: (turn, ticket) };
+        match granted.await {
+            Ok(permits) => permits,
+            // Only whoever leaves its place takes the sender away unused, and that is this future when it is dropped.
+            Err(_closed) => {
+                drop(place);
+                std::future::pending().await
+            }
+        }
+    }
+
+    fn permit(self: &Arc<Self>, party: Party, amount: u32) -> FairPermits {
+        FairPermits { semaphore: Arc::clone(self), party, amount }
+    }
+
+    /// Changes something by which others may get permits.
+    fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, u32) -> T) -> T {
+        let mut grants = Grants::new();
+        let changed = {
+            let mut state = self.lock();
+            let changed = change(&mut state, self.each);
+            while let Some((party, Waiter { amount, granted })) = state.grant(self.each) {
+                grants.push((granted, self.permit(party, amount)));
+            }
+            changed
+        };
+        // Without the lock: what nobody takes any more comes back here.
+        for (granted, permits) in grants {
+            drop(granted.send(permits));
+        }
+        changed
+    }
+
+    // Held for a few steps, never across an await.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FairPermits {
+    /// Where they come from, and whose they are.
+    pub(crate) fn source(&self) -> (&Arc<FairSemaphore>, Party) {
+        (&self.semaphore, self.party)
+    }
+}
+
+impl Drop for FairPermits {
+    fn drop(&mut self) {
+        let (party, amount) = (self.party, self.amount);
+        self.semaphore.change(|state, each| state.give(party, amount, each));
+    }
+}
+
+/// A place in the queue, which is left when this is dropped.
+struct Queued<'a> {
+    semaphore: &'a Arc<FairSemaphore>,
+    party: Party,
+    place: (Turn, u64),
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        let (party, place) = (self.party, self.place);
+        // Whoever waited behind it may be content with less.
+        self.semaphore.change(|state, each| state.leave(party, place, each));
+    }
+}
+
+impl State {
+    /// Takes permits if they are free, and nobody waits who could have them.
+    fn take(&mut self, party: Party, amount: u32, each: u32) -> bool {
+        if amount > self.free || !self.eligible.is_empty() {
+            return false;
+        }
+        let clock = self.tick();
+        let standing = self.parties.entry(party).or_insert_with(|| Standing::since(clock));
+        // Its own that wait at its bound go first.
+        if !standing.queue.is_empty() || !standing.may_have(amount, each) {
+            return false;
+        }
+        standing.held += amount;
+        standing.since = clock;
+        self.free -= amount;
+        true
+    }
+
+    /// Has a party wait. Returns its ticket.
+    fn wait(&mut self, party: Party, turn: Turn, waiter: Waiter, each: u32) -> u64 {
+        let ticket = self.tick();
+        let standing = self.parties.entry(party).or_insert_with(|| Standing::since(ticket));
+        if standing.is_gone() {
+            standing.since = ticket;
+        }
+        standing.queue.insert((turn, ticket), waiter);
+        self.rank(party, each);
+        ticket
+    }
+
+    fn leave(&mut self, party: Party, place: (Turn, u64), each: u32) {
+        if let Some(standing) = self.parties.get_mut(&party)
+            && standing.queue.remove(&place).is_some()
+        {
+            self.rank(party, each);
+        }
+    }
+
+    fn give(&mut self, party: Party, amount: u32, each: u32) {
+        self.free += amount;
+        if let Some(standing) = self.parties.get_mut(&party) {
+            standing.held = standing.held.saturating_sub(amount);
+            if standing.queue.is_empty() {
+                self.forget(party);
+            } else {
+                self.rank(party, each);
+            }
+        }
+    }
+
+    /// Grants what the next one waits for, if that is free. What it waits for is kept for it otherwise, so that those who
+    /// want much get it, too.
+    fn grant(&mut self, each: u32) -> Option<(Party, Waiter)> {
+        let (_, _, party) = *self.eligible.first()?;
+        let clock = self.tick();
+        let standing = self.parties.get_mut(&party)?;
+        let (place, amount) = standing.next()?;
+        if amount > self.free {
+            return None;
+        }
+        let waiter = standing.queue.remove(&place)?;
+        standing.returns = if place.0 == Turn::Again { standing.returns.saturating_add(1) } else { 0 };
+        standing.held += waiter.amount;
+        standing.since = clock;
+        self.free -= waiter.amount;
+        self.rank(party, each);
+        Some((party, waiter))
+    }
+
+    /// Puts a party where it belongs after it changed.
+    fn rank(&mut self, party: Party, each: u32) {
+        let Some(standing) = self.parties.get_mut(&party) else { return };
+        let may = standing.next().is_some_and(|(_, amount)| standing.may_have(amount, each));
+        let rank = may.then_some((standing.held, standing.since, party));
+        let old = std::mem::replace(&mut standing.rank, rank);
+        if old != rank {
+            if let Some(old) = old {
+                self.eligible.remove(&old);
+            }
+            self.eligible.extend(rank);
+        }
+        self.forget(party);
+    }
+
+    /// Forgets a party that has no permits and wants none, unless it is one of few.
+    fn forget(&mut self, party: Party) {
+        if self.parties.len() > KNOWN && self.parties.get(&party).is_some_and(Standing::is_gone) {
+            self.parties.remove(&party);
+        }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+}
+
+impl Standing {
+    fn since(since: u64) -> Self {
+        Self { held: 0, since, returns: 0, queue: BTreeMap::new(), rank: None }
+    }
+
+    /// Who of it is served next, and what that one waits for.
+    fn next(&self) -> Option<((Turn, u64), u32)> {
+        let new = if self.returns < RETURNS { None } else { self.queue.range((Turn::First, 0)..).next() };
+        new.or_else(|| self.queue.first_key_value()).map(|(place, waiter)| (*place, waiter.amount))
+    }
+
+    fn may_have(&self, amount: u32, each: u32) -> bool {
+        self.held == 0 || self.held.saturating_add(amount) <= each
+    }
+
+    fn is_gone(&self) -> bool {
+        self.held == 0 && self.queue.is_empty()
+    }
+}
+
+/// Spreads parties, which are numbers that the host chose.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::Pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    type Acquiring = Pin<Box<dyn Future<Output = FairPermits> + Send>>;
+
+    fn acquiring(semaphore: &Arc<FairSemaphore>, party: Party, amount: u32, turn: Turn) -> Acquiring {
+        let semaphore = Arc::clone(semaphore);
+        Box::pin(async move { semaphore.acquire(party, amount, turn).await })
+    }
+
+    /// What is there after one look.
+    async fn now(acquiring: &mut Acquiring) -> Option<FairPermits> {
+        poll_fn(|task| {
+            Poll::Ready(match acquiring.as_mut().poll(task) {
+                Poll::Ready(permits) => Some(permits),
+                Poll::Pending => None,
+            })
+        })
+        .await
+    }
+
+    /// One that waits for a permit.
+    async fn queued(semaphore: &Arc<FairSemaphore>, party: Party, turn: Turn) -> Acquiring {
+        let mut acquiring = acquiring(semaphore, party, 1, turn);
+        assert!(now(&mut acquiring).await.is_none());
+        acquiring
+    }
+
+    #[tokio::test]
+    async fn a_permit_goes_to_the_party_with_the_fewest() {
+        let semaphore = Arc::new(FairSemaphore::open(4));
+        let mut many: Vec<_> = (0..3).map(|_| semaphore.try_acquire(1, 1).unwrap()).collect();
+        let few = semaphore.try_acquire(2, 1).unwrap();
+        let (mut first, mut second) =
+            (queued(&semaphore, 1, Turn::First).await, queued(&semaphore, 2, Turn::First).await);
+        let mut third = queued(&semaphore, 3, Turn::First).await;
+        many.pop();
+        assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
+        let third = now(&mut third).await.expect("it has none");
+        many.pop();
+        let first = now(&mut first).await.expect("it has as many as the other, and was served before it");
+        assert!(now(&mut second).await.is_none());
+        drop((few, third, many, first));
+        assert!(now(&mut second).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn within_a_party_the_first_comes_first_and_who_was_there_before_it() {
+        let semaphore = Arc::new(FairSemaphore::open(1));
+        let held = semaphore.try_acquire(1, 1).unwrap();
+        let mut first = queued(&semaphore, 1, Turn::First).await;
+        let mut second = queued(&semaphore, 1, Turn::First).await;
+        let mut again = queued(&semaphore, 1, Turn::Again).await;
+        drop(held);
+        assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
+        drop(now(&mut again).await.unwrap());
+        assert!(now(&mut second).await.is_none());
+        drop(now(&mut first).await.unwrap());
+        drop(now(&mut second).await.unwrap());
+        assert_eq!(semaphore.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn those_that_come_again_and_again_do_not_keep_new_ones_from_beginning() {
+        let semaphore = Arc::new(FairSemaphore::open(1));
+        let mut held = semaphore.try_acquire(1, 1).unwrap();
+        let mut new = queued(&semaphore, 1, Turn::First).await;
+        for _ in 0..RETURNS {
+            let mut again = queued(&semaphore, 1, Turn::Again).await;
+            drop(held);
+            assert!(now(&mut new).await.is_none());
+            held = now(&mut again).await.unwrap();
+        }
+        let mut again = queued(&semaphore, 1, Turn::Again).await;
+        drop(held);
+        assert!(now(&mut again).await.is_none());
+        drop(now(&mut new).await.unwrap());
+        assert!(now(&mut again).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others() {
+        let semaphore = Arc::new(FairSemaphore::open(4));
+        let _held = [(1, 2), (3, 1)].map(|(party, amount)| semaphore.try_acquire(party, amount).unwrap());
+        let mut much = acquiring(&semaphore, 3, 3, Turn::First);
+        assert!(now(&mut much).await.is_none());
+        let mut little = acquiring(&semaphore, 2, 1, Turn::First);
+        assert!(now(&mut little).await.is_some(), "it has the fewest, and they are free");
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
+        // What happens before the waiting future is dropped: nothing, it waits, it is granted, it has looked.
+        for looks in [0, 1, 2, 3] {
+            for turn in [Turn::Again, Turn::First] {
+                let semaphore = Arc::new(FairSemaphore::open(2));
+                let mut held = vec![semaphore.try_acquire(1, 1).unwrap(), semaphore.try_acquire(1, 1).unwrap()];
+                let mut gone = acquiring(&semaphore, 2, 1, turn);
+                let mut taken = None;
+                if looks > 0 {
+                    assert!(now(&mut gone).await.is_none());
+                }
+                if looks > 1 {
+                    held.pop();
+                }
+                if looks > 2 {
+                    taken = now(&mut gone).await;
+                    assert!(taken.is_some());
+                }
+                drop(gone);
+                drop(taken);
+                held.clear();
+                assert_eq!(semaphore.held(), 0, "{looks}");
+                let all: Vec<_> = (0..2).map(|_| semaphore.try_acquire(3, 1).expect("nobody waits")).collect();
+                drop(all);
+                assert!(semaphore.lock().parties.values().all(Standing::is_gone));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn parties_with_equally_many_take_turns() {
+        let semaphore = Arc::new(FairSemaphore::open(1));
+        let mut held = semaphore.try_acquire(1, 1);
+        let mut waiting = Vec::new();
+        for party in [1, 1, 1, 2, 2, 3] {
+            // Those that had permits before do not push others aside.
+            waiting.push((party, queued(&semaphore, party, Turn::Again).await));
+        }
+        let mut order = Vec::new();
+        while let Some(permits) = held.take() {
+            drop(permits);
+            for (at, (party, acquiring)) in waiting.iter_mut().enumerate() {
+                if let Some(permits) = now(acquiring).await {
+                    order.push(*party);
+                    held = Some(permits);
+                    drop(waiting.remove(at));
+                    break;
+                }
+            }
+        }
+        assert_eq!(order, [1, 2, 3, 1, 2, 1], "party 1 was served before the others came, then each in its turn");
+    }
+
+    #[tokio::test]
+    async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
+        let semaphore = Arc::new(FairSemaphore::new(4, 3));
+        let held: Vec<_> = (0..3).map(|_| semaphore.try_acquire(1, 1).unwrap()).collect();
+        let mut fourth = queued(&semaphore, 1, Turn::Again).await;
+        let other = semaphore.try_acquire(2, 1).expect("the last one is for others");
+        drop(other);
+        assert!(now(&mut fourth).await.is_none());
+        drop(held);
+        assert!(now(&mut fourth).await.is_some());
+        assert_eq!(semaphore.held(), 0);
+        let whole = semaphore.try_acquire(1, 9).expect("a party that has none gets all that there are");
+        assert_eq!(semaphore.held(), 4);
+        drop(whole);
+    }
+
+    #[test]
+    fn of_no_permits_nobody_gets_one() {
+        assert!(Arc::new(FairSemaphore::open(0)).try_acquire(1, 1).is_none());
+    }
+
+    #[tokio::test]
+    async fn who_wants_much_is_not_overtaken_for_ever() {
+        let semaphore = Arc::new(FairSemaphore::open(4));
+        let (one, two) = (semaphore.try_acquire(1, 2).unwrap(), semaphore.try_acquire(2, 2).unwrap());
+        let mut much = acquiring(&semaphore, 3, 4, Turn::First);
+        assert!(now(&mut much).await.is_none());
+        drop(one);
+        assert!(semaphore.try_acquire(4, 1).is_none(), "what is free is kept for it");
+        drop(two);
+        drop(now(&mut much).await.unwrap());
+        assert_eq!(semaphore.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
+        let semaphore = Arc::new(FairSemaphore::open(1));
+        let held = semaphore.try_acquire(1, 1).unwrap();
+        let first = queued(&semaphore, 2, Turn::First).await;
+        let second = queued(&semaphore, 3, Turn::First).await;
+        let mut third = queued(&semaphore, 4, Turn::First).await;
+        drop(first);
+        drop(held);
+        assert!(now(&mut third).await.is_none(), "the second was granted it");
+        drop(second);
+        let third = now(&mut third).await.unwrap();
+        drop(third);
+        assert_eq!(semaphore.held(), 0);
+        let state = semaphore.lock();
+        assert!(state.eligible.is_empty() && state.parties.values().all(Standing::is_gone), "nothing is left of them");
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_much_lets_those_behind_it_have_less() {
+        let semaphore = Arc::new(FairSemaphore::open(2));
+        let _held = semaphore.try_acquire(1, 1).unwrap();
+        let mut much = acquiring(&semaphore, 2, 2, Turn::First);
+        assert!(now(&mut much).await.is_none());
+        let mut little = queued(&semaphore, 3, Turn::First).await;
+        drop(much);
+        assert!(now(&mut little).await.is_some());
+    }
+
+    #[test]
+    fn under_load_no_permit_is_lost_or_made() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+        let semaphore = Arc::new(FairSemaphore::new(3, 2));
+        runtime.block_on(async {
+            let tasks: Vec<_> = (0..32_u64)
+                .map(|task| {
+                    let semaphore = Arc::clone(&semaphore);
+                    tokio::spawn(async move {
+                        for round in 0..200_u64 {
+                            let turn = if round % 3 == 0 { Turn::Again } else { Turn::First };
+                            let mut acquiring = acquiring(&semaphore, task % 5, 1 + (round % 2) as u32, turn);
+                            if (task + round) % 7 == 0 {
+                                // Given up, whether or not it was granted.
+                                drop(now(&mut acquiring).await);
+                                tokio::task::yield_now().await;
+                                continue;
+                            }
+                            let permits = acquiring.await;
+                            assert!(semaphore.held() <= 3);
+                            tokio::task::yield_now().await;
+                            drop(permits);
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        assert_eq!(semaphore.held(), 0);
+        let state = semaphore.lock();
+        assert!(state.eligible.is_empty() && state.parties.len() <= KNOWN);
+        assert!(state.parties.values().all(Standing::is_gone));
+    }
+}
