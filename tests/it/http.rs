@@ -9,6 +9,7 @@ mod hoarders;
 mod leniency;
 mod neighbour;
 mod rights;
+mod sessionless;
 mod sessions;
 mod slow;
 mod socket;

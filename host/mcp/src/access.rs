@@ -34,6 +34,11 @@ impl Rights {
 }
 
 impl Pattern {
+    /// How much it fits compared with others: less if it says more.
+    pub(crate) fn breadth(&self) -> (bool, std::cmp::Reverse<usize>) {
+        (!self.exact, std::cmp::Reverse(self.beginning.len()))
+    }
+
     /// Whether a name or URI matches the pattern.
     pub fn fits(&self, target: &str) -> bool {
         if self.exact { target == self.beginning } else { target.starts_with(&self.beginning) }

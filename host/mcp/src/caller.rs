@@ -41,6 +41,11 @@ impl Caller {
         matches!(self.rights, Rights::All) && !has_token(&self.name)
     }
 
+    /// Whether the caller has a token of an authorization server, and can ask that for another one.
+    pub(crate) fn has_oauth_token(&self) -> bool {
+        ["oauth:", "oauth-token:"].iter().any(|kind| self.name.starts_with(kind))
+    }
+
     /// Whether the caller may use what has this name or URI.
     pub fn may_use(&self, target: &str) -> bool {
         self.rights.allow(target)

@@ -23,7 +23,7 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::paging::{self, Listed};
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached};
-use crate::session::Session;
+use crate::session::{Channel, Session};
 use crate::wish::Wish;
 
 /// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
@@ -60,7 +60,7 @@ pub(crate) async fn request(
     rules: Result<Option<Rules>, Error>,
     reply: &Outbox,
 ) {
-    let (method, rules) = match rules.and_then(|rules| Ok((method(&request, rules.as_ref())?, rules))) {
+    let (method, rules) = match rules.and_then(|rules| Ok((method(session, &request, rules.as_ref())?, rules))) {
         Ok(known) => known,
         Err(error) => return session.refuse(error.of(&request.id), reply).await,
     };
@@ -127,11 +127,17 @@ fn entered(method: Method) -> Option<Read> {
 }
 
 /// The method of a request, if it is available under `rules`.
-fn method(request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error> {
+fn method(session: &Session, request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error> {
     let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", shorten(&request.method)));
     let method = Method::parse(&request.method).ok_or_else(unknown)?;
     match rules {
-        Some(rules) if method.is_in(rules.revision) => Ok(method),
+        Some(rules) if method.is_in(rules.revision) => {
+            if session.channel == Channel::OneRequest && method.is_remembered() {
+                let what = format!("{} needs a session, and this server has none (http.sessions)", method.name());
+                return Err(Error::new(METHOD_NOT_FOUND, what));
+            }
+            Ok(method)
+        }
         Some(_) => Err(unknown()),
         None if method.is_before_session() => Ok(method),
         None => Err(unattached()),
@@ -255,7 +261,7 @@ enum InBatch {
 
 async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>) -> Result<InBatch, Error> {
     let rules = session.rules(request.params)?;
-    match (method(request, rules.as_ref())?, rules) {
+    match (method(session, request, rules.as_ref())?, rules) {
         (Method::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
         (method, Some(rules)) if let Some(read) = entered(method) => {
             entry::begin(session, caller, request, read, rules).map(InBatch::Call)

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{
     Answer, Answerable, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Observer, Question,
-    QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace,
+    QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace, Violation,
 };
 
 use crate::caller::Caller;
@@ -50,6 +50,8 @@ pub(crate) struct Asked {
     pub(crate) meta: Meta,
     /// `task`, not yet parsed.
     pub(crate) task: Option<Box<RawValue>>,
+    /// What of the arguments cannot be read: then they are empty.
+    pub(crate) unreadable: Option<Box<Violation>>,
 }
 
 /// How much of the parameters is read.
@@ -154,10 +156,10 @@ fn read_call(
         Ok(held) => (read(request.params, Extent::Whole)?, Ok(held)),
         Err(rejection) => (read(request.params, Extent::Target)?, Err(rejection)),
     };
-    let Asked { request: wanted, meta, task } = asked;
+    let Asked { request: wanted, meta, task, unreadable } = asked;
     let wish = Wish::of(session, caller, &wanted, task.as_deref(), &rules)?;
     let wanted = in_revision(wanted, &rules);
-    let answerable = answerable(session, &wanted, &rules);
+    let answerable = answerable(&wanted, &rules);
     let retry = match answerable {
         Some(_) if rules.revision.features().input_requests => Some(Retry::read(request.params)?),
         _ => None,
@@ -185,6 +187,7 @@ fn read_call(
     let call = Call {
         permitted: caller.may_use(target),
         request: wanted,
+        unreadable,
         capabilities: rules.capabilities.clone(),
         answerable: answerable.unwrap_or_default(),
         journal: Arc::default(),
@@ -205,13 +208,11 @@ fn wire(session: &Session, caller: &Caller, id: &Id, rules: &Rules) -> Option<Bo
 }
 
 /// The kinds of questions that the client answers during this request; `None` if the protocol allows no questions then.
-fn answerable(session: &Session, wanted: &Wanted, rules: &Rules) -> Option<Answerable> {
+fn answerable(wanted: &Wanted, rules: &Rules) -> Option<Answerable> {
     if matches!(wanted, Wanted::Completion(_)) {
         return None;
     }
-    // A session's client takes requests as soon as it has said that it is ready.
-    let ready = !rules.revision.features().sessions || session.negotiated.borrow().initialized;
-    Some(if ready { rules.capabilities.answerable(rules.revision) } else { Answerable::default() })
+    Some(rules.capabilities.answerable(rules.revision))
 }
 
 /// What a client asks for, without what the revision does not know.
@@ -659,6 +660,8 @@ impl Journey<'_> {
         let place = self.session.opener.client.queue(wanted.target()).map_err(Failure::Rejected)?;
         let call = Call {
             request: wanted,
+            // A call that was entered had all of them.
+            unreadable: None,
             permitted: self.permitted,
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),

@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
     Answer, Answerable, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, Skill, Tool, Trace,
+    Violation,
 };
 
 use crate::access::Rights;
@@ -240,6 +241,9 @@ pub struct Wire {
 pub struct Call {
     /// What the client asks for.
     pub request: Request,
+    /// What of a tool's arguments cannot be read, such as a text with half a character: then they are empty, and the call fails
+    /// with it.
+    pub unreadable: Option<Box<Violation>>,
     /// Whether the caller may use what it asks for. If not, that is reported as unknown.
     pub permitted: bool,
     /// The capabilities that the client declared.
@@ -269,6 +273,7 @@ impl Call {
     pub fn of_nobody(request: Request, answerable: Answerable, journal: Journal) -> Self {
         Self {
             request,
+            unreadable: None,
             permitted: true,
             capabilities: Capabilities::default(),
             answerable,

@@ -93,7 +93,10 @@ pub(crate) async fn conduct(
         }
     });
     // Boxed, as it takes more than the wait for the responses.
-    let sending = Box::pin(sent.send(texts));
+    let sending = Box::pin(async {
+        session.ready().await;
+        sent.send(texts).await;
+    });
     tokio::select! {
         biased;
         ended = &mut ended => return ended,

@@ -52,6 +52,7 @@ mod shape;
 #[cfg(test)]
 mod stub;
 mod tasks;
+mod unreadable;
 mod updates;
 mod view;
 mod weight;

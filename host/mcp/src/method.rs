@@ -156,6 +156,11 @@ impl Method {
         )
     }
 
+    /// Whether it only changes what the session remembers.
+    pub(crate) const fn is_remembered(self) -> bool {
+        matches!(self, Self::SetLevel | Self::Subscribe | Self::Unsubscribe)
+    }
+
     /// Whether it is allowed before `initialize`.
     pub(crate) const fn is_before_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Ping)

@@ -202,6 +202,9 @@ impl Revision {
     /// The newest revision with sessions: `initialize` offers it if the requested one is not supported.
     pub const NEWEST_SESSION: Self = Self::V2025_11_25;
 
+    /// The revision of a request that belongs to no session and has no header for it (2025-06-18, "Protocol Version Header").
+    pub(crate) const WITHOUT_HEADER: Self = Self::V2025_03_26;
+
     /// The revision's row of the table.
     pub(crate) const fn features(self) -> &'static Features {
         match self {

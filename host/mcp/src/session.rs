@@ -92,6 +92,8 @@ pub(crate) enum Channel {
     Shared,
     /// One channel per request; other messages use a separate stream.
     PerRequest,
+    /// One channel for the only request: there is no stream for other messages, and nothing is remembered.
+    OneRequest,
 }
 
 /// What server and client negotiated.
@@ -199,10 +201,16 @@ impl Session {
         Ok(negotiated.revision.map(|revision| Rules {
             revision,
             capabilities: negotiated.capabilities.clone(),
-            // No log messages before the client is ready.
-            log: negotiated.initialized.then_some(negotiated.log),
+            // No log messages before the client is ready, nor to one that can set no level.
+            log: (negotiated.initialized && self.channel != Channel::OneRequest).then_some(negotiated.log),
             trace: None,
         }))
+    }
+
+    /// Waits until the client takes requests: it has sent `notifications/initialized`.
+    pub(crate) async fn ready(&self) {
+        // The sender lives as long as the session.
+        drop(self.negotiated.subscribe().wait_for(|negotiated| negotiated.initialized).await);
     }
 
     /// Spawns a future that makes calls. [`Session::end`] waits for it.

@@ -342,6 +342,16 @@ pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
     capabilities.into()
 }
 
+/// Takes away what needs a session: notifications that belong to no request, and what is remembered for the next one.
+pub(crate) fn without_session(capabilities: &mut Value) {
+    if let Some(capabilities) = capabilities.as_object_mut() {
+        capabilities.remove("logging");
+        for list in ["prompts", "resources", "tools"] {
+            capabilities.insert(list.into(), json!({}));
+        }
+    }
+}
+
 /// Adds the operator's instructions, if there are any.
 pub(crate) fn add_instructions(result: &mut Map<String, Value>, instructions: &str) {
     insert(result, "instructions", Some(instructions).filter(|text| !text.is_empty()));

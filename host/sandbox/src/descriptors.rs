@@ -16,7 +16,7 @@ use crate::ledger::OpenFile;
 const CALLS: usize = 64;
 
 /// A call that only waits is not let in if the share of each would become smaller.
-const SHARE: usize = 4;
+const SHARE: usize = 5;
 
 /// The descriptors for the files of all guests.
 #[derive(Debug)]
@@ -130,8 +130,9 @@ mod tests {
     fn calls_that_only_wait_take_no_share_of_those_that_compute() {
         assert_eq!(Descriptors::calls_with(1 << 20, 192, 128), 192);
         assert_eq!(Descriptors::calls_with(1024, 192, 128), 64);
-        assert_eq!(Descriptors::calls_with(1536, 192, 128), 96);
-        assert_eq!(Descriptors::calls_with(160, 136, 128), 10);
+        assert_eq!(Descriptors::calls_with(1600, 192, 128), 80);
+        assert_eq!(Descriptors::calls_with(160, 136, 128), 8);
+        assert_eq!(Descriptors::calls_with(200, 136, 128), 10);
         assert_eq!(Descriptors::calls_with(64, 192, 128), 64, "those that compute are let in in any case");
         assert_eq!(Descriptors::calls_with(64, 0, 0), usize::MAX);
     }

@@ -29,7 +29,7 @@ pub(crate) struct Stage<'a> {
 }
 
 /// A place that a call can take whenever it needs it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Wanted {
     semaphore: Arc<FairSemaphore>,
     party: Party,
@@ -135,9 +135,10 @@ impl ComputePlace for Permit {
     }
 
     fn take_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let wanted = match &mut *self.held() {
+        let wanted = match &*self.held() {
             Held::Places(_) => Default::default(),
-            Held::Waits { wanted, .. } => std::mem::take(wanted),
+            // Kept: whoever drops the future before its end can ask again.
+            Held::Waits { wanted, .. } => wanted.clone(),
         };
         Box::pin(async move {
             if wanted.iter().all(Option::is_none) {

@@ -374,6 +374,9 @@ impl Service {
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(Failure::Outdated);
         }
+        if let Some(violation) = call.unreadable {
+            return failed(Failure::InvalidArguments(vec![*violation]));
+        }
         if !activity.pace.is_quick() {
             self.inner.sandbox.moved().await;
         }

@@ -159,10 +159,15 @@ pub(super) fn resource() -> HttpServer {
 
 /// The same with more configuration.
 pub(crate) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
+    resource_set(folder, more, "")
+}
+
+/// The same with more settings of `[http.oauth]`.
+fn resource_set(folder: &Folder, more: &str, set: &str) -> HttpServer {
     std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
-         jwks = \"keys.json\"\nscopes = [\"mcp\"]\n[http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
+         jwks = \"keys.json\"\nscopes = [\"mcp\"]\n{set}\n[http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
     );
     HttpServer::configured(folder, &config).ready()
 }
@@ -197,9 +202,16 @@ fn an_invalid_token_is_rejected_with_the_reason() {
         (jwt("one", KEY, json!({"exp": now - 3600})), "it has expired"),
         (jwt("one", KEY, json!({"exp": null})), "a required claim (exp, aud or iss) is missing"),
         (jwt("one", KEY, json!({"nbf": now + 3600})), "it is not valid yet"),
-        (jwt("one", KEY, json!({"aud": "https://other.example"})), "it is for another audience"),
+        (
+            jwt("one", KEY, json!({"aud": format!("{RESOURCE}/")})),
+            format!("its audience (aud) is {RESOURCE}/, and this server accepts {RESOURCE}").as_str(),
+        ),
         (jwt("one", KEY, json!({"aud": null})), "a required claim (exp, aud or iss) is missing"),
-        (jwt("one", KEY, json!({"iss": "https://evil.example"})), "its issuer is not trusted"),
+        (
+            jwt("one", KEY, json!({"iss": format!("{ISSUER}/")})),
+            format!("its issuer (iss) is {ISSUER}/, and this server accepts {ISSUER}").as_str(),
+        ),
+        (jwt("one", KEY, json!({"iss": "\"e\\v\nil\u{e4}"})), "its issuer (iss) is evil, and"),
         (jwt("one", KEY, json!({"iss": null})), "a required claim (exp, aud or iss) is missing"),
         (jwt("one", OTHER_KEY, json!({})), "its signature is invalid"),
         (jwt("two", OTHER_KEY, json!({})), "its signing key is unknown"),
@@ -210,13 +222,34 @@ fn an_invalid_token_is_rejected_with_the_reason() {
         let (status, challenge) = list(&token);
         assert_eq!(status, 401, "{why}");
         assert!(challenge.contains("error=\"invalid_token\"") && challenge.contains(why), "{why}: {challenge}");
-        assert!(challenge.contains(metadata) && challenge.contains("scope=\"mcp\""), "{challenge}");
+        assert!(challenge.contains(metadata) && challenge.contains("scope=\"admin mcp time\""), "{challenge}");
     }
     let (status, challenge) = list(&jwt("one", KEY, json!({"scope": "time"})));
     assert_eq!(status, 403);
     assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"mcp\""), "{challenge}");
     let (status, challenge) = refused(server.modern("tools/list", json!({}), &[]));
     assert!(status == 401 && challenge.contains(metadata) && !challenge.contains("error="), "{challenge}");
+    assert!(challenge.contains("scope=\"admin mcp time\""), "every scope that means something: {challenge}");
+}
+
+#[test]
+fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
+    let token = jwt("one", KEY, json!({}));
+    let call = |server: &HttpServer, tool: &str| {
+        server.modern("tools/call", json!({"name": tool}), &[("Authorization", &bearer(&token))])
+    };
+    let quiet = resource();
+    assert_eq!(call(&quiet, "secret").answer()["error"]["code"], -32602, "nobody learns that it exists");
+    let server = resource_set(&plugins(), "", "step_up = true");
+    let (status, challenge) = refused(call(&server, "secret"));
+    assert_eq!(status, 403);
+    assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
+    assert!(challenge.contains("scope=\"admin mcp\"") && challenge.contains("resource_metadata="), "{challenge}");
+    // The same in a session.
+    let session = server.session_with("2025-11-25", &[("Authorization", &bearer(&token))]);
+    assert_eq!(session.ask("tools/call", json!({"name": "secret"})).status, 403);
+    assert_eq!(call(&server, "nothing").answer()["error"]["code"], -32602, "what does not exist");
+    assert_eq!(call(&server, "time.now").status, 200);
 }
 
 /// With `"alg": "none"`.

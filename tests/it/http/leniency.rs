@@ -107,3 +107,33 @@ fn members_that_are_null_or_an_empty_list_are_absent() {
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
     }
 }
+
+#[test]
+fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
+    let server = server();
+    let session = server.session("2025-11-25");
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    for (arguments, pointer) in [
+        (r#"{"text": "a\ud800b"}"#.to_owned(), "/text"),
+        (r#"{"text": 1e999}"#.to_owned(), "/text"),
+        (r#"{"text": "x", "more": [{"deep": -1e400}]}"#.to_owned(), "/more/0/deep"),
+        (format!(r#"{{"text": {deep}}}"#), "/text"),
+    ] {
+        let params = format!(r#"{{"name":"echo","arguments":{arguments}}}"#);
+        let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let answer = server.post(&session.headers(), message.as_bytes()).answer();
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert_eq!(answer["result"]["_meta"]["dev.toolbay/error"], "invalid-arguments", "{answer}");
+        assert!(text(&answer["result"]).contains(&format!("\n{pointer}: ")), "{answer}");
+        // What cannot be called at all stays unknown.
+        let unknown = server.post(&session.headers(), message.replace("echo", "nothing").as_bytes()).answer();
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
+}
+
+#[test]
+fn a_stream_begins_with_a_byte() {
+    let server = HttpServer::configured(&Folder::new(), "[http]\nkeep_alive = \"1h\"").ready();
+    // Nothing has happened that it could tell of.
+    assert_eq!(server.session("2025-11-25").stream().event(), Some((String::new(), String::new())), "a comment");
+}

@@ -94,7 +94,7 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
     let hello = crate::support::initialize("2024-11-05").to_string();
     let post = |token: &str, message: &str| {
         let headers = [("Authorization", token), ("Content-Type", "application/json")];
-        assert_eq!(server.request("POST", &address, &headers, message.as_bytes()).status, 202);
+        assert_eq!(server.request("POST", &format!("/{address}"), &headers, message.as_bytes()).status, 202);
     };
     post(&high, &hello);
     stream.next().unwrap();

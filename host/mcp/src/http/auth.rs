@@ -214,10 +214,10 @@ impl Gate {
 
     /// The response to a rejected request, with a `WWW-Authenticate` challenge.
     pub(super) fn challenge(&self, denied: Denied) -> Response {
-        let (status, error) = match denied {
+        let (status, error) = match &denied {
             Denied::Missing => (StatusCode::UNAUTHORIZED, None),
-            Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
-            Denied::Scope | Denied::Admin => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
+            Denied::Invalid(_) | Denied::Differs(..) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+            Denied::Scope | Denied::Admin | Denied::StepUp(_) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
         };
         let text = denied.to_string();
         let mut challenge = "Bearer realm=\"toolbay\"".to_owned();
@@ -226,7 +226,15 @@ impl Gate {
         }
         if let Some(oauth) = &self.oauth {
             let _ = write!(challenge, ", resource_metadata=\"{}\"", oauth.metadata_url());
-            let scopes: Vec<&str> = oauth.options().scopes.iter().map(String::as_str).collect();
+            // Clients ask for these and no others: whoever has no token yet gets what all tools need.
+            let options = oauth.options();
+            let scopes: Vec<&str> = match &denied {
+                Denied::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
+                Denied::Scope | Denied::Admin => options.scopes.iter().map(String::as_str).collect(),
+                Denied::Missing | Denied::Invalid(_) | Denied::Differs(..) => {
+                    options.all_scopes().into_iter().collect()
+                }
+            };
             if !scopes.is_empty() {
                 let _ = write!(challenge, ", scope=\"{}\"", scopes.join(" "));
             }

@@ -4,17 +4,45 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+/// How much of a claim is repeated, in characters.
+const LONGEST: usize = 200;
+
 /// Why a request is rejected without authorization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Denied {
     /// It has no token.
     Missing,
     /// Its token is invalid; the text says why.
     Invalid(&'static str),
+    /// A claim of its token is another one than the server expects: who compares them sees a slash at the end.
+    Differs(Claim, String),
     /// Its token is valid but lacks a required scope.
     Scope,
+    /// Its token is valid, but what it asks for needs these scopes as well.
+    StepUp(Vec<String>),
     /// Its token is valid but is not the one of an operator.
     Admin,
+}
+
+/// A claim that has to be a certain text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    Issuer,
+    Audience,
+}
+
+impl Claim {
+    /// The rejection of a token in which the claim is `found`, and one of `expected` is accepted.
+    pub(super) fn differs<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> Denied {
+        let expected: Vec<String> = expected.into_iter().map(quotable).collect();
+        Denied::Differs(self, format!("{}, and this server accepts {}", quotable(found), expected.join(" and ")))
+    }
+}
+
+/// A text as the value of a parameter in a header can have it.
+fn quotable(text: &str) -> String {
+    let plain = |letter: &char| matches!(letter, ' '..='~') && !matches!(letter, '"' | '\\');
+    text.chars().filter(plain).take(LONGEST).collect()
 }
 
 impl fmt::Display for Denied {
@@ -22,7 +50,10 @@ impl fmt::Display for Denied {
         match self {
             Self::Missing => f.write_str("a bearer token is required"),
             Self::Invalid(why) => write!(f, "the token was rejected: {why}"),
+            Self::Differs(Claim::Issuer, how) => write!(f, "the token was rejected: its issuer (iss) is {how}"),
+            Self::Differs(Claim::Audience, how) => write!(f, "the token was rejected: its audience (aud) is {how}"),
             Self::Scope => f.write_str("the token lacks a required scope"),
+            Self::StepUp(scopes) => write!(f, "this needs a token with the scopes {}", scopes.join(" ")),
             Self::Admin => f.write_str("this needs a token of http.tokens with admin = true"),
         }
     }

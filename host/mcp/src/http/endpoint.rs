@@ -7,10 +7,12 @@ use axum::extract::{Extension, Request as HttpRequest, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::app::{App, Payload, body};
+use super::denied::Denied;
 use super::headers::{self, SESSION_ID};
 use super::peer::Peer;
 use super::reply::{events, no_stream, refusal, reply, single, unavailable, without_stream};
@@ -70,8 +72,10 @@ async fn begin(
 ) -> Begun {
     match jsonrpc::decode(&payload.bytes) {
         Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &peer, &headers, request).await,
-        Ok(Incoming::Single(_)) if is_stateless(&headers) => Begun::Done(StatusCode::ACCEPTED.into_response()),
-        Ok(incoming) => in_session(&app, caller, &headers, incoming).await,
+        Ok(Incoming::Single(_)) if is_stateless(&headers) || app.options.sessions == 0 => {
+            Begun::Done(StatusCode::ACCEPTED.into_response())
+        }
+        Ok(incoming) => attached(&app, caller, &headers, incoming).await,
         Err(error) => Begun::Done(refusal(StatusCode::BAD_REQUEST, &error)),
     }
 }
@@ -135,16 +139,38 @@ async fn answer(
     headers: &HeaderMap,
     request: Request<'_>,
 ) -> Begun {
+    if let Some(denied) = steps_up(app, &caller, &request) {
+        return Begun::Done(app.gate.challenge(denied));
+    }
     let stated = Rules::stated(request.params);
     match stated {
         Ok(None) if request.method == Method::Initialize.name() => {
             Begun::Done(initialize(app, caller, peer, request).await)
         }
         Ok(None) if !is_stateless(headers) => {
-            in_session(app, caller, headers, Incoming::Single(Message::Request(request))).await
+            attached(app, caller, headers, Incoming::Single(Message::Request(request))).await
         }
         stated => stateless(app, caller, trust, headers, request, stated).await,
     }
+}
+
+/// The scopes that a caller lacks for the tool that it calls, if the operator wants it to know.
+fn steps_up(app: &App, caller: &Caller, request: &Request<'_>) -> Option<Denied> {
+    #[derive(Deserialize)]
+    struct Called {
+        name: String,
+    }
+    let options = app.gate.oauth()?.options();
+    if !options.step_up || request.method != Method::CallTool.name() || !caller.has_oauth_token() {
+        return None;
+    }
+    let Called { name } = serde_json::from_str(request.params?.get()).ok()?;
+    if caller.may_use(&name) {
+        return None;
+    }
+    app.host.tool(&name)?;
+    let scopes = options.scopes_of(&name);
+    (!scopes.is_empty()).then_some(Denied::StepUp(scopes))
 }
 
 /// Whether the headers belong to a stateless request.
@@ -209,13 +235,14 @@ async fn stateless(
 async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: Request<'_>) -> Response {
     let (id, intake) = (request.id.clone(), Arc::clone(&app.intake));
     let life = app.life.child();
-    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, Channel::PerRequest, life);
+    let channel = if app.options.sessions == 0 { Channel::OneRequest } else { Channel::PerRequest };
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, channel, life);
     let (outbox, mut messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
     drop(outbox);
     let Some(answer) = messages.recv().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let mut response = single(answer, legacy_status);
-    if session.negotiated.borrow().revision.is_none() {
+    if session.negotiated.borrow().revision.is_none() || channel == Channel::OneRequest {
         return response;
     }
     let Ok(name) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
@@ -228,26 +255,70 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: R
     response
 }
 
+/// Handles messages of a revision with sessions.
+async fn attached(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
+    if app.options.sessions == 0 {
+        return unremembered(app, caller, headers, incoming).await;
+    }
+    in_session(app, caller, headers, incoming).await
+}
+
+/// Handles messages of a revision with sessions where there are none: nothing is left of them but their responses. The header
+/// alone says which revision it is.
+async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
+    let revision = match headers.get(headers::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default()) {
+        None => Revision::WITHOUT_HEADER,
+        Some(version) => match Revision::parse(version).filter(|revision| revision.features().sessions) {
+            Some(revision) => revision,
+            None => {
+                let error = Error { id: incoming.id().cloned(), ..unsupported(version) };
+                return Begun::Done(refusal(StatusCode::BAD_REQUEST, &error));
+            }
+        },
+    };
+    // A client that has gone could neither cancel its calls nor get their results.
+    let life = app.life.child();
+    let guard = life.ended.clone().drop_guard();
+    let intake = Arc::clone(&app.intake);
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, Channel::OneRequest, life);
+    session.negotiated.send_modify(|negotiated| {
+        negotiated.revision = Some(revision);
+        negotiated.initialized = true;
+    });
+    take(session, caller, headers, incoming, Some(guard)).await
+}
+
 /// Handles messages of a session.
 async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
     let entry = match session(app, &caller, headers, incoming.id()) {
         Ok(entry) => entry,
         Err(response) => return Begun::Done(*response),
     };
+    take(Arc::clone(&entry.session), caller, headers, incoming, None).await
+}
+
+/// Handles messages in `session`. `guard` ends it when the response has been received.
+async fn take(
+    session: Arc<Session>,
+    caller: Arc<Caller>,
+    headers: &HeaderMap,
+    incoming: Incoming<'_>,
+    guard: Option<DropGuard>,
+) -> Begun {
     let asks = incoming.asks();
     let (outbox, messages) = outbox::channel();
     match incoming {
         Incoming::Single(Message::Request(request)) => {
-            let rules = entry.session.rules(request.params);
+            let rules = session.rules(request.params);
             let rules =
                 rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers).map(Box::new), ..rules }));
-            dispatch::request(&entry.session, &caller, request, rules, &outbox).await;
+            dispatch::request(&session, &caller, request, rules, &outbox).await;
         }
-        incoming => dispatch::receive(&entry.session, &caller, Ok(incoming), &outbox).await,
+        incoming => dispatch::receive(&session, &caller, Ok(incoming), &outbox).await,
     }
     drop(outbox);
     if asks {
-        return Begun::Waiting { messages, guard: None, statuses: Statuses::Legacy, is_stream: false };
+        return Begun::Waiting { messages, guard, statuses: Statuses::Legacy, is_stream: false };
     }
     Begun::Done(accepted(messages).await)
 }
@@ -304,7 +375,7 @@ pub(super) async fn get(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Response {
-    if is_stateless(&headers) {
+    if is_stateless(&headers) || app.options.sessions == 0 {
         return post_only();
     }
     if let Err(error) = headers::unambiguous(&headers) {
@@ -330,7 +401,7 @@ pub(super) async fn delete(
     Extension(caller): Extension<Arc<Caller>>,
     headers: HeaderMap,
 ) -> Response {
-    if is_stateless(&headers) {
+    if is_stateless(&headers) || app.options.sessions == 0 {
         return post_only();
     }
     if let Err(error) = headers::unambiguous(&headers) {

@@ -14,7 +14,7 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::denied::{Denied, hash};
+use super::denied::{Claim, Denied, hash};
 use super::keys::{Keys, READ};
 use super::options::{AuthorizationServer, OAuth};
 use super::trust::Token;
@@ -83,6 +83,7 @@ struct Claims {
 #[derive(Deserialize)]
 struct Issued {
     iss: Option<String>,
+    aud: Option<Value>,
 }
 
 impl Verifier {
@@ -132,9 +133,10 @@ impl Verifier {
     fn check(&self, token: &str) -> Result<Verified, Denied> {
         let header = header(token)?;
         // Not trusted yet: it only says whose keys to try.
-        let Issued { iss } = insecure_decode_claims(token).map_err(|error| denied(error.kind()))?;
+        let Issued { iss, aud } = insecure_decode_claims(token).map_err(|error| denied(error.kind()))?;
         let issuer = iss.ok_or(Denied::Invalid(MISSING))?;
-        let keys = self.issuers.get(&issuer).ok_or(Denied::Invalid("its issuer is not trusted"))?;
+        let known = || self.issuers.keys().map(String::as_str);
+        let keys = self.issuers.get(&issuer).ok_or_else(|| Claim::Issuer.differs(&issuer, known()))?;
         let key = keys.find(header.kid.as_deref(), header.alg)?;
         let decoding = DecodingKey::from_jwk(&key).map_err(|_| Denied::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
@@ -143,7 +145,13 @@ impl Verifier {
         validation.set_issuer(&[&issuer]);
         validation.validate_nbf = true;
         validation.leeway = LEEWAY.as_secs();
-        let claims = decode::<Claims>(token, &decoding, &validation).map_err(|error| denied(error.kind()))?.claims;
+        let claims = decode::<Claims>(token, &decoding, &validation).map_err(|error| match error.kind() {
+            ErrorKind::InvalidAudience => {
+                Claim::Audience.differs(&aud.unwrap_or_default().to_string(), [self.options.audience.as_str()])
+            }
+            error => denied(error),
+        })?;
+        let claims = claims.claims;
         let expires = self.expiry(&claims.exp.ok_or(Denied::Invalid(MISSING))?)?;
         // The validation accepts the last second as well.
         let until = expires.saturating_add(LEEWAY.as_secs() + 1);
@@ -210,7 +218,7 @@ impl Verifier {
     /// The metadata of the resource.
     pub(super) fn metadata(&self) -> Value {
         let issuers: Vec<&String> = self.options.authorization_servers.iter().map(|server| &server.issuer).collect();
-        let scopes: BTreeSet<&String> = self.options.scopes.iter().chain(self.options.tools.keys()).collect();
+        let scopes = self.options.all_scopes();
         json!({
             "resource": self.options.resource,
             "resource_name": "Toolbay",
@@ -226,10 +234,10 @@ pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 /// The header of a token that can be an access token.
 fn header(token: &str) -> Result<Header, Denied> {
-    let not_a_jwt = Denied::Invalid("it is not a JWT");
-    let header = decode_header(token).map_err(|_| not_a_jwt)?;
+    let not_a_jwt = || Denied::Invalid("it is not a JWT");
+    let header = decode_header(token).map_err(|_| not_a_jwt())?;
     let part = token.split('.').next().and_then(|part| BASE64.decode(part).ok()).unwrap_or_default();
-    let members: Map<String, Value> = serde_json::from_slice(&part).map_err(|_| not_a_jwt)?;
+    let members: Map<String, Value> = serde_json::from_slice(&part).map_err(|_| not_a_jwt())?;
     // None is supported, and an empty list is an error too (RFC 7515, section 4.1.11).
     if members.contains_key("crit") {
         return Err(Denied::Invalid("its header has critical extensions (crit), and none is supported"));
@@ -273,7 +281,6 @@ fn denied(error: &ErrorKind) -> Denied {
     Denied::Invalid(match error {
         ErrorKind::ExpiredSignature => "it has expired",
         ErrorKind::ImmatureSignature => "it is not valid yet",
-        ErrorKind::InvalidAudience => "it is for another audience",
         ErrorKind::InvalidIssuer => "its issuer is not trusted",
         ErrorKind::InvalidSignature => "its signature is invalid",
         ErrorKind::MissingRequiredClaim(_) => MISSING,

@@ -30,7 +30,7 @@ pub struct Options {
     pub address_connections: usize,
     /// Requests that one caller has open at once, with its streams.
     pub caller_requests: usize,
-    /// Sessions open at once.
+    /// Sessions open at once. 0: there are none, and each request of a revision with sessions stands for itself.
     pub sessions: usize,
     /// Sessions of one caller; a new one replaces its own that was idle longest.
     pub caller_sessions: usize,
@@ -91,6 +91,8 @@ pub struct OAuth {
     pub scopes: BTreeSet<String>,
     /// The tools that each scope allows. Empty: every valid token allows all tools.
     pub tools: BTreeMap<String, Vec<Pattern>>,
+    /// Whether a call of a tool that another scope allows names that scope (403), and so tells that the tool exists.
+    pub step_up: bool,
 }
 
 /// An issuer of tokens.
@@ -128,6 +130,21 @@ impl Default for Options {
 }
 
 impl OAuth {
+    /// Every scope that means something here.
+    pub(super) fn all_scopes(&self) -> BTreeSet<&str> {
+        self.scopes.iter().chain(self.tools.keys()).map(String::as_str).collect()
+    }
+
+    /// The scopes of a token that allows `tool`: one of those for it, besides those that every token has. Empty if no scope
+    /// allows it.
+    pub(super) fn scopes_of(&self, tool: &str) -> Vec<String> {
+        let mut allowing = self.tools.iter().filter(|(_, tools)| tools.iter().any(|pattern| pattern.fits(tool)));
+        // Whoever allows least is asked for first.
+        let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(Pattern::breadth).max());
+        let Some((narrowest, _)) = narrowest else { return Vec::new() };
+        self.scopes.iter().chain([narrowest]).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// The tools that a token with these scopes allows.
     pub(super) fn rights<'a>(&self, scopes: impl IntoIterator<Item = &'a str>) -> Rights {
         if self.tools.is_empty() {
@@ -153,11 +170,19 @@ mod tests {
             lifetime: Duration::from_hours(24),
             scopes: BTreeSet::new(),
             tools: BTreeMap::new(),
+            step_up: false,
         };
         assert_eq!(oauth.rights([]), Rights::All);
         oauth.tools = [("read".into(), patterns(&["time_*"])), ("write".into(), patterns(&["sum"]))].into();
         assert_eq!(oauth.rights(["other"]), Rights::Only(Vec::new()));
         let Rights::Only(opened) = oauth.rights(["read", "other"]) else { panic!("all") };
         assert_eq!(opened.iter().map(ToString::to_string).collect::<Vec<_>>(), ["time_*"]);
+        oauth.scopes = ["base".to_owned()].into();
+        oauth.tools.insert("admin".into(), patterns(&["*"]));
+        assert_eq!(oauth.scopes_of("time_now"), ["base", "read"], "not the one that allows everything");
+        assert_eq!(oauth.scopes_of("sum"), ["base", "write"]);
+        assert_eq!(oauth.scopes_of("other"), ["admin", "base"]);
+        oauth.tools.remove("admin");
+        assert!(oauth.scopes_of("other").is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -104,14 +104,16 @@ pub(super) fn events(
     keep_alive: Duration,
     guard: Option<DropGuard>,
 ) -> Response {
-    let messages = stream::unfold((first, messages, guard), |(first, mut messages, guard)| async move {
+    let events = stream::unfold((first, messages, guard), |(first, mut messages, guard)| async move {
         let message = match first {
             Some(first) => first,
             None => messages.recv().await?,
         };
         Some((Ok::<_, Infallible>(event(&message)), (None, messages, guard)))
     });
-    let sse = Sse::new(messages).keep_alive(KeepAlive::new().interval(keep_alive));
+    // Proxies hold the head of a response until something of its body follows.
+    let opened = stream::once(async { Ok(Event::default().comment("")) });
+    let sse = Sse::new(opened.chain(events)).keep_alive(KeepAlive::new().interval(keep_alive));
     ([NO_BUFFERING], sse).into_response()
 }
 

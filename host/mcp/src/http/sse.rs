@@ -56,7 +56,7 @@ pub(super) async fn open(
     let session =
         Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), Channel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
-    let endpoint = Event::default().event("endpoint").data(format!("{MESSAGES}?session={id}"));
+    let endpoint = Event::default().event("endpoint").data(format!("{}?session={id}", relative(MESSAGES)));
     let stopped = app.life.closing.clone();
     app.streams.open().insert(id.clone(), Open { session, outbox });
     let end = End { app: Arc::clone(&app), id };
@@ -74,6 +74,11 @@ pub(super) async fn open(
     let events = events.take_until(Box::pin(over));
     let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(app.options.keep_alive));
     ([reply::NO_BUFFERING], sse).into_response()
+}
+
+/// A path as a reference relative to [`PATH`], which holds if a proxy serves both below a prefix.
+fn relative(path: &str) -> &str {
+    path.trim_start_matches('/')
 }
 
 /// Receives a message; the response goes to the stream.

@@ -10,6 +10,7 @@ use crate::entry::{Asked, Extent, Meta};
 use crate::jsonrpc::Error;
 use crate::object::object;
 use crate::params;
+use crate::unreadable::unreadable;
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "A: Deserialize<'de>"))]
@@ -28,12 +29,24 @@ struct Params<A: Default> {
 ///
 /// They are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
-    let Params { name, arguments, meta, task } = match extent {
-        Extent::Whole => params::read::<Params<Map<String, Value>>>(params)?,
-        Extent::Target => {
-            let Params { name, arguments: IgnoredAny, meta, task } = params::read(params)?;
-            Params { name, arguments: Map::new(), meta, task }
-        }
+    let whole = match extent {
+        Extent::Whole => params::read::<Params<Map<String, Value>>>(params),
+        Extent::Target => target(params),
     };
-    Ok(Asked { request: Request::Tool { name, arguments }, meta, task })
+    // What is valid JSON is the model's mistake: it learns of it as of every other mistake in the arguments.
+    let (whole, unreadable) = match whole {
+        Ok(whole) => (whole, None),
+        Err(error) => match params.and_then(unreadable) {
+            Some(violation) => (target(params)?, Some(Box::new(violation))),
+            None => return Err(error),
+        },
+    };
+    let Params { name, arguments, meta, task } = whole;
+    Ok(Asked { request: Request::Tool { name, arguments }, meta, task, unreadable })
+}
+
+/// The parameters without the arguments.
+fn target(params: Option<&RawValue>) -> Result<Params<Map<String, Value>>, Error> {
+    let Params { name, arguments: IgnoredAny, meta, task } = params::read(params)?;
+    Ok(Params { name, arguments: Map::new(), meta, task })
 }

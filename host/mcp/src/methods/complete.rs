@@ -76,5 +76,5 @@ pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, E
     };
     let Argument { name: argument, value } = argument;
     let request = CompletionRequest { reference, argument, value, context: context.arguments };
-    Ok(Asked { request: Request::Completion(request), meta, task: None })
+    Ok(Asked { request: Request::Completion(request), meta, task: None, unreadable: None })
 }

@@ -35,5 +35,5 @@ pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, E
             Params { name, arguments: BTreeMap::new(), meta }
         }
     };
-    Ok(Asked { request: Request::Prompt { name, arguments }, meta, task: None })
+    Ok(Asked { request: Request::Prompt { name, arguments }, meta, task: None, unreadable: None })
 }

@@ -11,7 +11,7 @@ use crate::jsonrpc::shorten;
 use crate::object::object;
 use crate::params::read;
 use crate::revision::Revision;
-use crate::session::{Negotiated, Session};
+use crate::session::{Channel, Negotiated, Session};
 use crate::shape;
 
 #[derive(Deserialize)]
@@ -49,7 +49,11 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
-    result.insert("capabilities".into(), shape::capabilities(revision, caller.is_known()));
+    let mut capabilities = shape::capabilities(revision, caller.is_known());
+    if session.channel == Channel::OneRequest {
+        shape::without_session(&mut capabilities);
+    }
+    result.insert("capabilities".into(), capabilities);
     result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));
     add_instructions(&mut result, session, caller).await;
     // From now on, the client is told of changes. What was loaded meanwhile is in the lists that it asks for next.

@@ -19,7 +19,7 @@ use crate::params::read;
 use crate::quota::Portion;
 use crate::revision::Revision;
 use crate::rules::Rules;
-use crate::session::{Channel, Session};
+use crate::session::Session;
 use crate::updates::{LONGEST, MOST, Refused, Subscriber};
 use crate::view::View;
 
@@ -285,13 +285,8 @@ async fn subscribe(caller: &Caller, subscriber: &Subscriber, filter: &Filter) ->
     uris
 }
 
-/// Ends a subscription from the server's side.
+/// Ends a subscription from the server's side: with its result alone, as clients treat a cancellation as a second end.
 async fn conclude(session: &Session, id: &Id, revision: Revision, reply: &Outbox) {
-    if session.channel == Channel::Shared {
-        // One page of the specification requires this notification and another one the result: send both.
-        let cancelled = json!({"requestId": id, "reason": "the server is shutting down"});
-        reply.send(notification("notifications/cancelled", &cancelled)).await;
-    }
     let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}))]);
     reply.send(session.result(id, result, Some(revision))).await;
 }

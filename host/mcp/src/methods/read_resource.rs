@@ -28,5 +28,5 @@ pub(crate) fn read(params: Option<&RawValue>, _extent: Extent) -> Result<Asked, 
         let what = format!("the URI of a resource has at most {LONGEST} bytes, and this one has {}", uri.len());
         return Err(Error::new(INVALID_PARAMS, what));
     }
-    Ok(Asked { request: Request::Resource { uri }, meta, task: None })
+    Ok(Asked { request: Request::Resource { uri }, meta, task: None, unreadable: None })
 }

@@ -15,7 +15,7 @@ use toolbay_socket::LONGEST as LONGEST_PATH;
 use toolbay_tls::{Files, Tls};
 use url::Url;
 
-use super::bounds::many;
+use super::bounds::{MANY, many};
 
 /// Shortest [`Http::keep_alive`]: more frequent comments would be a load of their own.
 const BRISK: Duration = Duration::from_millis(100);
@@ -56,8 +56,8 @@ pub struct Http {
     /// at least 64.
     #[serde(deserialize_with = "some")]
     pub caller_requests: Option<usize>,
-    /// Sessions open at once, 1 to 1,000,000. Default: 1,000.
-    #[serde(deserialize_with = "many")]
+    /// Sessions open at once, 1 to 1,000,000, or 0 (`false`) for none: each request then stands for itself. Default: 1,000.
+    #[serde(deserialize_with = "sessions")]
     pub sessions: usize,
     /// Sessions of one caller, 1 to 1,000,000; a new one replaces its own that was idle longest. `None`: a quarter of
     /// `sessions`, but at least 64.
@@ -144,6 +144,10 @@ pub struct OAuth {
     /// The tools that each scope allows. Empty: every valid token allows all tools.
     #[serde(default)]
     pub tools: BTreeMap<String, Vec<Pattern>>,
+    /// Whether a call of a tool that another scope allows is rejected with the scopes that it needs (403), so that the client
+    /// can ask for them. That tells the caller that there is such a tool. Default: false.
+    #[serde(default)]
+    pub step_up: bool,
 }
 
 /// The files with the keys of issuers. A key is trusted for the tokens of its issuer alone.
@@ -368,6 +372,7 @@ impl OAuth {
             lifetime: self.lifetime,
             scopes: self.scopes.clone(),
             tools: self.tools.clone(),
+            step_up: self.step_up,
         }
     }
 }
@@ -448,14 +453,52 @@ fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
     }
 }
 
-/// Parses a list of origins: each is a scheme, a host and optionally a port.
+/// Parses a number of sessions, or `false` for none.
+fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    struct Sessions;
+
+    impl Visitor<'_> for Sessions {
+        type Value = usize;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a number from 1 to {MANY}, or false for no sessions")
+        }
+
+        fn visit_bool<E: serde::de::Error>(self, any: bool) -> Result<usize, E> {
+            if any { Err(E::invalid_value(Unexpected::Bool(any), &self)) } else { Ok(0) }
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<usize, E> {
+            let sessions = usize::try_from(number).ok().filter(|number| (1..=MANY).contains(number));
+            sessions.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
+        }
+
+        fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<usize, E> {
+            self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<usize, E> {
+            // As variables have it.
+            match (text, text.parse()) {
+                ("false", _) => Ok(0),
+                (_, Ok(number)) => self.visit_i64(number),
+                _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+            }
+        }
+    }
+
+    deserializer.deserialize_any(Sessions)
+}
+
+/// Parses a list of origins: each is a scheme of any kind, a host and optionally a port.
 fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let origins = list(deserializer)?;
     let is_origin = |text: &&String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
-        url.is_some_and(|url| url.path() == "/" && url.query().is_none() && url.username().is_empty())
+        // The path of one that is not of the web, such as an extension's, is empty.
+        url.is_some_and(|url| matches!(url.path(), "/" | "") && url.query().is_none() && url.username().is_empty())
             && !text.ends_with('/')
-            && !text.contains(['*', '#'])
+            && !text.contains(['*', '#', '@'])
     };
     match origins.iter().find(|origin| !is_origin(origin)) {
         Some(origin) => Err(D::Error::custom(format_args!(
@@ -565,6 +608,9 @@ mod tests {
         };
         let cases = [
             said("sessions = 0"),
+            said("sessions = true"),
+            said("sessions = \"no\""),
+            said("sessions = 1_000_001"),
             said("connections = \"many\""),
             said("connections = 10_000_000"),
             said("address_connections = 0"),

@@ -1,0 +1,129 @@
+//! Finds what in the arguments of a tool is JSON and yet cannot be read, so that a model can write it differently.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolbay_model::Violation;
+use toolbay_model::text::shown;
+
+use crate::jsonrpc::shorten;
+
+/// How many values within values are looked at.
+const LEVELS: usize = 16;
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// The value within the arguments in `params` that cannot be read, and why; `None` if the mistake is elsewhere.
+pub(crate) fn unreadable(params: &RawValue) -> Option<Violation> {
+    let Params { arguments } = serde_json::from_str(params.get()).ok()?;
+    let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'))?;
+    // On its own, it may be less deep than within its message.
+    let mut why = reason(arguments).unwrap_or(Why::Deep);
+    let (mut value, mut pointer) = (arguments, String::new());
+    for _ in 0..LEVELS {
+        let wrong = members(value).into_iter().find_map(|(name, inner)| Some((reason(inner)?, name, inner)));
+        let Some((reason, name, inner)) = wrong else { break };
+        let name = shorten(&name).replace('~', "~0").replace('/', "~1");
+        let _ = write!(pointer, "/{name}");
+        (value, why) = (inner, reason);
+        // Every value around it is as deep as the deepest: the first says enough.
+        if matches!(why, Why::Deep) {
+            break;
+        }
+    }
+    Some(Violation { pointer: shown(&pointer, 1 << 10), message: why.message() })
+}
+
+/// Why a value cannot be read.
+enum Why {
+    /// It has too many values within values.
+    Deep,
+    /// A number that no double precision number is near.
+    Large,
+    /// A text with half a character.
+    Surrogate,
+    Other(String),
+}
+
+impl Why {
+    fn message(&self) -> String {
+        match self {
+            Self::Deep => "the value is nested too deeply: expected at most 120 levels".to_owned(),
+            Self::Large => "the number is too large: expected at most about 1.79e308".to_owned(),
+            Self::Surrogate => {
+                "the text has a surrogate (\\ud800 to \\udfff) without its other half: expected a whole character"
+                    .to_owned()
+            }
+            Self::Other(what) => what.clone(),
+        }
+    }
+}
+
+/// Why a value cannot be read; `None` if it can.
+fn reason(value: &RawValue) -> Option<Why> {
+    let said = serde_json::from_str::<Value>(value.get()).err()?.to_string();
+    Some(if said.contains("recursion limit") {
+        Why::Deep
+    } else if said.contains("number out of range") {
+        Why::Large
+    } else if said.contains("surrogate") || said.contains("hex escape") {
+        Why::Surrogate
+    } else {
+        let what = said.split(" at line ").next().unwrap_or_default();
+        Why::Other(shorten(what).to_owned())
+    })
+}
+
+/// The values directly within a value, and their names; none if a name cannot be read.
+fn members(value: &RawValue) -> Vec<(String, &RawValue)> {
+    let text = value.get();
+    if text.starts_with('{') {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+        members.into_iter().collect()
+    } else if text.starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+        items.into_iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(arguments: &str) -> Option<String> {
+        let params = RawValue::from_string(format!(r#"{{"name": "t", "arguments": {arguments}}}"#)).unwrap();
+        unreadable(&params).map(|violation| violation.to_string())
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_named() {
+        let deep = format!("{}{}", "[".repeat(2_000), "]".repeat(2_000));
+        let cases = [
+            r#"{"a": 1, "b": "x\ud800y"}"#.to_owned(),
+            r#"{"a/b": [1, {"c~": "\udc00"}]}"#.to_owned(),
+            r#"{"a": {"b": [0, 1e999]}}"#.to_owned(),
+            r#"{"a": -1e999}"#.to_owned(),
+            format!(r#"{{"a": 1, "tree": {deep}}}"#),
+            format!(r#"{{"{}": 1e999}}"#, "n".repeat(1_000)),
+            r#"{"\ud800": 1}"#.to_owned(),
+        ];
+        let said = cases.map(|arguments| found(&arguments).unwrap());
+        insta::assert_snapshot!(said.join("\n"), @"");
+    }
+
+    #[test]
+    fn other_mistakes_are_not_of_the_arguments() {
+        for arguments in ["7", "[1]", "null", "\"text\""] {
+            assert_eq!(found(arguments), None, "{arguments}");
+        }
+    }
+}
