@@ -3,6 +3,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -265,4 +267,66 @@ fn equal_files_are_two_plugins() {
     folder.remove("a.wasm");
     server.wait_until_listed(&["b.a"]);
     assert_eq!(server.text("b.a", json!({})), "same");
+}
+
+#[test]
+fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["t"]).build());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["t"]);
+    let began = Instant::now();
+    for n in 0..20 {
+        let name = format!("t{n}");
+        folder.put("a.wasm", Tiny::new(&[&name]).build());
+        // Each of them is served as soon as it is there.
+        while server.names() != [name.as_str()] {}
+    }
+    let told = server.notifications_so_far(LIST_CHANGED).len() as u64;
+    let seconds = began.elapsed().as_secs();
+    assert!((1..=seconds + 2).contains(&told), "{told} notifications in {seconds} seconds");
+    folder.put("a.wasm", Tiny::new(&["last"]).build());
+    while server.names() != ["last"] {}
+    server.notification(LIST_CHANGED);
+}
+
+#[test]
+fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
+    let folder = Folder::with("a.wasm", tiny("one"));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    assert_eq!(server.text("a", json!({})), "one");
+    let hour = Duration::from_hours(1);
+    let first = fs::metadata(folder.path("a.wasm")).unwrap().modified().unwrap();
+    // As rsync --inplace does it; then with a clock that was set back, and then with the time of the version before.
+    for (answer, modified) in [("two", first - hour), ("six", first - 2 * hour), ("ten", first - 2 * hour)] {
+        let component = tiny(answer);
+        let mut file = OpenOptions::new().write(true).open(folder.path("a.wasm")).unwrap();
+        for piece in pieces(&component) {
+            file.write_all(piece).unwrap();
+        }
+        file.set_len(component.len() as u64).unwrap();
+        file.set_modified(modified).unwrap();
+        drop(file);
+        while server.text("a", json!({})) != answer {}
+    }
+}
+
+#[test]
+fn a_grant_that_sed_edits_twice_in_a_row_is_the_last_one() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+    folder.put("a.toml", "[tools.b]\nhidden = false\n");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a", "b"]);
+    let sed = |script: &str| {
+        let status = Command::new("sed").arg("-i").arg(script).arg(folder.path("a.toml")).status().unwrap();
+        assert!(status.success());
+    };
+    for (first, second, listed) in
+        [("s/false/true/", "s/true/true/", &["a"][..]), ("s/true/maybe/", "s/maybe/false/", &["a", "b"])]
+    {
+        sed(first);
+        sed(second);
+        server.wait_until_listed(listed);
+    }
+    assert_eq!(server.text("b", json!({})), "fine");
 }

@@ -163,3 +163,48 @@ fn a_client_can_send_initialize_again() {
     assert_eq!(server.initialize("2025-11-25")["protocolVersion"], "2025-11-25");
     assert_eq!(server.tools()[0]["title"], "All of it");
 }
+
+/// A folder with a plugin that will be ready, and one that never is.
+fn half_ready() -> Folder {
+    let folder = Folder::with("ready.wasm", Tiny::new(&["ready"]).build());
+    folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.configure("[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder
+}
+
+#[test]
+fn a_client_that_follows_changes_lists_what_is_ready() {
+    let folder = half_ready();
+    for name in ["claude-code", "Visual Studio Code - Insiders"] {
+        let mut server = Server::spawn(&folder);
+        let client = json!({"name": name, "version": "1"});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        server.result("initialize", hello);
+        server.notify("notifications/initialized", json!({}));
+        // It is told of what was not ready.
+        while server.names() != ["ready"] {
+            server.notification(LIST_CHANGED);
+        }
+    }
+    // One that subscribes says so itself.
+    let mut server = Server::spawn(&folder);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let wanted = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
+    let listen = json!({"jsonrpc": "2.0", "id": 700, "method": "subscriptions/listen", "params": wanted});
+    server.send(listen.to_string());
+    server.notification("notifications/subscriptions/acknowledged");
+    while server.result("tools/list", json!({"_meta": meta}))["tools"] == json!([]) {
+        server.notification(LIST_CHANGED);
+    }
+}
+
+#[test]
+fn a_client_that_may_list_once_waits_for_all() {
+    let folder = half_ready();
+    let mut server = Server::spawn(&folder).initialized("2025-11-25");
+    server.send(json!({"jsonrpc": "2.0", "id": 700, "method": "tools/list"}).to_string());
+    server.log.wait_for("still loading");
+    folder.remove("hung.wasm");
+    assert_eq!(server.finish(700)["tools"][0]["name"], "ready");
+}

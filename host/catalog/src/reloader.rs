@@ -267,6 +267,7 @@ impl Reloader {
             }
         }
         if let Some(watcher) = watcher {
+            watcher.mend();
             let folder = self.loader.folder();
             let slots = self.slots.iter().filter(|(_, slot)| !slot.gone);
             let files = slots.filter_map(|(id, slot)| Some((id, slot.files.as_ref()?)));

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,6 +35,10 @@ pub struct Changes {
 pub struct Watcher {
     events: RecommendedWatcher,
     folder: PathBuf,
+    /// Device and inode of the folder that is watched; `None` if there is none.
+    watched: Option<(u64, u64)>,
+    /// Whether the log says that it cannot be watched.
+    complained: bool,
     inbox: Arc<Inbox>,
     /// The folders in it that are watched, with device and inode.
     within: BTreeMap<PathBuf, (u64, u64)>,
@@ -71,7 +77,7 @@ impl Watcher {
             move |result: notify::Result<Event>| inbox.put(&folder, result)
         };
         let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
-        let mut watcher = Self { events, folder, inbox, within: BTreeMap::new() };
+        let mut watcher = Self { events, folder, watched: None, complained: false, inbox, within: BTreeMap::new() };
         watcher.watch().map_err(|error| advice(&error))?;
         Ok(watcher)
     }
@@ -89,7 +95,8 @@ impl Watcher {
             move |result: notify::Result<Event>| inbox.put_within(&paths, result)
         };
         let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
-        let mut watcher = Self { events, folder: PathBuf::new(), inbox, within: BTreeMap::new() };
+        let mut watcher =
+            Self { events, folder: PathBuf::new(), watched: None, complained: false, inbox, within: BTreeMap::new() };
         for path in &paths {
             // Editors replace files when they save, so the folder of the file is watched.
             let (at, mode) = if path.is_dir() {
@@ -166,15 +173,37 @@ impl Watcher {
                 tracing::debug!(%error, "cannot watch the parent of the plugin folder");
             }
         }
-        if self.folder.exists() { self.events.watch(&self.folder, RecursiveMode::NonRecursive) } else { Ok(()) }
+        // Before it is watched: one that takes its place meanwhile is another one for `mend`.
+        self.watched = identity(&self.folder);
+        if self.watched.is_some() {
+            self.events.watch(&self.folder, RecursiveMode::NonRecursive).inspect_err(|_| self.watched = None)?;
+        }
+        Ok(())
+    }
+
+    /// Watches the folder again if it is not the one that is watched. A folder that is mounted over another one causes no
+    /// event, and a watch can be refused for a while.
+    pub(crate) fn mend(&mut self) {
+        if identity(&self.folder) != self.watched {
+            self.watch_again();
+        }
     }
 
     /// The folder at this path may have been replaced.
     fn watch_again(&mut self) {
         // Fails if there was no watch, which is fine.
         drop(self.events.unwatch(&self.folder));
-        if let Err(error) = self.watch() {
-            tracing::warn!("{}", advice(&error));
+        match self.watch() {
+            Ok(()) if self.complained => {
+                tracing::info!("the plugin folder is watched again");
+                self.complained = false;
+            }
+            Ok(()) => {}
+            Err(error) if self.complained => tracing::debug!("{}", advice(&error)),
+            Err(error) => {
+                tracing::warn!("{}; changes are found every 2 seconds", advice(&error));
+                self.complained = true;
+            }
         }
     }
 }
@@ -249,6 +278,11 @@ impl Pending {
     }
 }
 
+/// Device and inode of a folder; `None` if there is none.
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(folder).ok().filter(Metadata::is_dir).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
 /// The error, with advice for the two cases that occur in practice.
 fn advice(error: &notify::Error) -> String {
     match &error.kind {
@@ -260,5 +294,35 @@ fn advice(error: &notify::Error) -> String {
                 .to_owned()
         }
         _ => format!("cannot watch the plugin folder: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_watch_that_was_lost_is_set_again() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("plugins");
+        std::fs::create_dir(&folder).unwrap();
+        let mut watcher = Watcher::new(&folder).unwrap();
+        // As if another folder had been mounted there: no event tells of it.
+        watcher.events.unwatch(&folder).unwrap();
+        watcher.watched = Some((0, 0));
+        watcher.complained = true;
+        watcher.mend();
+        assert_eq!((watcher.watched, watcher.complained), (identity(&folder), false));
+        std::fs::write(folder.join("a.wasm"), "").unwrap();
+        while !watcher.changes().await.names.contains(&OsString::from("a.wasm")) {}
+        // One that is gone has no watch, and gets one when it is back.
+        std::fs::remove_dir_all(&folder).unwrap();
+        watcher.mend();
+        assert_eq!(watcher.watched, None);
+        std::fs::create_dir(&folder).unwrap();
+        watcher.mend();
+        assert_eq!(watcher.watched, identity(&folder));
+        std::fs::write(folder.join("b.wasm"), "").unwrap();
+        while !watcher.changes().await.names.contains(&OsString::from("b.wasm")) {}
     }
 }

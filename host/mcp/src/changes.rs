@@ -1,6 +1,9 @@
 //! Notifies a client with a session of changes: of the lists, and of resources that it subscribed to.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::access::Rights;
 use crate::jsonrpc;
@@ -11,12 +14,40 @@ use crate::updates::Subscriber;
 /// Method of the notification of a resource that changed.
 const UPDATED: &str = "notifications/resources/updated";
 
+/// The shortest time between two notifications that lists have changed: an editor that saves a file twenty times in a second
+/// changes a list twenty times, and each notification has a client ask for the list and its model read it anew.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// When a client may be notified of lists again: at once, and then after each [`PAUSE`] of what has changed in it.
+#[derive(Debug)]
+pub(crate) struct Pace(Option<Instant>);
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self(None)
+    }
+
+    /// Waits until the client may be notified.
+    pub(crate) async fn wait(&self) {
+        if let Some(last) = self.0 {
+            tokio::time::sleep_until(last + PAUSE).await;
+        }
+    }
+
+    /// The client was notified.
+    pub(crate) fn begin(&mut self) {
+        self.0 = Some(Instant::now());
+    }
+}
+
 /// Notifies the client of changes that it can see with `rights`, until the session ends or the client disconnects.
-/// Changes that happen while a slow client reads are combined into one notification.
+/// Changes that happen while a slow client reads, or within a second after a notification, are combined into one.
 pub(crate) async fn tell(session: &Session, rights: &Rights, outbox: &Outbox) {
     let mut told = session.known.last(rights, session.host.view(rights));
     let lists = async {
+        let mut pace = Pace::new();
         while session.host.changed(told.listing).await.is_some() {
+            pace.wait().await;
             let now = session.host.view(rights);
             while let Some(news) = session.known.news(rights, told, now) {
                 let message = jsonrpc::notification(news.method(), None::<&Value>);
@@ -24,6 +55,7 @@ pub(crate) async fn tell(session: &Session, rights: &Rights, outbox: &Outbox) {
                 // The client may have asked for the list while it did not read.
                 if session.known.tell(rights, news, told, now) {
                     capacity.send(Outgoing::notification(message));
+                    pace.begin();
                 }
             }
             told = now;

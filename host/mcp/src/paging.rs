@@ -111,7 +111,7 @@ pub(crate) async fn answer<P: Paged>(
     let params: Params = read(params)?;
     let after = params.cursor.map(|cursor| cursor::decode(P::LIST, &cursor)).transpose()?;
     let after = after.filter(|after| !after.is_empty());
-    session.host.complete().await;
+    session.settled().await;
     let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
     if revision.features().sessions {
         session.known.listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());

@@ -29,6 +29,10 @@ use crate::updates::Subscriber;
 /// Largest number of tasks of one client. Calls have a smaller limit of their own.
 const TASKS: usize = 4096;
 
+/// How long a list waits for plugins that are still loading, for a client that asks again when the list changes. Clients give a
+/// server five seconds or more to begin.
+const SOON: Duration = Duration::from_secs(2);
+
 /// Longest wait for the responses to stopped calls.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -105,6 +109,8 @@ pub(crate) struct Negotiated {
     pub(crate) capabilities: Capabilities,
     /// Whether the client has sent `notifications/initialized`.
     pub(crate) initialized: bool,
+    /// Whether the client asks for a list again when it is notified that it changed.
+    pub(crate) follows_lists: bool,
     /// Lowest level of log messages to send.
     pub(crate) log: LogLevel,
 }
@@ -211,6 +217,18 @@ impl Session {
     pub(crate) async fn ready(&self) {
         // The sender lives as long as the session.
         drop(self.negotiated.subscribe().wait_for(|negotiated| negotiated.initialized).await);
+    }
+
+    /// Waits for the plugins that existed at startup, before a list is answered. A client that asks again when the list changes
+    /// gets what is ready after [`SOON`].
+    pub(crate) async fn settled(&self) {
+        let complete = self.host.complete();
+        if self.negotiated.borrow().follows_lists {
+            // It is notified of the rest.
+            drop(tokio::time::timeout(SOON, complete).await);
+        } else {
+            complete.await;
+        }
     }
 
     /// Spawns a future that makes calls. [`Session::end`] waits for it.

@@ -31,14 +31,27 @@ struct ClientInfo {
     version: Option<String>,
 }
 
+/// Beginnings of the names of clients that ask for a list again when they are notified that it changed. Others may list once,
+/// when they connect. No revision lets a client say that it does.
+const FOLLOWING: [&str; 2] = ["claude-code", "Visual Studio Code"];
+
+fn follows_lists(name: &str) -> bool {
+    FOLLOWING.iter().any(|known| name.starts_with(known))
+}
+
 pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Answered {
     let params: Params<'_> = read(params)?;
     let asked = Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
-    session.negotiated.send_replace(Negotiated { revision: Some(revision), capabilities, ..Negotiated::default() });
     let info = params.client_info.and_then(|info| serde_json::from_str(info.get()).ok());
     let ClientInfo { name, version } = info.unwrap_or_default();
+    session.negotiated.send_replace(Negotiated {
+        revision: Some(revision),
+        capabilities,
+        follows_lists: session.channel != Channel::OneRequest && name.as_deref().is_some_and(follows_lists),
+        ..Negotiated::default()
+    });
     tracing::info!(
         client = shorten(name.as_deref().unwrap_or("unnamed")),
         version = version.as_deref().map(shorten),

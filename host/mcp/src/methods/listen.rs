@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
 
 use crate::caller::Caller;
-use crate::changes;
+use crate::changes::{self, Pace};
 use crate::entry;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
 use crate::list::News;
@@ -19,7 +19,7 @@ use crate::params::read;
 use crate::quota::Portion;
 use crate::revision::Revision;
 use crate::rules::Rules;
-use crate::session::Session;
+use crate::session::{Channel, Session};
 use crate::updates::{LONGEST, MOST, Refused, Subscriber};
 use crate::view::View;
 
@@ -113,6 +113,9 @@ pub(crate) fn open(
     let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
     let Params { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
+    if session.channel == Channel::Shared && !filter.news().is_empty() {
+        session.negotiated.send_modify(|negotiated| negotiated.follows_lists = true);
+    }
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
@@ -177,11 +180,13 @@ async fn listen(
 ) {
     let meta = json!({SUBSCRIPTION_ID: id});
     let lists = async {
-        let mut told = known;
+        let (mut told, mut pace) = (known, Pace::new());
         while !news.is_empty() && session.host.changed(told.listing).await.is_some() {
+            pace.wait().await;
             let now = session.host.view(&caller.rights);
             for news in news.iter().filter(|news| news.digest(now) != news.digest(told)) {
                 reply.send(notification(news.method(), &json!({"_meta": meta}))).await;
+                pace.begin();
             }
             told = now;
         }
