@@ -3,6 +3,7 @@
 mod conversation;
 mod copied;
 mod folders;
+mod go;
 mod inspector;
 mod mcpdo;
 mod node;
@@ -33,6 +34,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
         ("Python", python::install(&folders)),
         ("TypeScript", node::install(&folders)),
         ("Rust", rust::install(&folders)),
+        ("Go", go::install(&folders)),
     ];
     for (language, installed) in languages {
         match installed {

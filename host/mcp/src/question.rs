@@ -54,9 +54,8 @@ pub(crate) fn params(question: &Question, revision: Revision) -> Result<Option<M
 /// As [`params`].
 pub(crate) fn input_request(question: &Question, revision: Revision) -> Result<Value, String> {
     let mut request = Map::from_iter([("method".to_owned(), question.kind.method().into())]);
-    if let Some(params) = params(question, revision)? {
-        request.insert("params".into(), params.into());
-    }
+    // Some clients cannot read a question without this member.
+    request.insert("params".into(), params(question, revision)?.unwrap_or_default().into());
     Ok(request.into())
 }
 

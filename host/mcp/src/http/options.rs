@@ -114,7 +114,7 @@ impl Default for Options {
             pages: None,
             connections: 1024,
             address_connections: 512,
-            caller_requests: 256,
+            caller_requests: 512,
             sessions: 1000,
             caller_sessions: 250,
             address_sessions: 500,

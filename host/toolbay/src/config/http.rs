@@ -52,7 +52,7 @@ pub struct Http {
     /// at least 64.
     #[serde(deserialize_with = "some")]
     pub address_connections: Option<usize>,
-    /// Requests that one caller has open at once, with its streams, 1 to 1,000,000. `None`: a quarter of `connections`, but
+    /// Requests that one caller has open at once, with its streams, 1 to 1,000,000. `None`: half of `connections`, but
     /// at least 64.
     #[serde(deserialize_with = "some")]
     pub caller_requests: Option<usize>,
@@ -301,7 +301,7 @@ impl Http {
             sse: self.sse,
             connections: self.connections,
             address_connections: part(self.address_connections, self.connections, 2),
-            caller_requests: part(self.caller_requests, self.connections, 4),
+            caller_requests: part(self.caller_requests, self.connections, 2),
             sessions: self.sessions,
             caller_sessions: part(self.caller_sessions, self.sessions, 4),
             address_sessions: part(self.address_sessions, self.sessions, 2),
