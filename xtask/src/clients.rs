@@ -5,6 +5,7 @@ mod copied;
 mod folders;
 mod go;
 mod inspector;
+mod java;
 mod mcpdo;
 mod node;
 mod python;
@@ -35,6 +36,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
         ("TypeScript", node::install(&folders)),
         ("Rust", rust::install(&folders)),
         ("Go", go::install(&folders)),
+        ("Java", java::install(&folders)),
     ];
     for (language, installed) in languages {
         match installed {

@@ -1,0 +1,49 @@
+//! The official Java SDK, from Maven Central.
+
+use std::fs;
+use std::process::Command;
+
+use anstream::println;
+use anyhow::{Context, Result};
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
+
+use super::conversation::SESSIONS;
+use super::folders::Folders;
+use super::script::Script;
+
+/// What to do about a Java that is missing or old.
+const ADVICE: &str = "install a JDK 17 or newer, with Maven";
+
+/// Builds the client. On a machine without Java or Maven there is none, and the output says so.
+pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !is_there("javac") || !is_there("mvn") {
+        println!("The Java client is skipped: there is no JDK or no Maven on this machine ({ADVICE})");
+        return Ok(Vec::new());
+    }
+    let (source, installed) = (folders.source.join("java"), folders.installed.join("java"));
+    let (packages, classes) = (installed.join("packages"), installed.join("classes"));
+    fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
+    let inputs = folders.read("java/pom.xml")?;
+    once(&installed.join(".toolbay-stamp"), &inputs, || {
+        println!("Installing the official Java SDK");
+        let mut maven = Command::new("mvn");
+        maven.args(["--quiet", "--batch-mode", "--file"]).arg(source.join("pom.xml"));
+        maven.arg("dependency:copy-dependencies").arg(format!("-DoutputDirectory={}", packages.display()));
+        command::run(&mut maven).with_context(|| format!("failed to install the Java SDK; {ADVICE}"))
+    })?;
+    let everything = packages.join("*");
+    let mut compiler = Command::new("javac");
+    compiler.args(["-nowarn", "-d"]).arg(&classes).arg("-cp").arg(&everything).arg(source.join("Client.java"));
+    command::run(&mut compiler).with_context(|| format!("failed to compile the Java client; {ADVICE}"))?;
+    let mut path = classes.into_os_string();
+    path.push(":");
+    path.push(everything);
+    Ok(vec![Script {
+        client: "The official Java SDK",
+        program: "java".into(),
+        args: vec!["-cp".into(), path, "Client".into()],
+        conversations: SESSIONS,
+    }])
+}
