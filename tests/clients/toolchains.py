@@ -105,7 +105,7 @@ async def toolchain(client: Client, name: str, tools: set[str], calls: dict, url
     seen["lists"] = tools == wanted and len(tools) > 0
     checks.check(f"{name} lists its tools", seen["lists"], sorted(tools))
     for call in its:
-        tool = f"{name}.{call['tool'] or next(iter(tools))}"
+        tool = f"{name}_{call['tool'] or next(iter(tools))}"
         arguments = {key: url if value == "URL" else value for key, value in call["arguments"].items()}
         result = await client.call_tool(tool, arguments)
         ok = fits(result, call)
@@ -119,12 +119,12 @@ async def toolchain(client: Client, name: str, tools: set[str], calls: dict, url
 async def fast(parameters: StdioServerParameters, name: str, checks: Checks) -> None:
     """Calls the tools of an MCP server by fastmcp's client."""
     async with FastClient(StdioTransport(command=parameters.command, args=parameters.args)) as client:
-        added = await client.call_tool(f"{name}.add", {"a": 1, "b": 2.5})
-        checks.check(f"fastmcp: {name}.add", added.structured_content == {"sum": 3.5}, str(added)[:500])
-        divided = await client.call_tool(f"{name}.divide", {"a": 1, "b": 0}, raise_on_error=False)
+        added = await client.call_tool(f"{name}_add", {"a": 1, "b": 2.5})
+        checks.check(f"fastmcp: {name}_add", added.structured_content == {"sum": 3.5}, str(added)[:500])
+        divided = await client.call_tool(f"{name}_divide", {"a": 1, "b": 0}, raise_on_error=False)
         said = "".join(block.text for block in divided.content)
         ok = divided.is_error and said == "Nothing can be divided by zero."
-        checks.check(f"fastmcp: {name}.divide", ok, str(divided)[:500])
+        checks.check(f"fastmcp: {name}_divide", ok, str(divided)[:500])
 
 
 async def run(server: str, plugins: Path, calls: dict, checks: Checks) -> None:
@@ -145,7 +145,7 @@ async def run(server: str, plugins: Path, calls: dict, checks: Checks) -> None:
             async with Client(parameters) as client:
                 offered = await names(client)
                 for name in toolchains:
-                    prefix = f"{name}."
+                    prefix = f"{name}_"
                     tools = {tool.removeprefix(prefix) for tool in offered if tool.startswith(prefix)}
                     url = f"http://{address}/"
                     rows.append((name, await toolchain(client, name, tools, calls, url, checks)))

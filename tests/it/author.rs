@@ -59,7 +59,7 @@ fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
     // What is piped into it is no person.
     let nobody = Toolbay::new(&folder).args(["dev", &at, "--once"]).run_with("y\n");
     assert!(nobody.code == 1 && !nobody.stdout.contains("first"), "{nobody}");
-    let why = "toolbay: the grant of \"mine\" wants a person to allow calls of \"acme.hello\" (approve): run `toolbay dev` on \
+    let why = "toolbay: the grant of \"mine\" wants a person to allow calls of \"acme_hello\" (approve): run `toolbay dev` on \
                a terminal, or try the tool with `toolbay call --yes`\n";
     assert_eq!(nobody.stderr, why);
     let on_a_terminal = |typed: &str| {
@@ -68,7 +68,7 @@ fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
     };
     let asked = on_a_terminal("y\n");
     assert!(asked.code == 0 && asked.stdout.contains("first"), "{asked}");
-    assert!(asked.stdout.contains("    tool    acme.hello") && asked.stdout.contains("Type y"), "{asked}");
+    assert!(asked.stdout.contains("    tool    acme_hello") && asked.stdout.contains("Type y"), "{asked}");
     for typed in ["n\n", ""] {
         let refused = on_a_terminal(typed);
         assert!(refused.code == 1 && refused.stdout.contains("toolbay: not called"), "{refused}");

@@ -131,10 +131,10 @@ fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
     assert_eq!(server.text("b", json!({})), "of b");
     // The solution that `list` suggests.
     folder.put("b.toml", "prefix = \"b\"");
-    server.wait_until_listed(&["a", "b.b", "b.sum", "sum"]);
-    assert_eq!(server.text("b.sum", json!({})), "of b");
+    server.wait_until_listed(&["a", "b_b", "b_sum", "sum"]);
+    assert_eq!(server.text("b_sum", json!({})), "of b");
     folder.remove("a.wasm");
-    server.wait_until_listed(&["b.b", "b.sum"]);
+    server.wait_until_listed(&["b_b", "b_sum"]);
 }
 
 /// A tool with a schema, and arguments that violate it in three places.
@@ -162,6 +162,7 @@ fn invalid_arguments_are_rejected_with_all_violations() {
             "/at/lat~1lon/1: \"north\" is not of type \"number\"",
             "/days: 0 is less than the minimum of 1",
             "/unit: \"K\" is not one of \"C\" or \"F\"",
+            "For example: {\"unit\":\"C\"}",
         ]
     );
     let (_, text) = failure(&server.call("forecast", json!({"days": 1, "nights": 2})));

@@ -86,11 +86,11 @@ fn a_cancelled_task_frees_its_slot_at_once() {
     // One call at a time: the second one begins when the first one has really ended.
     folder.configure("[server]\ncalls = 1");
     let mut server = Server::start(&folder);
-    server.wait_until_listed(&["one.a", "two.a"]);
+    server.wait_until_listed(&["one_a", "two_a"]);
     for _ in 0..10 {
-        let id = server.begin("one.a", json!({}));
+        let id = server.begin("one_a", json!({}));
         server.notify("notifications/cancelled", json!({"requestId": id}));
-        assert_eq!(server.call("two.a", json!({}))["structuredContent"], json!({"result": 1}));
+        assert_eq!(server.call("two_a", json!({}))["structuredContent"], json!({"result": 1}));
     }
     let (said, _) = server.end();
     assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");

@@ -64,11 +64,11 @@ fn only_the_tools_that_a_grant_lists_are_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "prefix = \"t\"\noffer = [\"read_*\", \"count\"]");
     let mut server = Server::start(&folder);
-    server.wait_until_listed(&["t.count", "t.read_file"]);
-    assert_eq!(server.error("tools/call", json!({"name": "t.slugify"}))["message"], "Unknown tool: t.slugify");
+    server.wait_until_listed(&["t_count", "t_read_file"]);
+    assert_eq!(server.error("tools/call", json!({"name": "t_slugify"}))["message"], "Unknown tool: t_slugify");
     // A tool that an update adds is offered if the list names it.
     folder.put("text.wasm", Tiny::new(&["count", "erase", "read_file", "read_link", "slugify"]).build());
-    server.wait_until_listed(&["t.count", "t.read_file", "t.read_link"]);
+    server.wait_until_listed(&["t_count", "t_read_file", "t_read_link"]);
     // What else the grant says of a tool does not offer it, and a tool of the list can be hidden.
     folder.put("text.toml", "offer = [\"read_*\"]\n[tools.erase]\ntitle = \"Erase\"\n[tools.read_link]\nhidden = true");
     server.wait_until_listed(&["read_file"]);
@@ -84,7 +84,7 @@ fn without_offer_every_tool_is_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "prefix = \"t\"");
     let mut server = Server::start(&folder);
-    server.wait_until_listed(&["t.count", "t.read_file", "t.slugify"]);
+    server.wait_until_listed(&["t_count", "t_read_file", "t_slugify"]);
 }
 
 #[test]

@@ -16,6 +16,9 @@ struct Table {
 }
 
 const PREFIX: &str = "reload::a_broken_grant_keeps_the_last_good_version";
+const LENIENT: &str = "arguments::a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough";
+const STRICT: &str = "arguments::by_default_nothing_is_converted_and_the_error_has_an_example";
+const SEPARATOR: &str = "schemas::names_have_the_separator_of_the_grant";
 const APPROVE: &str = "approval::scope::the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers";
 const RATE: &str = "rates::a_rate_counts_each_tool_of_a_plugin_alone";
 const CONFIG: &str = "isolation::configuration_reaches_the_plugin";
@@ -47,7 +50,9 @@ const TABLES: &[Table] = &[
         configures: false,
         keys: &[
             ("prefix", PREFIX, PREFIX),
+            ("separator", SEPARATOR, SEPARATOR),
             ("approve", APPROVE, APPROVE),
+            ("arguments", LENIENT, STRICT),
             (
                 "offer",
                 "grants::only_the_tools_that_a_grant_lists_are_offered",

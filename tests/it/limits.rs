@@ -91,7 +91,7 @@ fn with_grants(value: fn(&Case) -> &'static str) -> (Server, Vec<Case>) {
     }
     let mut server = Server::start(&folder);
     for case in &cases {
-        server.wait_for_tool(&format!("{}.{}", case.id, case.tool));
+        server.wait_for_tool(&format!("{}_{}", case.id, case.tool));
     }
     (server, cases)
 }
@@ -115,11 +115,11 @@ fn every_limit_ends_the_call_and_says_which_it_was() {
     let (mut server, cases) = with_grants(|case| case.tight);
     let mut said = String::new();
     for case in &cases {
-        let (kind, text) = server.failure(&format!("{}.{}", case.id, case.tool), case.arguments.clone());
+        let (kind, text) = server.failure(&format!("{}_{}", case.id, case.tool), case.arguments.clone());
         assert!(text.contains(&format!("raise limits.{})", case.id)), "{}: {text}", case.id);
         let _ = writeln!(said, "{} -> {kind}: {text}", case.id);
         if let Some(tool) = case.harmless() {
-            assert_eq!(server.text(&format!("{}.{tool}", case.id), json!({})), "1", "after {}", case.id);
+            assert_eq!(server.text(&format!("{}_{tool}", case.id), json!({})), "1", "after {}", case.id);
         }
     }
     insta::assert_snapshot!(said);
@@ -134,8 +134,8 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
     folder.put("roomy.toml", "prefix = \"roomy\"\n[limits]\nlog = \"8MiB\"");
     let mut server = Server::start(&folder);
     for id in ["tight", "roomy"] {
-        server.wait_for_tool(&format!("{id}.log_flood"));
-        let result = server.call(&format!("{id}.log_flood"), json!({"n": 200}));
+        server.wait_for_tool(&format!("{id}_log_flood"));
+        let result = server.call(&format!("{id}_log_flood"), json!({"n": 200}));
         assert!(result.get("isError").is_none(), "{id}: {result}");
     }
     let line = server.log.wait_for("(limits.log)");
@@ -147,7 +147,7 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
 fn the_grant_raises_every_limit() {
     let (mut server, cases) = with_grants(|case| case.roomy);
     for case in cases {
-        let result = server.call(&format!("{}.{}", case.id, case.tool), case.arguments);
+        let result = server.call(&format!("{}_{}", case.id, case.tool), case.arguments);
         assert!(result.get("isError").is_none(), "{} = {}: {result}", case.id, case.roomy);
     }
 }
@@ -162,7 +162,7 @@ fn every_default_limit_holds() {
     std::fs::write(folder.beside("gate/file"), "").unwrap();
     let mut server = Server::start(&folder);
     server.wait_for_tool("count");
-    server.wait_for_tool("table.a");
+    server.wait_for_tool("table_a");
     let calls = [
         ("loop_forever", json!({})),
         ("hoard", json!({})),
@@ -174,7 +174,7 @@ fn every_default_limit_holds() {
         ("flood_stderr", json!({"n": 100_000_000})),
         ("hold_open", json!({"path": "/gate/file", "n": 2000})),
         ("a", json!({})),
-        ("table.a", json!({})),
+        ("table_a", json!({})),
     ];
     let mut said = String::new();
     for (tool, arguments) in calls {
@@ -221,8 +221,8 @@ fn log_lines_past_the_limit_are_dropped() {
     folder.put("roomy.wasm", hostile());
     folder.put("roomy.toml", "prefix = \"roomy\"\n[limits]\nlog = \"1MiB\"");
     let mut server = Server::start(&folder);
-    server.text("tight.log_flood", json!({"n": 100}));
-    server.text("roomy.log_flood", json!({"n": 100}));
+    server.text("tight_log_flood", json!({"n": 100}));
+    server.text("roomy_log_flood", json!({"n": 100}));
     server.log.wait_for("line 99 ");
     let log = server.log.text();
     let lines = |plugin: &str| log.lines().filter(|line| line.contains(plugin) && line.contains("xxx")).count();
@@ -241,11 +241,11 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.gate()));
     let mut server = Server::configured(&folder, "[server]\nwaiting = 0\nqueue_wait = \"50ms\"");
     let mut waiting = Vec::new();
-    for tool in ["one.wait_for_gate", "two.wait_for_gate"] {
+    for tool in ["one_wait_for_gate", "two_wait_for_gate"] {
         waiting.push(server.begin_with_progress(tool, json!({})));
         server.notification("notifications/progress");
     }
-    let (kind, text) = server.failure("one.count", json!({}));
+    let (kind, text) = server.failure("one_count", json!({}));
     assert_eq!(
         (kind.as_str(), text.as_str()),
         (
@@ -253,10 +253,10 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
             "The tool's plugin is already running 1 call (to allow more, raise limits.concurrency). Retry after 100 ms."
         )
     );
-    assert_eq!(server.text("two.count", json!({})), "1");
+    assert_eq!(server.text("two_count", json!({})), "1");
     folder.open_gate();
     for id in waiting {
         server.finish(id);
     }
-    assert_eq!(server.text("one.count", json!({})), "1");
+    assert_eq!(server.text("one_count", json!({})), "1");
 }

@@ -10,6 +10,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
 mod approval;
+mod arguments;
 mod arrival;
 mod audit;
 mod author;
@@ -63,6 +64,7 @@ mod reread;
 mod results;
 mod retry;
 mod revisions;
+mod schemas;
 mod seams;
 mod secrets;
 mod server_limits;
@@ -81,6 +83,7 @@ mod task_attacks;
 mod tasks;
 mod unreadable;
 mod uri_templates;
+mod uris;
 mod views;
 mod wasi3;
 mod wire;

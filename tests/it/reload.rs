@@ -113,7 +113,7 @@ fn a_broken_grant_keeps_the_last_good_version() {
     assert!(line.contains("a.toml:1:1: unknown key `prefx`; did you mean `prefix`?"), "{line}");
     assert_eq!(server.names(), ["a"]);
     folder.put("a.toml", "prefix = \"p\"");
-    server.wait_until_listed(&["p.a"]);
+    server.wait_until_listed(&["p_a"]);
 }
 
 #[test]
@@ -123,17 +123,17 @@ fn adding_changing_or_deleting_a_grant_reloads_the_plugin() {
     folder.put("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::start(&folder);
     let burn = json!({"n": 1_000_000});
-    assert!(server.call("x.burn", burn.clone()).get("isError").is_none());
+    assert!(server.call("x_burn", burn.clone()).get("isError").is_none());
     // A grant that changes only limits does not change the list, but the calls.
     folder.put("hostile.toml", "prefix = \"x\"\n[limits]\nfuel = 100_000");
-    server.until("the grant holds", |server| server.call("x.burn", burn.clone())["isError"] == true);
-    assert_eq!(server.failure("x.burn", burn.clone()).0, "fuel");
+    server.until("the grant holds", |server| server.call("x_burn", burn.clone())["isError"] == true);
+    assert_eq!(server.failure("x_burn", burn.clone()).0, "fuel");
     // The list of another plugin is not affected.
     folder.put("a.toml", "prefix = \"p\"");
-    server.wait_for_tool("p.a");
+    server.wait_for_tool("p_a");
     // Changed in place, as some editors do.
     folder.overwrite("a.toml", "prefix = \"q\"");
-    server.wait_for_tool("q.a");
+    server.wait_for_tool("q_a");
     folder.remove("a.toml");
     server.wait_for_tool("a");
     folder.remove("hostile.toml");

@@ -33,9 +33,9 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
     for (key, why) in cases {
         let folder = two();
         let mut server = Server::configured(&folder, &format!("[server]\nwaiting = 0\n{key}\nqueue_wait = \"250ms\""));
-        let first = server.begin_with_progress("one.wait_for_gate", json!({}));
+        let first = server.begin_with_progress("one_wait_for_gate", json!({}));
         server.notification("notifications/progress");
-        let result = server.call("two.count", json!({}));
+        let result = server.call("two_count", json!({}));
         assert_eq!(
             result,
             json!({
@@ -49,7 +49,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         server.result("ping", json!({}));
         folder.open_gate();
         server.finish(first);
-        assert_eq!(server.text("two.count", json!({})), "1", "{key}");
+        assert_eq!(server.text("two_count", json!({})), "1", "{key}");
     }
 }
 
@@ -58,11 +58,11 @@ fn the_queue_of_a_client_is_bounded() {
     let folder = two();
     let mut server =
         Server::configured(&folder, "[server]\nwaiting = 0\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"");
-    let mut ids = vec![server.begin_with_progress("one.wait_for_gate", json!({}))];
+    let mut ids = vec![server.begin_with_progress("one_wait_for_gate", json!({}))];
     server.notification("notifications/progress");
-    ids.extend((0..2).map(|_| server.begin("one.count", json!({}))));
+    ids.extend((0..2).map(|_| server.begin("one_count", json!({}))));
     // One runs and two wait. The fourth is rejected at once, not after a minute.
-    let (kind, text) = server.failure("one.count", json!({}));
+    let (kind, text) = server.failure("one_count", json!({}));
     assert_eq!(kind, "busy");
     assert!(
         text.starts_with("2 calls from this client are already waiting (to allow more, raise server.queue). Retry "),
@@ -72,16 +72,16 @@ fn the_queue_of_a_client_is_bounded() {
     for id in ids {
         assert!(server.finish(id).get("isError").is_none());
     }
-    assert_eq!(server.text("one.count", json!({})), "1");
+    assert_eq!(server.text("one_count", json!({})), "1");
 }
 
 #[test]
 fn waiting_calls_get_their_turn() {
     let folder = two();
     let mut server = Server::configured(&folder, "[server]\nwaiting = 0\ncalls = 1\nqueue_wait = \"1m\"");
-    let first = server.begin_with_progress("one.wait_for_gate", json!({}));
+    let first = server.begin_with_progress("one_wait_for_gate", json!({}));
     server.notification("notifications/progress");
-    let ids: Vec<u64> = (0..20).map(|_| server.begin("two.count", json!({}))).collect();
+    let ids: Vec<u64> = (0..20).map(|_| server.begin("two_count", json!({}))).collect();
     folder.open_gate();
     server.finish(first);
     for id in ids {

@@ -179,8 +179,8 @@ fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
     let folder = Folder::with("server.wasm", own_server("server"));
     folder.put("server.toml", "prefix = \"own\"\n[limits]\nfuel = 1000\n");
     let mut server = Server::start(&folder);
-    server.wait_for_tool("own.add");
-    assert_eq!(server.failure("own.add", json!({"a": 1, "b": 2})).0, "fuel");
+    server.wait_for_tool("own_add");
+    assert_eq!(server.failure("own_add", json!({"a": 1, "b": 2})).0, "fuel");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
     {
         let mut server = Server::start(&folder);
         assert_eq!(keep(&mut server, json!([{"set": ["mine", "1"]}])), ["fine"]);
-        let others = server.call("other.keep", json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}));
+        let others = server.call("other_keep", json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}));
         assert_eq!(said(&others), ["none", "fine", "1"]);
         assert_eq!(server.end().1, Some(0));
     }

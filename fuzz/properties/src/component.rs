@@ -168,7 +168,7 @@ fn judge(answer: &Answer) {
     }
     match &answer.result {
         Ok(_) | Err(Failure::Rejected(_)) => {}
-        Err(Failure::InvalidArguments(violations)) => {
+        Err(Failure::InvalidArguments { violations, .. }) => {
             assert!(!violations.is_empty());
             for violation in violations {
                 assert!(is_plain_line(&violation.to_string()), "{violation:?}");

@@ -47,6 +47,7 @@ impl Stub {
             grace: Duration::from_mins(1),
             tasks: TaskOptions::default(),
             server: ServerInfo::default(),
+            schemas: toolbay_model::SchemaForm::default(),
         };
         let names: Vec<String> = names.into_iter().collect();
         Self {

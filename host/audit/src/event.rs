@@ -1,5 +1,7 @@
 //! What is recorded: plain data, bounded, written by serde alone.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 use toolbay_model::text::line;
 use toolbay_model::{Digest, Usage, WhyUnapproved};
@@ -241,6 +243,9 @@ pub struct CallRecord {
     /// Its arguments; nothing if it ended before they were checked.
     #[serde(flatten)]
     pub arguments: ArgumentsRecord,
+    /// How many changes of each kind were made to the arguments before that, because they did not fit in their form.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub converted: BTreeMap<&'static str, u64>,
     /// `ok`, `asked` if it ended with a question, or the word of the error kind.
     pub outcome: &'static str,
     /// What it used; `None` if no guest was entered.

@@ -7,6 +7,7 @@ use toolbay_model::text::line;
 use toolbay_model::{Tool, is_tool_name};
 use toolbay_sandbox::Environment;
 
+use crate::common_name::name_notes;
 use crate::fingerprint::Fingerprint;
 use crate::grant::prefix_for;
 use crate::guard::{Overlaps, overlaps};
@@ -14,6 +15,7 @@ use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 use crate::plugin::{Named, NamedPrompt, Plugin, Read};
 use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
+use crate::spelling::Spellings;
 use crate::terms::Terms;
 use crate::uri_matcher::UriMatcher;
 use crate::view::Owners;
@@ -86,6 +88,8 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
     unlink(&mut snapshot);
     let templates = snapshot.matching.iter().filter_map(|offer| offer.entry.template.as_deref());
     snapshot.matcher = UriMatcher::of(templates);
+    let uris = snapshot.resources.keys().chain(snapshot.files.keys()).map(String::as_str);
+    snapshot.spellings = Spellings::of(uris, snapshot.templates.keys().map(String::as_str));
     snapshot
 }
 
@@ -138,6 +142,8 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, rep
             tools.insert(name, Arc::new(offer));
         }
     }
+    let notes = name_notes(&report.tools);
+    report.problems.extend(notes);
 }
 
 fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
@@ -338,10 +344,10 @@ mod tests {
             listing("c", Some("acme"), prompts(&["review"])),
         ];
         let snapshot = assemble(&entries.into(), true);
-        assert_eq!(snapshot.prompts.keys().collect::<Vec<_>>(), ["acme.review", "review", "sum"]);
+        assert_eq!(snapshot.prompts.keys().collect::<Vec<_>>(), ["acme_review", "review", "sum"]);
         assert_eq!(snapshot.prompts["review"].plugin.id, "a");
-        let prefixed = &snapshot.prompts["acme.review"];
-        assert_eq!((prefixed.prompt.name.as_str(), prefixed.entry.prompt.name.as_str()), ("acme.review", "review"));
+        let prefixed = &snapshot.prompts["acme_review"];
+        assert_eq!((prefixed.prompt.name.as_str(), prefixed.entry.prompt.name.as_str()), ("acme_review", "review"));
         assert_eq!(
             snapshot.plugins["b"].problems,
             [

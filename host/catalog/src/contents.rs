@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use toolbay_model::Description;
-use toolbay_model::text::line;
+use toolbay_model::text::{line, thousands};
 use toolbay_policy::UiAccess;
 
 use crate::definition::{self, Definition};
@@ -15,6 +15,12 @@ use crate::uri_matcher::UriMatcher;
 
 /// Longest URI in a warning, in bytes.
 const SHOWN: usize = 200;
+
+/// Longest description that no client cuts, in characters.
+const DESCRIPTION: usize = 2_048;
+
+/// Most notes about one component.
+const NOTES: usize = 40;
 
 /// What a component offers, after validation.
 #[derive(Clone, Debug, Default)]
@@ -97,6 +103,38 @@ impl Contents {
             remarks.extend(entry.mistakes().iter().map(|why| format!("view {uri:?}: {why}")));
         }
         remarks
+    }
+
+    /// What its author may want to know of what some clients refuse, or cut.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let long = |what: String, description: Option<&String>| {
+            let length = description.map_or(0, |text| text.chars().count());
+            let [found, most] = [length, DESCRIPTION].map(|n| thousands(n as u64));
+            (length > DESCRIPTION).then(|| {
+                format!("{what}: the description has {found} characters, and clients cut what is beyond {most}")
+            })
+        };
+        for Definition { tool, input, output, .. } in self.tools.iter().map(|tool| &**tool) {
+            let name = &tool.name;
+            notes.extend(long(format!("tool {name:?}"), tool.description.as_ref()));
+            let of_output = output.iter().flat_map(|schema| toolbay_schema::notes(schema.value(), true));
+            let of_schemas = toolbay_schema::notes(input.value(), false).into_iter().chain(of_output);
+            notes.extend(of_schemas.map(|note| format!("tool {name:?}: {note}")));
+        }
+        for PromptEntry { prompt, .. } in self.prompts.iter().map(|entry| &**entry) {
+            notes.extend(long(format!("prompt {:?}", prompt.name), prompt.description.as_ref()));
+        }
+        for entry in self.resources.iter().chain(&self.templates) {
+            let what = format!("resource {:?}", line(&entry.resource.uri, SHOWN));
+            notes.extend(long(what, entry.resource.description.as_ref()));
+        }
+        if notes.len() > NOTES {
+            let more = notes.len() - NOTES;
+            notes.truncate(NOTES);
+            notes.push(format!("{more} more notes of this kind"));
+        }
+        notes
     }
 
     /// Whether a resource with this URI is in its list.

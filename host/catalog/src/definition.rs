@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use toolbay_model::{Annotations, Json, TOOL_NAME, TaskSupport, Tool, ToolDefinition, is_tool_name};
-use toolbay_schema::{Patterns, Schema};
+use toolbay_schema::{Patterns, Schema, listed};
 
 use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
@@ -82,8 +82,8 @@ impl Definition {
             name,
             title: definition.title,
             description: definition.description,
-            input_schema: Json::new(input.value()),
-            output_schema: output.as_ref().map(|schema| Json::new(schema.value())),
+            input_schema: Json::new(&listed(input.value())),
+            output_schema: output.as_ref().map(|schema| Json::new(&listed(schema.value()))),
             annotations: definition.annotations,
             icons: definition.icons.into(),
             meta: kept(meta),

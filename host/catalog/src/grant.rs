@@ -17,7 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{Digest, LimitsPatch, Oversize, TaskSupport, ToolRateLimit, is_name};
+use toolbay_model::{ArgumentCheck, Digest, LimitsPatch, Oversize, TaskSupport, ToolRateLimit, is_name};
 use toolbay_policy::{OriginPattern, Permissions};
 use toolbay_secrets::{Fixed, Vault};
 use toolbay_settings::toml_file;
@@ -25,6 +25,7 @@ use toolbay_settings::toml_file;
 use self::secret::Secret;
 use crate::approve::{Approvals, Approve};
 use crate::offered::{ToolPattern, digest, patterns};
+use crate::separator::Separator;
 
 /// Longest prefix. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
@@ -34,11 +35,15 @@ const PREFIX: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
-    /// Prefix of the tools' names: tools are offered as `PREFIX.NAME`. 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
+    /// Prefix of the tools' names: tools are offered as `PREFIX_NAME`. 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
     #[serde(deserialize_with = "prefix")]
     pub prefix: Option<String>,
+    /// What stands between the prefix and a name: `_` or `.`.
+    pub separator: Separator,
     /// Which calls a person must allow first, of the tools that do not say it themselves. `None` uses the server's.
     pub approve: Option<Approve>,
+    /// How the arguments of its tools are checked. `None`: as the caller's token or the server says.
+    pub arguments: Option<ArgumentCheck>,
     /// The tools that are offered, by patterns of their names without the prefix. `None`: all of them.
     #[serde(deserialize_with = "patterns")]
     pub offer: Option<Vec<ToolPattern>>,
@@ -207,6 +212,11 @@ impl Grant {
         comparable(self) == comparable(other)
     }
 
+    /// The name by which clients call the tool or get the prompt that has this one.
+    pub fn full_name(&self, name: &str) -> String {
+        self.prefix.as_ref().map_or_else(|| name.to_owned(), |prefix| self.separator.join(prefix, name))
+    }
+
     /// Which calls a person must allow first. `server` is what the server's configuration says.
     pub fn approvals(&self, server: Approve) -> Approvals {
         let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.approve?));
@@ -309,7 +319,7 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
     }
     if prefix.starts_with('.') || prefix.ends_with('.') {
         return Err(D::Error::custom(format_args!(
-            "{prefix:?} must not begin or end with a dot; Toolbay adds the dot before the tool's name"
+            "{prefix:?} must not begin or end with a dot; Toolbay adds the separator before the tool's name"
         )));
     }
     Ok(Some(prefix))
@@ -419,8 +429,8 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r#"
         acme.toml:1:10: prefix: "a b" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
         acme.toml:1:10: prefix: "" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
-        acme.toml:2:10: prefix: ".a" must not begin or end with a dot; Toolbay adds the dot before the tool's name
-        acme.toml:1:10: prefix: "a." must not begin or end with a dot; Toolbay adds the dot before the tool's name
+        acme.toml:2:10: prefix: ".a" must not begin or end with a dot; Toolbay adds the separator before the tool's name
+        acme.toml:1:10: prefix: "a." must not begin or end with a dot; Toolbay adds the separator before the tool's name
         acme.toml:1:10: prefix: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
         acme.toml:1:2: unknown key `permission`; did you mean `permissions`?
         acme.toml:1:10: limits: expected a table, not 3

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolbay_model::{Limits, LimitsPatch, RateLimit, ToolRateLimit};
+use toolbay_model::{ArgumentCheck, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 
 use crate::approve::Approve;
 use crate::grant::{Grant, ToolGrant, ToolLimits};
@@ -22,7 +22,12 @@ impl Rules {
         }
         let mut both = Grant {
             prefix: in_force.prefix.clone(),
+            separator: in_force.separator,
             approve: self.common_default(new, in_force),
+            arguments: match (new.arguments, in_force.arguments) {
+                (ours, theirs) if ours == theirs => theirs,
+                _ => Some(ArgumentCheck::Strict),
+            },
             offer: in_force.offer.clone(),
             component: in_force.component,
             limits,

@@ -670,13 +670,13 @@ fn without_code(id: &str, grant: &Grant) -> Result<(Arc<Component>, Grant), Load
             "{id}.toml: {key}: there is no {id}.wasm, so the plugin has no tools; remove `{key}`, or add {id}.wasm"
         )));
     }
-    let Grant { prefix, limits, rate_limit, permissions, digest, .. } = grant.clone();
+    let Grant { prefix, separator, limits, rate_limit, permissions, digest, .. } = grant.clone();
     let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
-    let kept = Grant { prefix, limits, rate_limit, permissions, digest, ..Grant::default() };
+    let kept = Grant { prefix, separator, limits, rate_limit, permissions, digest, ..Grant::default() };
     let mut component = Component::without_code(Contents::default());
     if kept != *grant {
         let idle = format!(
-            "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"
+            "{id}.toml: there is no {id}.wasm: of the grant, only prefix, separator, limits, rate_limit and permissions.ui have an effect"
         );
         component.remarks.push(idle);
     }

@@ -147,7 +147,7 @@ fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Named> {
         };
         let tool = match &terms.prefix {
             Some(prefix) => {
-                let name = format!("{prefix}.{}", definition.tool.name);
+                let name = terms.separator.join(prefix, &definition.tool.name);
                 Arc::new(Tool { name, ..Tool::clone(&definition.tool) })
             }
             None => Arc::clone(&definition.tool),
@@ -164,7 +164,7 @@ fn prompts(component: &Component, files: &PlainFiles, terms: &Terms) -> Vec<Name
     let named = own.chain(texts).map(|(entry, text)| {
         let prompt = match &terms.prefix {
             Some(prefix) => {
-                let name = format!("{prefix}.{}", entry.prompt.name);
+                let name = terms.separator.join(prefix, &entry.prompt.name);
                 Arc::new(Prompt { name, ..Prompt::clone(&entry.prompt) })
             }
             None => Arc::clone(&entry.prompt),

@@ -102,9 +102,22 @@ impl Rules {
             tools.insert(name, ToolTerms { environment: Environment { limits, ..environment.clone() }, own });
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
-        let (prefix, places) = (grant.prefix, Places::default());
+        let (prefix, separator, arguments, places) =
+            (grant.prefix, grant.separator, grant.arguments, Places::default());
         let grant = grant.digest;
-        let terms = Terms { environment, tools, shown, prefix, rate_limit, approvals, places, grant, source };
+        let terms = Terms {
+            environment,
+            tools,
+            shown,
+            prefix,
+            separator,
+            arguments,
+            rate_limit,
+            approvals,
+            places,
+            grant,
+            source,
+        };
         (terms, remarks)
     }
 }

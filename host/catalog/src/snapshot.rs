@@ -10,6 +10,7 @@ use crate::fingerprint::{Fingerprint, digest};
 use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 use crate::report::PluginReport;
 use crate::skill_tree::{is_visible, page_of_folder};
+use crate::spelling::Spellings;
 use crate::steps::{Exhausted, Steps};
 use crate::uri_matcher::UriMatcher;
 
@@ -46,6 +47,8 @@ pub struct Snapshot {
     pub matching: Vec<Arc<ResourceOffer>>,
     /// Finds those that a URI matches.
     pub matcher: UriMatcher,
+    /// Finds what is offered under a URI that is spelled otherwise.
+    pub spellings: Spellings,
 }
 
 impl Snapshot {
@@ -130,6 +133,11 @@ impl Snapshot {
         let template = |number: usize| self.matching.get(number)?.entry.template.as_deref();
         let found = self.matcher.first(uri, template, steps)?;
         Ok(found.and_then(|number| self.matching.get(number)))
+    }
+
+    /// The spelling under which `uri` may be offered, if it is another one that means the same (RFC 3986, section 6.2.2).
+    pub fn spelling(&self, uri: &str) -> Option<String> {
+        self.spellings.find(uri, |uri| self.resources.contains_key(uri) || self.files.contains_key(uri))
     }
 
     /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.

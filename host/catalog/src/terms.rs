@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolbay_model::{Digest, ToolRateLimit};
+use toolbay_model::{ArgumentCheck, Digest, ToolRateLimit};
 use toolbay_sandbox::{Connections, Environment, KeyValue, Requests};
 
 use crate::approve::Approvals;
 use crate::grant::{Grant, Shown};
 use crate::guard::Places;
+use crate::separator::Separator;
 
 /// What applies to a plugin: its grant, clamped to the server's ceilings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,10 @@ pub struct Terms {
     pub shown: BTreeMap<String, Shown>,
     /// The prefix of its tools' names.
     pub prefix: Option<String>,
+    /// What stands between the prefix and a name.
+    pub separator: Separator,
+    /// How the arguments of its tools are checked, if the grant says it.
+    pub arguments: Option<ArgumentCheck>,
     /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
     /// Which calls of its tools a person must allow first.

@@ -2,6 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::thousands;
+use toolbay_model::uri::check_authority;
 
 /// Longest URI, in bytes.
 pub(crate) const LONGEST: usize = 2 << 10;
@@ -30,6 +31,7 @@ pub(crate) fn check(uri: &str) -> Result<(), String> {
     }
     scheme(uri)?;
     check_characters(uri)?;
+    check_authority(uri)?;
     if climbs(uri) {
         return Err("contains the segment \"..\"".into());
     }

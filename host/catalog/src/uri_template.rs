@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use toolbay_model::text::thousands;
+use toolbay_model::uri::check_authority;
 
 use crate::steps::{Exhausted, Steps};
 use crate::uri::{Letter, Subject, check_characters, climbs, scheme};
@@ -62,6 +63,10 @@ impl UriTemplate {
             return Err("has no variable, such as {id}; list it as a resource".into());
         }
         scheme(prefix)?;
+        // What a variable may continue is not known.
+        if prefix.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#'])) {
+            check_authority(prefix)?;
+        }
         let mut parts = Vec::new();
         loop {
             let Some((expression, after)) = rest.split_once('}') else {

@@ -208,19 +208,21 @@ async fn a_bad_file_is_reported_and_leaves_what_worked() {
 async fn code_and_plain_files_are_one_plugin() {
     let folder = Folder::new(&[("a.prompts/p.md", "one"), ("a.toml", "prefix = \"acme\"\n[config]\nx = 1")], true);
     let alone = folder.when("the prompt is offered", |snapshot| !snapshot.prompts.is_empty()).await;
-    assert_eq!((prompts(&alone), alone.tools.len()), (vec!["acme.p"], 0));
+    assert_eq!((prompts(&alone), alone.tools.len()), (vec!["acme_p"], 0));
     assert_eq!(
         alone.plugins["a"].problems,
-        ["a.toml: there is no a.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"]
+        [
+            "a.toml: there is no a.wasm: of the grant, only prefix, separator, limits, rate_limit and permissions.ui have an effect"
+        ]
     );
 
     folder.write("a.wasm", wat::parse_str(SEVEN).unwrap());
     let both = folder.when("the tool is offered", |snapshot| !snapshot.tools.is_empty()).await;
     assert_eq!(
         (prompts(&both), both.tools.keys().map(String::as_str).collect::<Vec<_>>()),
-        (vec!["acme.p"], vec!["acme.seven"])
+        (vec!["acme_p"], vec!["acme_seven"])
     );
-    assert!(Arc::ptr_eq(&both.prompts["acme.p"].plugin, &both.tools["acme.seven"].plugin));
+    assert!(Arc::ptr_eq(&both.prompts["acme_p"].plugin, &both.tools["acme_seven"].plugin));
     assert!(both.plugins["a"].digest.is_some() && both.plugins["a"].problems.is_empty());
 
     folder.write("a.wasm", "not a component");
@@ -233,7 +235,7 @@ async fn code_and_plain_files_are_one_plugin() {
 
     folder.remove("a.wasm");
     let alone = folder.when("the code is gone", |snapshot| snapshot.tools.is_empty()).await;
-    assert_eq!((prompts(&alone), alone.plugins["a"].status), (vec!["acme.p", "acme.q"], Status::Ready));
+    assert_eq!((prompts(&alone), alone.plugins["a"].status), (vec!["acme_p", "acme_q"], Status::Ready));
 }
 
 // Without a watcher, each change leads to one load.

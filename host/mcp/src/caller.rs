@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toolbay_model::Preferences;
+
 use crate::access::Rights;
 use crate::host::Client;
 use crate::updates::LONGEST;
@@ -19,6 +21,8 @@ pub struct Caller {
     pub rights: Rights,
     /// Its queue, concurrency and rate limits.
     pub client: Arc<dyn Client>,
+    /// How its models are met.
+    pub preferences: Preferences,
 }
 
 impl Caller {
@@ -27,7 +31,7 @@ impl Caller {
 
     /// The caller of a stdio session, which may use everything.
     pub fn local(client: Arc<dyn Client>) -> Self {
-        Self { name: Self::LOCAL.to_owned(), rights: Rights::All, client }
+        Self { name: Self::LOCAL.to_owned(), rights: Rights::All, client, preferences: Preferences::default() }
     }
 
     /// Whether the name stands for one person or program, and not for all that share an address.

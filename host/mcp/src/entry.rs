@@ -13,8 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{
-    Answer, Answerable, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Observer, Question,
-    QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace, Violation,
+    Answer, Answerable, ArgumentCheck, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Observer, Question, QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace, Violation,
 };
 
 use crate::caller::Caller;
@@ -158,7 +157,7 @@ fn read_call(
     };
     let Asked { request: wanted, meta, task, unreadable } = asked;
     let wish = Wish::of(session, caller, &wanted, task.as_deref(), &rules)?;
-    let wanted = in_revision(wanted, &rules);
+    let wanted = spelled(session, in_revision(wanted, &rules));
     let answerable = answerable(&wanted, &rules);
     let retry = match answerable {
         Some(_) if rules.revision.features().input_requests => Some(Retry::read(request.params)?),
@@ -194,10 +193,19 @@ fn read_call(
         session: session.number_in(&rules),
         trace,
         wire: wire(session, caller, &request.id, &rules),
+        arguments: caller.preferences.arguments,
         held,
     };
     let call = Box::new(call);
     Ok(Box::new(Calling { request: registered, rules, call, progress_token, place, kept, retry, wish }))
+}
+
+/// The request for a resource by the URI under which it is offered: rights are compared with that one.
+fn spelled(session: &Session, wanted: Wanted) -> Wanted {
+    match wanted {
+        Wanted::Resource { uri } => Wanted::Resource { uri: session.host.spelling(&uri).unwrap_or(uri) },
+        other => other,
+    }
 }
 
 /// What whoever traces the call wants to know, if anybody does.
@@ -261,7 +269,7 @@ impl Kept {
         // It was read before, so it is not malformed.
         let weighed = weigh(session, &session.opener, params).map_err(internal)?;
         let held = weighed.map_err(Failure::Rejected)?;
-        Ok(((self.read)(params, Extent::Whole).map_err(internal)?.request, held))
+        Ok((spelled(session, (self.read)(params, Extent::Whole).map_err(internal)?.request), held))
     }
 }
 
@@ -283,6 +291,7 @@ struct Journey<'a> {
     was_admitted: bool,
     target: TargetKind,
     permitted: bool,
+    arguments: Option<ArgumentCheck>,
     trace: Option<Box<Trace>>,
     wire: Option<Box<Wire>>,
 }
@@ -425,6 +434,7 @@ impl Calling {
             was_admitted: false,
             target: call.request.kind(),
             permitted: call.permitted,
+            arguments: call.arguments,
             trace: call.trace.clone().map(Box::new),
             wire: call.wire.clone(),
         };
@@ -669,6 +679,7 @@ impl Journey<'_> {
             session: self.session.number_in(&self.rules),
             trace: self.trace.as_deref().cloned(),
             wire: self.wire.clone(),
+            arguments: self.arguments,
             held,
         };
         Ok((Box::new(call), place))

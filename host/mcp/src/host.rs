@@ -6,8 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
-    Answer, Answerable, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, Skill, Tool, Trace,
-    Violation,
+    Answer, Answerable, ArgumentCheck, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, SchemaForm, Skill, Tool, Trace, Violation,
 };
 
 use crate::access::Rights;
@@ -81,6 +80,16 @@ pub trait Host: Send + Sync + 'static {
     /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
+    /// The spelling under which there may be a resource for `uri`, if that is another one: both mean the same by their form.
+    fn spelling(&self, _uri: &str) -> Option<String> {
+        None
+    }
+
+    /// The tool with the schema of its arguments as [`SchemaForm::Portable`] has it. Takes time in proportion to the schema.
+    fn portable(&self, tool: &Arc<Tool>) -> Arc<Tool> {
+        Arc::clone(tool)
+    }
+
     /// A new client's share of the host: its own rate limits and its own queue. `name` is the caller's, for the log.
     fn client(&self, name: &str) -> Arc<dyn Client>;
 
@@ -152,6 +161,8 @@ pub struct Options {
     pub tasks: TaskOptions,
     /// What the server says of itself.
     pub server: ServerInfo,
+    /// How the schemas of arguments are written for callers of whom nothing else is said.
+    pub schemas: SchemaForm,
 }
 
 /// What the server says of itself beside its name and version (MCP `Implementation`).
@@ -262,6 +273,8 @@ pub struct Call {
     pub trace: Option<Trace>,
     /// What the call is for who traces it; `None` if nobody does.
     pub wire: Option<Box<Wire>>,
+    /// How the caller's configuration has arguments checked.
+    pub arguments: Option<ArgumentCheck>,
     /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer
     /// needs.
     pub held: Portion,
@@ -281,6 +294,7 @@ impl Call {
             session: None,
             trace: None,
             wire: None,
+            arguments: None,
             held: Portion::default(),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
-use toolbay_model::Json;
+use toolbay_model::{Json, SchemaForm};
 
 use crate::list::List;
 use crate::revision::Revision;
@@ -39,6 +39,7 @@ pub(crate) struct Key {
     /// The digest of the list that the caller can see, see [`View`].
     digest: u64,
     revision: Revision,
+    schemas: SchemaForm,
     /// The name or URI of the last item before the page.
     after: Option<String>,
 }
@@ -53,13 +54,19 @@ pub(crate) struct Page {
 }
 
 impl Key {
-    pub(crate) fn new(list: List, view: View, revision: Revision, after: Option<&str>) -> Self {
-        Self { list, digest: list.digest(view), revision, after: after.map(str::to_owned) }
+    pub(crate) fn new(
+        list: List,
+        view: View,
+        (revision, schemas): (Revision, SchemaForm),
+        after: Option<&str>,
+    ) -> Self {
+        Self { list, digest: list.digest(view), revision, schemas, after: after.map(str::to_owned) }
     }
 
     /// Whether the page follows this one.
     fn follows(&self, key: &Self, page: &Page) -> bool {
-        let of_same = (self.list, self.digest, self.revision) == (key.list, key.digest, key.revision);
+        let of_same =
+            (self.list, self.digest, self.revision, self.schemas) == (key.list, key.digest, key.revision, key.schemas);
         of_same && self.after.is_some() && self.after == page.next
     }
 }
@@ -134,7 +141,7 @@ mod tests {
     }
 
     fn key(digest: u64) -> Key {
-        Key::new(List::Tools, View { tools: digest, ..View::default() }, Revision::NEWEST, None)
+        Key::new(List::Tools, View { tools: digest, ..View::default() }, (Revision::NEWEST, SchemaForm::Standard), None)
     }
 
     #[test]
@@ -144,6 +151,7 @@ mod tests {
         assert!(listings.find(&key(1)).is_some());
         assert!(listings.find(&key(2)).is_none());
         assert!(listings.find(&Key { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
+        assert!(listings.find(&Key { schemas: SchemaForm::Portable, ..key(1) }).is_none());
         assert!(listings.find(&Key { after: Some("a".into()), ..key(1) }).is_none());
         assert!(listings.find(&Key { list: List::Prompts, ..key(1) }).is_none());
         listings.keep(2, key(3), page(10));

@@ -71,13 +71,14 @@ pub(crate) fn outcome(
         Failure::Unknown(TargetKind::Resource, uri) => Err(no_resource(&uri, revision)),
         Failure::Unknown(kind, name) => Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", quoted(&name)))),
         Failure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
-        Failure::InvalidArguments(violations) => {
+        Failure::InvalidArguments { violations, example } => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let expected = match kind {
                 TargetKind::Tool => "the tool's input schema".to_owned(),
                 kind => format!("those of the {kind}"),
             };
-            let text = format!("The arguments do not match {expected}:\n{}", lines.join("\n"));
+            let example = example.map(|example| format!("\nFor example: {example}")).unwrap_or_default();
+            let text = format!("The arguments do not match {expected}:\n{}{example}", lines.join("\n"));
             if kind == TargetKind::Tool && revision.features().invalid_arguments_are_results {
                 return failed(&text);
             }
@@ -277,8 +278,8 @@ mod tests {
             told(Failure::Unknown(TargetKind::Tool, "x".into()), latest),
             told(Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
             told(Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), Revision::NEWEST),
-            told(Failure::InvalidArguments(vec![violation()]), latest),
-            told(Failure::InvalidArguments(vec![violation()]), Revision::V2025_06_18),
+            told(Failure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            told(Failure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
             told(refused(Reason::Busy { bound: Bound::Server, most: 64 }), latest),
             told(refused(Reason::Busy { bound: Bound::Plugin, most: 16 }), latest),
             told(refused(Reason::Busy { bound: Bound::Target, most: 15 }), latest),
@@ -320,7 +321,7 @@ mod tests {
             of_prompt(Failure::Unknown(TargetKind::Prompt, "x".into()), latest),
             of_prompt(missing(), latest),
             of_prompt(missing(), Revision::NEWEST),
-            of_prompt(Failure::InvalidArguments(vec![violation()]), latest),
+            of_prompt(Failure::InvalidArguments { violations: vec![violation()], example: None }, latest),
             of_prompt(refused(busy), latest),
             of_prompt(refused(Reason::ToolRate(RateLimit::per_minute(60).unwrap())), Revision::NEWEST),
             of_prompt(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolbay_model::Json;
+use toolbay_model::{Json, SchemaForm};
 
 use crate::access::Rights;
 use crate::caller::Caller;
@@ -42,6 +42,11 @@ pub(crate) trait Paged {
 
     /// About as many bytes as its JSON has.
     fn size(entry: &Self::Entry) -> usize;
+
+    /// The same in the words that all APIs for models have in common.
+    fn portable(_host: &dyn Host, entry: Arc<Self::Entry>) -> Arc<Self::Entry> {
+        entry
+    }
 
     /// Its JSON.
     fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
@@ -128,9 +133,11 @@ async fn page<P: Paged>(
     revision: Revision,
 ) -> Result<(Arc<Page>, View), Error> {
     let (host, listings) = (&session.host, session.host.listings());
+    let schemas = caller.preferences.schemas.unwrap_or(host.options().schemas);
+    let written = (revision, schemas);
     let find = || {
         let view = host.view(&caller.rights);
-        listings.find(&Key::new(P::LIST, view, revision, after)).map(|page| (page, view))
+        listings.find(&Key::new(P::LIST, view, written, after)).map(|page| (page, view))
     };
     if let Some(found) = find() {
         return Ok(found);
@@ -140,18 +147,28 @@ async fn page<P: Paged>(
         return Ok(found);
     }
     let host::Page { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
-    let page = Arc::new(write_elsewhere::<P>(items, more, revision).await?);
-    listings.keep(view.listing, Key::new(P::LIST, view, revision, after), Arc::clone(&page));
+    let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(host));
+    let page = Arc::new(write_elsewhere::<P>(items, more, revision, portable).await?);
+    listings.keep(view.listing, Key::new(P::LIST, view, written, after), Arc::clone(&page));
     Ok((page, view))
 }
 
-/// Writes a page of these items, as far as they fit. Megabytes of text: not on a thread of the protocol.
+/// Writes a page of these items, as far as they fit, as `portable` has them if it is given. Megabytes of text: not on a thread
+/// of the protocol.
 pub(crate) async fn write_elsewhere<P: Paged>(
     items: Vec<Arc<P::Entry>>,
     more: bool,
     revision: Revision,
+    portable: Option<Arc<dyn Host>>,
 ) -> Result<Page, Error> {
-    let page = tokio::task::spawn_blocking(move || write::<P>(&items, more, revision)).await;
+    let page = tokio::task::spawn_blocking(move || match portable {
+        Some(host) => {
+            let items: Vec<_> = items.into_iter().map(|item| P::portable(&*host, item)).collect();
+            write::<P>(&items, more, revision)
+        }
+        None => write::<P>(&items, more, revision),
+    })
+    .await;
     page.map_err(|error| internal(&format!("writing a list failed: {error}")))
 }
 

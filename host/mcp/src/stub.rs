@@ -92,6 +92,7 @@ impl Stub {
             grace: Duration::from_secs(1),
             tasks: TaskOptions::default(),
             server: ServerInfo::default(),
+            schemas: toolbay_model::SchemaForm::default(),
         };
         change(&mut options);
         let view = watch::Sender::new(View { listing: 1, tools: 1, prompts: 1, resources: 1 });

@@ -21,7 +21,12 @@ pub enum Failure {
     /// The call requires client capabilities that were not declared; these are the missing ones.
     MissingCapabilities(Map<String, Value>),
     /// The arguments do not match the tool's input schema, or the prompt's arguments.
-    InvalidArguments(Vec<Violation>),
+    InvalidArguments {
+        /// How, for each place.
+        violations: Vec<Violation>,
+        /// Arguments that would fit, as JSON, if some are known.
+        example: Option<String>,
+    },
     /// The call continues one that began with another version of the plugin or with another grant. The guest was not
     /// entered.
     Outdated,
@@ -42,7 +47,7 @@ impl Failure {
         match self {
             Self::Unknown(..) => ErrorKind::UnknownTool,
             Self::MissingCapabilities(_) => ErrorKind::MissingCapability,
-            Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
+            Self::InvalidArguments { .. } => ErrorKind::InvalidArguments,
             Self::Outdated => ErrorKind::Outdated,
             Self::Unapproved(_) => ErrorKind::NotApproved,
             Self::Rejected(rejection) => rejection.reason.kind(),

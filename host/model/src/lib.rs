@@ -23,6 +23,7 @@ mod meta;
 mod name;
 mod observer;
 mod oversize;
+mod preference;
 mod prompt;
 mod question;
 mod rate_limit;
@@ -37,6 +38,7 @@ mod violation;
 
 pub mod setting;
 pub mod text;
+pub mod uri;
 
 pub use self::answer::{Answer, Failure};
 pub use self::approval::{Approval, Unapproved, WhyUnapproved};
@@ -57,6 +59,7 @@ pub use self::meta::is_reserved_meta;
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet, UseKind};
 pub use self::oversize::Oversize;
+pub use self::preference::{ArgumentCheck, Preferences, SchemaForm};
 pub use self::prompt::{Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput};
 pub use self::question::{Answerable, AskedAbout, Effect, Interview, Journal, Question, QuestionKind};
 pub use self::rate_limit::{RateLimit, ToolRateLimit};

@@ -1,5 +1,6 @@
 //! Checks a content block of a guest and converts it to the host's types.
 
+use toolbay_model::uri::check_authority;
 use toolbay_model::{Body, Content, Media, Resource, ResourceContent, ResourceLink};
 
 use crate::block::{Block, Kind};
@@ -99,10 +100,13 @@ impl Members {
     fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
         let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
         if is_uri(&uri) {
-            Ok(uri)
-        } else {
-            Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)))
+            return Ok(uri);
         }
+        let why = match check_authority(&uri) {
+            Err(why) => format!("it {why}"),
+            Ok(()) => "no scheme, or a space in it".to_owned(),
+        };
+        Err(format!("has an invalid URI ({why}): {}", quoted(&uri)))
     }
 
     fn nothing_left(&self) -> Result<(), String> {

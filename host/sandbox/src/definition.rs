@@ -426,11 +426,11 @@ mod tests {
             last_modified: Some(last_modified.into()),
             ..ResourceDefinition::default()
         };
-        let fine = || resource("text/plain", 1.0, "2026-01-12");
+        let fine = || resource("text/plain", 1.0, "2026-01-12T15:00:58Z");
         let cases = [
-            (ResourceDefinition { mime_type: None, ..fine() }, resource("text", 1.0, "2026-01-12")),
-            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", f64::NAN, "2026-01-12")),
-            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", 1.1, "2026-01-12")),
+            (ResourceDefinition { mime_type: None, ..fine() }, resource("text", 1.0, "2026-01-12T15:00:58Z")),
+            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", f64::NAN, "2026-01-12T15:00:58Z")),
+            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", 1.1, "2026-01-12T15:00:58Z")),
             (ResourceDefinition { last_modified: None, ..fine() }, resource("text/plain", 1.0, "today\u{202e}")),
         ];
         for (expected, wrong) in cases {

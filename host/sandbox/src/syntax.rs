@@ -1,5 +1,7 @@
 //! The forms of texts that clients act on: MIME types, URIs, times.
 
+use toolbay_model::uri::check_authority;
+
 /// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
 pub(crate) fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
@@ -10,24 +12,55 @@ pub(crate) fn is_mime_type(text: &str) -> bool {
         && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
-/// A date, or a date and time, in the part of ISO 8601 that MCP uses: digits and their separators.
+/// A date, a time and an offset (RFC 3339) in the letters that all validators read: `T` and `Z`. Clients refuse a whole list
+/// with another one.
 pub(crate) fn is_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let date = bytes.get(..10).is_some_and(|date| {
-        date.iter()
-            .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
-    });
-    let time = bytes.get(10..).unwrap_or_default();
-    let plain = |byte: &u8| byte.is_ascii_digit() || b":.+-Z".contains(byte);
-    date && (time.is_empty()
-        || (time.first() == Some(&b'T') && (2..=30).contains(&time.len()) && time.iter().skip(1).all(plain)))
+    let Some((date, time)) = text.split_once('T') else { return false };
+    let (time, offset) = match time.strip_suffix('Z') {
+        Some(time) => (time, None),
+        None => match time.rfind(['+', '-']) {
+            Some(at) => (time.get(..at).unwrap_or_default(), time.get(at + 1..)),
+            None => return false,
+        },
+    };
+    let (time, fraction) = time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
+    let is_fraction = |digits: &str| (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let Some([year, month, day]) = numbers(date, '-', [4, 2, 2]) else { return false };
+    let Some([hour, minute, second]) = numbers(time, ':', [2, 2, 2]) else { return false };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        1..=12 => 31,
+        _ => 0,
+    };
+    let is_offset = |offset: &str| matches!(numbers(offset, ':', [2, 2]), Some([0..24, 0..60]));
+    (1..=days).contains(&day)
+        && hour < 24
+        && minute < 60
+        // A leap second is one for few validators.
+        && second < 60
+        && fraction.is_none_or(is_fraction)
+        && offset.is_none_or(is_offset)
+}
+
+/// Numbers of so many digits each, with `between` between them.
+fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u32; N]> {
+    let mut parts = text.split(between);
+    let mut found = [0; N];
+    for (number, digits) in found.iter_mut().zip(digits) {
+        let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
+        *number = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(found)
 }
 
 /// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
 pub(crate) fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+    check_authority(text).is_ok()
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
         && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
@@ -49,13 +82,29 @@ mod tests {
         );
         check(
             is_uri,
-            &["notes://a/b?c#d", "a:b", "urn:isbn:1", "a+b-c.d:"],
-            &["", "a", "1a:b", ":b", "a b:c", "a:b c", "a:b\u{1b}"],
+            &["notes://a/b?c#d", "a:b", "urn:isbn:1", "a+b-c.d:", "http://[::1]:80/"],
+            &["http://[::1/", "http://", "x://h:99999/", "", "a", "1a:b", ":b", "a b:c", "a:b c", "a:b\u{1b}"],
         );
         check(
             is_time,
-            &["2026-01-12", "2026-01-12T15:00:58Z", "2026-01-12T15:00:58.123+01:00"],
-            &["", "today", "2026-1-12", "2026-01-12T", "2026-01-12 15:00", "2026-01-12T\u{202e}"],
+            &["2026-01-12T15:00:58Z", "2026-01-12T15:00:58.123+01:00", "2024-02-29T23:59:59-11:30"],
+            &[
+                "",
+                "today",
+                "2026-01-12",
+                "2026-01-12T15:00:58",
+                "9999-99-99T::",
+                "2026-1-12T15:00:58Z",
+                "2026-02-29T15:00:58Z",
+                "2026-01-12T24:00:00Z",
+                "2026-01-12T15:00:58.Z",
+                "2026-01-12T15:00:58+1:00",
+                "2026-01-12T15:00:58+24:00",
+                "2026-01-12t15:00:58z",
+                "2026-01-12T",
+                "2026-01-12 15:00",
+                "2026-01-12T\u{202e}",
+            ],
         );
     }
 }

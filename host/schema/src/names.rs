@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::backtracking::Backtracking;
 use super::budget::{self, NameCost};
+use super::ecma;
 use super::pattern::Engine;
 use super::patterns::Patterns;
 
@@ -32,7 +33,7 @@ impl Names {
     ///
     /// # Errors
     ///
-    /// The plugin has too many patterns that take much memory.
+    /// One of them is no pattern of ECMA-262, or the plugin has too many patterns that take much memory.
     pub(super) fn of(schema: &Value, patterns: &Patterns) -> Result<Self, String> {
         let mut names = Self::default();
         let mut open = vec![schema];
@@ -52,6 +53,7 @@ impl Names {
     }
 
     fn add(&mut self, source: &str, patterns: &Patterns) -> Result<(), String> {
+        ecma::check(source).map_err(|why| format!("patternProperties: {why}"))?;
         self.steps += (source.len() / SOURCE) as u64;
         // What is no pattern is told of by the library.
         match Engine::compile(source, patterns) {

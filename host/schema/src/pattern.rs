@@ -8,6 +8,7 @@ use super::automaton::Automaton;
 use super::backtracking::Backtracking;
 use super::budget;
 use super::counted::{Counted, Looked};
+use super::ecma;
 use super::patterns::Patterns;
 
 /// How long a text may be that a violation quotes, in bytes.
@@ -61,6 +62,7 @@ impl Pattern {
     /// It is no pattern, or a pattern that is too large.
     pub(super) fn compile(value: &Value, patterns: &Patterns) -> Result<Self, ValidationError<'static>> {
         let source = value.as_str().unwrap_or_default();
+        ecma::check(source).map_err(ValidationError::custom)?;
         let engine = Engine::compile(source, patterns);
         let engine = engine.map_err(|()| ValidationError::custom(format!("{value} is not a \"regex\"")))?;
         Ok(Self { source: source.to_owned(), engine })

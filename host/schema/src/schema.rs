@@ -11,7 +11,9 @@ use toolbay_model::{Interrupt, Violation};
 
 use super::branch;
 use super::budget::{self, Budget, NameCost};
+use super::conversion::{self, Conversion};
 use super::counted::{Counted, Looked};
+use super::example;
 use super::names::Names;
 use super::parse::parse;
 use super::pattern::Pattern;
@@ -37,6 +39,9 @@ const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Longest text of a violation in bytes. The value is omitted from a longer one.
 const MESSAGE: usize = 300;
 
+/// Longest example, in bytes.
+const EXAMPLE: usize = 500;
+
 /// Most values in a schema that is compiled when it is first used: that takes less than a millisecond.
 const LITTLE: usize = 500;
 
@@ -46,6 +51,8 @@ pub struct Schema {
     patterns: Patterns,
     /// What checks values. Made at once, or by the first check if the schema is known to be valid and is [`LITTLE`].
     checks: OnceLock<Result<Checks, String>>,
+    /// A value that fits, as text; made when it is first wanted.
+    example: OnceLock<Option<String>>,
 }
 
 /// A compiled schema.
@@ -81,7 +88,7 @@ impl Schema {
         measure(&value)?;
         patterns::measure(&value)?;
         let checks = Checks::of(&value, patterns)?;
-        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::from(Ok(checks)) })
+        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::from(Ok(checks)), example: OnceLock::new() })
     }
 
     /// The schema in `text`, which [`Schema::compile_with`] accepted before, perhaps in another process. It is compiled when it
@@ -95,7 +102,7 @@ impl Schema {
         if !is_little(&value) {
             return Self::compile_with(text, patterns);
         }
-        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::new() })
+        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::new(), example: OnceLock::new() })
     }
 
     /// Compiles what every schema is compared with: the schema of schemas, which takes a few milliseconds. Whoever compiles
@@ -143,6 +150,23 @@ impl Schema {
     /// The violations of `instance`, at most ten; empty if it matches.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
         self.violations_within(instance, Budget::CHECK, Budget::LIST)
+    }
+
+    /// Makes of `value` what it can only mean, where its form alone does not fit: a number that was written as a text, or an
+    /// object as JSON within one. Returns what was changed; `None` if nothing was, or too much would be. Whether the value fits
+    /// then is not said.
+    pub fn convert(&self, value: &mut Value) -> Option<Vec<Conversion>> {
+        conversion::convert(&self.value, value)
+    }
+
+    /// A small value that fits, as JSON; `None` if none is found at once, or if nothing is required: `{}` would show nothing.
+    pub fn example(&self) -> Option<&str> {
+        let make = || {
+            let example = example::of(&self.value)?;
+            let fits = self.fits(&example, Budget::GLANCE).is_some_and(|(fits, _)| fits);
+            Some(example.to_string()).filter(|text| fits && text.len() <= EXAMPLE && text != "{}")
+        };
+        self.example.get_or_init(make).as_deref()
     }
 
     /// As [`Schema::violations`], if that can be said at a glance, within [`Budget::GLANCE`]; otherwise `None`.

@@ -11,6 +11,7 @@ use toolbay_audit::{
 };
 use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
 use toolbay_model::{Answer, ErrorKind, Identity, Reason, Rejection, Trace, WhyUnapproved, milliseconds};
+use toolbay_schema::Conversion;
 use toolbay_secrets::{Secrets, Vault};
 
 use crate::approval::Decision;
@@ -158,6 +159,13 @@ impl CallLine {
         let ArgumentsRecord { digest, .. } = arguments;
         self.record.arguments =
             if self.audited.full { arguments } else { ArgumentsRecord { digest, ..ArgumentsRecord::default() } };
+    }
+
+    /// Says how many changes of each kind were made to the arguments.
+    pub(crate) fn converted(&mut self, converted: &[Conversion]) {
+        for conversion in converted {
+            *self.record.converted.entry(conversion.kind.as_str()).or_default() += 1;
+        }
     }
 
     /// Reserves room for the lines of the call, before anything is done for it that must be recorded. Waits for room until

@@ -411,6 +411,7 @@ impl Config {
             grace: self.server.grace,
             tasks: self.tasks.options(),
             server: self.server.info(),
+            schemas: self.server.schemas,
         }
     }
 

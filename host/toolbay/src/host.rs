@@ -8,7 +8,7 @@ use toolbay_mcp::{
     Client, Elsewhere, Host, Listings, MetricsForm, Options, Page, Put, RequestStates, Rights, Tasks, Traffic,
     TrafficSource, Updates, View,
 };
-use toolbay_model::{AskedAbout, ListedResource, Prompt, Skill, Tool};
+use toolbay_model::{AskedAbout, Json, ListedResource, Prompt, Skill, Tool};
 
 use crate::approval::{self, Subject};
 use crate::instructions;
@@ -108,6 +108,16 @@ impl Host for Service {
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         self.catalog().snapshot().tools.get(name).map(|offer| Arc::clone(&offer.tool))
+    }
+
+    fn portable(&self, tool: &Arc<Tool>) -> Arc<Tool> {
+        let Ok(schema) = serde_json::from_str(tool.input_schema.get()) else { return Arc::clone(tool) };
+        let input_schema = Json::new(&toolbay_schema::portable(&schema));
+        Arc::new(Tool { input_schema, ..Tool::clone(tool) })
+    }
+
+    fn spelling(&self, uri: &str) -> Option<String> {
+        self.catalog().snapshot().spelling(uri)
     }
 
     fn client(&self, name: &str) -> Arc<dyn Client> {

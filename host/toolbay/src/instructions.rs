@@ -6,8 +6,15 @@ use toolbay_catalog::{PluginReport, Snapshot};
 use toolbay_mcp::Rights;
 use toolbay_model::text::line;
 
-/// Most bytes of all lines about plugins.
-const BYTES: usize = 4 << 10;
+/// Most characters of the whole, as far as the operator's text leaves room: clients cut silently what is longer.
+const MOST: usize = 2_048;
+
+/// Characters that are kept for what comes last: how many plugins have no line, and that others are still being loaded.
+const LAST: usize = 80;
+
+/// What is between the operator's text and the lines, and before these.
+const SEPARATOR: &str = "\n\n";
+const HEADING: &str = "Plugins:\n";
 
 /// Longest line about a plugin, in bytes.
 const LINE: usize = 240;
@@ -18,6 +25,8 @@ const NAMES: usize = 5;
 /// The instructions for a client with these rights: `own` is the operator's text. A plugin of which the client sees nothing has
 /// no line.
 pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
+    let own = own.trim_end();
+    let mut room = MOST.saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + LAST);
     let mut lines = String::new();
     let mut left_out = 0_usize;
     for (id, report) in &snapshot.plugins {
@@ -27,10 +36,12 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
             continue;
         }
         let about = line(&format!("{id}: {}", about(report, offered, rights)), LINE);
-        if lines.len() + about.len() > BYTES {
-            left_out = 1;
-        } else {
-            let _ = writeln!(lines, "- {about}");
+        match room.checked_sub("- \n".len() + about.chars().count()) {
+            Some(left) => {
+                room = left;
+                let _ = writeln!(lines, "- {about}");
+            }
+            None => left_out = 1,
         }
     }
     if left_out > 0 {
@@ -40,10 +51,10 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
         // How many there are is nothing for a client that may not use them.
         let _ = writeln!(lines, "- and others, which are still being loaded");
     }
-    match (own.trim_end(), lines.trim_end()) {
+    match (own, lines.trim_end()) {
         (own, "") => own.to_owned(),
-        ("", lines) => format!("Plugins:\n{lines}"),
-        (own, lines) => format!("{own}\n\nPlugins:\n{lines}"),
+        ("", lines) => format!("{HEADING}{lines}"),
+        (own, lines) => format!("{own}{SEPARATOR}{HEADING}{lines}"),
     }
 }
 
@@ -119,7 +130,20 @@ mod tests {
     fn the_lines_are_bounded() {
         let many = (0..1_000).map(|n| (format!("p{n:04}"), report(Some(&"x".repeat(500)), &["t"])));
         let text = of(&snapshot(many), &Rights::All, "");
-        assert!(text.len() < BYTES + 100, "{}", text.len());
+        assert!((MOST - LAST - LINE..=MOST).contains(&text.chars().count()), "{}", text.len());
         assert!(text.ends_with(" more"), "{text}");
+    }
+
+    #[test]
+    fn the_text_of_the_operator_comes_first_and_takes_the_room_of_the_lines() {
+        let plugins = || (0..100).map(|n| (format!("p{n:04}"), report(Some("Wörter."), &["t"])));
+        let own = "ü".repeat(1_000);
+        let text = of(&snapshot(plugins()), &Rights::All, &own);
+        assert!(text.starts_with(&format!("{own}\n\nPlugins:\n- p0000: Wörter.")), "{text}");
+        assert!(text.ends_with(" more") && text.chars().count() <= MOST, "{}", text.chars().count());
+        // What alone is too long is the operator's decision, and nothing of it is left out.
+        let own = "ü".repeat(3_000);
+        let text = of(&snapshot(plugins()), &Rights::All, &own);
+        assert_eq!(text, format!("{own}\n\nPlugins:\n- and 100 more"));
     }
 }

@@ -39,6 +39,7 @@ mod instructions;
 mod learn;
 mod log_records;
 mod machine;
+mod meant;
 mod measured;
 mod memory;
 mod metrics;

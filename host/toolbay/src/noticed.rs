@@ -104,11 +104,11 @@ impl Noticed {
                 let names: Vec<&str> = missing.keys().map(String::as_str).collect();
                 format!("The client lacks capabilities: {}.", names.join(", "))
             }
-            Failure::InvalidArguments(violations) if self.contents => {
+            Failure::InvalidArguments { violations, .. } if self.contents => {
                 let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
                 shown(said.join("; "), TEXT)
             }
-            Failure::InvalidArguments(violations) => {
+            Failure::InvalidArguments { violations, .. } => {
                 format!("The arguments do not match the input schema in {} places.", violations.len())
             }
             Failure::Outdated => "The plugin or its grant changed while the call waited for an answer.".to_owned(),
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn values_of_arguments_are_no_reason_unless_contents_are_kept() {
         let violation = || Violation { pointer: "/a".into(), message: "\"hunter2\" is not a number".into() };
-        let failure = Failure::InvalidArguments(vec![violation()]);
+        let failure = Failure::InvalidArguments { violations: vec![violation()], example: None };
         for contents in [false, true] {
             let watch = Arc::<Watch>::default();
             let mut noticed = Noticed::begin(&watch, "stdio", "t", contents);

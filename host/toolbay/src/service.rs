@@ -17,12 +17,13 @@ use toolbay_console::{Answered, ApprovalNote, DenialNote, Watch};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Traffic, TrafficSource, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, Answerable, AskedAbout, CallError, CompletionRequest, Digest, ErrorKind, Exchange, Failure, Identity,
-    Interrupt, Interview, Journal, Limit, Limits, LogLevel, Observer, Output, Progress, Question, QuestionKind,
-    Reference, Reply, Request, ResourceItem, TargetKind, Trace, UseKind, Violation,
+    Answer, Answerable, ArgumentCheck, AskedAbout, CallError, CompletionRequest, Digest, ErrorKind, Exchange, Failure,
+    Identity, Interrupt, Interview, Journal, Limit, Limits, LogLevel, Observer, Output, Progress, Question,
+    QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind, Trace, UseKind, Violation,
 };
 use toolbay_otel::Telemetry;
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
+use toolbay_schema::Conversion;
 use toolbay_state::Database;
 use tracing::Instrument as _;
 
@@ -36,6 +37,7 @@ use crate::call_span::CallSpan;
 use crate::config::Config;
 use crate::course::Course;
 use crate::learn::Learner;
+use crate::meant::{self, Meant};
 use crate::metrics::{Metrics, ToolMeter};
 use crate::noted::Noted;
 use crate::noticed::Noticed;
@@ -89,6 +91,8 @@ struct Inner {
     /// The state of plugins, of which only the size is asked here.
     state: Option<Database>,
     breaker: BreakerRules,
+    /// How arguments are checked where neither the caller nor the grant says it.
+    arguments: ArgumentCheck,
     /// Proposes grants; `None` unless the operator asked for that.
     learner: Option<Arc<Learner>>,
     audited: Option<Audited>,
@@ -161,6 +165,7 @@ impl Service {
             metrics,
             state: config.database(),
             breaker: config.breaker,
+            arguments: config.server.arguments,
             learner: learner.map(Arc::new),
             audited,
             watch: watch.map_or_else(OnceLock::new, OnceLock::from),
@@ -400,8 +405,9 @@ impl Service {
             None
         };
         let plain = target.plain(&call.request);
-        let checked = work.check_request(&target, call.request, recorder).await;
-        let Ok(Checked { request, violations, record: of_arguments }) = checked else {
+        let lenient = self.inner.arguments.of([call.arguments, plugin.terms.arguments]) == ArgumentCheck::Lenient;
+        let checked = work.check_request(&target, call.request, recorder, lenient).await;
+        let Ok(Checked { request, violations, record: of_arguments, converted }) = checked else {
             let error = own_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
             tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
             return failed(Failure::Call(error));
@@ -418,7 +424,15 @@ impl Service {
         // Only their text is left, and what an earlier run left.
         call.held.shrink_to(request.size() + call.journal.size());
         if !violations.is_empty() {
-            return failed(Failure::InvalidArguments(violations));
+            let example = target.example().map(str::to_owned);
+            return failed(Failure::InvalidArguments { violations, example });
+        }
+        if !converted.is_empty() {
+            let (tool, caller, changed) = (target.shown(), &client.name, meant::told(&converted));
+            tracing::info!(plugin = plugin.id, tool, caller, "arguments converted: {changed}");
+            if let Some(line) = &mut line {
+                line.converted(&converted);
+            }
         }
         // What rejects a call without a guest or a person is behind it.
         if let Some(line) = &mut line
@@ -474,7 +488,10 @@ impl Service {
         let Finished { usage, entered, waited, idled, stdout, stderr, log_dropped, .. } = entered;
         let finished = Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished, &course));
-        let result = work.tell(&target, &request, finished.result, size, &*observer).await;
+        let mut result = work.tell(&target, &request, finished.result, size, &*observer).await;
+        if let Ok(Reply::Tool(output)) = &mut result {
+            meant::tell(&mut output.meta, &converted);
+        }
         Answer { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
     }
 
@@ -833,6 +850,8 @@ struct Checked {
     violations: Vec<Violation>,
     /// What the audit log says of the arguments.
     record: Option<ArgumentsRecord>,
+    /// What was changed of the arguments, because it did not fit in its form.
+    converted: Vec<Conversion>,
 }
 
 /// A request in the form in which a guest gets it.
@@ -891,10 +910,11 @@ impl Work<'_> {
         target: &Arc<Target>,
         request: Request,
         recorder: Option<Recorder>,
+        lenient: bool,
     ) -> Result<Checked, TooLate> {
         let (request, violations) = match (request, &**target) {
             (Request::Tool { arguments, .. }, Target::Tool(offer)) => {
-                return self.check_arguments(offer, Value::Object(arguments), recorder).await;
+                return self.check_arguments(offer, Value::Object(arguments), recorder, lenient).await;
             }
             (Request::Prompt { arguments, .. }, Target::Prompt(offer)) => {
                 let violations = offer.entry.violations(&arguments);
@@ -911,11 +931,12 @@ impl Work<'_> {
             // Nothing else was found for these requests.
             (Request::Tool { .. } | Request::Prompt { .. }, _) => (Ready::Tool(String::new()), Vec::new()),
         };
-        let Some(recorder) = recorder else { return Ok(Checked { request, violations, record: None }) };
+        let converted = Vec::new();
+        let Some(recorder) = recorder else { return Ok(Checked { request, violations, record: None, converted }) };
         let size = request.size();
         let checked = move || {
             let record = Some(recorder.record(&recorded(&request)));
-            Checked { request, violations, record }
+            Checked { request, violations, record, converted }
         };
         if size <= AT_ONCE {
             return Ok(checked());
@@ -931,31 +952,55 @@ impl Work<'_> {
     async fn check_arguments(
         &self,
         offer: &Arc<Offer>,
-        arguments: Value,
+        mut arguments: Value,
         recorder: Option<Recorder>,
+        lenient: bool,
     ) -> Result<Checked, TooLate> {
         // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
-        let glance = offer.definition.input.glance(&arguments).map(|violations| {
+        let input = &offer.definition.input;
+        let glance = input.glance(&arguments).and_then(|violations| {
+            // What fits is never changed.
+            let meant = if lenient && !violations.is_empty() { Meant::of(input, &arguments) } else { None };
+            let (violations, converted) = match meant {
+                Some(Meant { value, converted }) if input.glance(&value)?.is_empty() => {
+                    arguments = value;
+                    (Vec::new(), converted)
+                }
+                _ => (violations, Vec::new()),
+            };
             let wanted = violations.is_empty() || recorder.is_some();
-            (if wanted { arguments.to_string() } else { String::new() }, violations)
+            Some((if wanted { arguments.to_string() } else { String::new() }, violations, converted))
         });
         let glance = match glance {
-            Some((text, violations)) if recorder.is_none() || text.len() <= AT_ONCE => {
+            Some((text, violations, converted)) if recorder.is_none() || text.len() <= AT_ONCE => {
                 let record = recorder.map(|recorder| recorder.record(&text));
-                return Ok(Checked { request: Ready::Tool(text), violations, record });
+                return Ok(Checked { request: Ready::Tool(text), violations, record, converted });
             }
             longer => longer,
         };
         let offer = Arc::clone(offer);
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let (text, violations) = if let Some(known) = glance {
+            let (text, violations, converted) = if let Some(known) = glance {
                 known
             } else {
-                let violations = offer.definition.input.violations_until(&arguments, interrupt);
-                (arguments.to_string(), violations.map_err(|_| TooLate)?)
+                let input = &offer.definition.input;
+                let violations = input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?;
+                if lenient && !violations.is_empty() {
+                    let written = if recorder.is_some() { arguments.to_string() } else { String::new() };
+                    match input.convert(&mut arguments) {
+                        Some(converted)
+                            if input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?.is_empty() =>
+                        {
+                            (arguments.to_string(), Vec::new(), converted)
+                        }
+                        _ => (written, violations, Vec::new()),
+                    }
+                } else {
+                    (arguments.to_string(), violations, Vec::new())
+                }
             };
             let record = recorder.map(|recorder| recorder.record(&text));
-            Ok(Checked { request: Ready::Tool(text), violations, record })
+            Ok(Checked { request: Ready::Tool(text), violations, record, converted })
         });
         checked.await?
     }

@@ -73,6 +73,14 @@ impl Target {
         }
     }
 
+    /// An example of arguments that fit.
+    pub(crate) fn example(&self) -> Option<&str> {
+        match self {
+            Self::Tool(offer) => offer.definition.input.example(),
+            _ => None,
+        }
+    }
+
     /// What it is.
     pub(crate) fn kind(&self) -> TargetKind {
         match self {

@@ -49,6 +49,6 @@ impl Stage {
 
 /// Waits until everything that is in the folder has been loaded.
 pub(crate) fn all_listed(connection: &Connection) -> Result<()> {
-    let loaded = |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}.")));
+    let loaded = |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}_")));
     connection.until_listed(DEADLINE, |tools| plugins().iter().all(|(id, ..)| loaded(tools, id))).map(drop)
 }

@@ -62,10 +62,10 @@ fn on_a_terminal_the_operator_is_asked() {
 fn list_and_check_say_what_asks_first() {
     let folder = notes("prefix = \"acme\"\napprove = \"destructive\"\n[tools.look]\napprove = \"first\"");
     let listed = run(&folder, &["list"]).stdout;
-    let line = "    + a person must allow: acme.erase (before each call), acme.look (before the first call)\n";
+    let line = "    + a person must allow: acme_erase (before each call), acme_look (before the first call)\n";
     assert!(listed.contains(line), "{listed}");
     let listed: Value = serde_json::from_str(&run(&folder, &["list", "--json"]).raw).unwrap();
-    assert_eq!(listed["plugins"]["notes"]["asks"], json!({"acme.erase": "each", "acme.look": "first"}));
+    assert_eq!(listed["plugins"]["notes"]["asks"], json!({"acme_erase": "each", "acme_look": "first"}));
     let file = folder.path("notes.wasm").display().to_string();
     let checked = run(&folder, &["check", &file]).stdout;
     assert!(checked.contains("asks    a person must allow it, before each call"), "{checked}");

@@ -105,7 +105,7 @@ fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
         ("[tools.erase]\napprove = \"first\"", "", &["erase"]),
         ("approve = \"always\"\n[tools.look]\napprove = \"never\"", "", &["erase", "write"]),
         ("[tools.look]\napprove = \"never\"", "approve = \"always\"", &["erase", "write"]),
-        ("prefix = \"a\"\n[tools.erase]\napprove = \"always\"", "", &["a.erase"]),
+        ("prefix = \"a\"\n[tools.erase]\napprove = \"always\"", "", &["a_erase"]),
         // The operator's annotations count, in either direction.
         ("approve = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }", "", &["write"]),
         ("approve = \"destructive\"\n[tools.erase]\nannotations = { read_only = true }", "", &["write"]),

@@ -105,7 +105,7 @@ fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
         "prefix: acme",
         "configuration keys: units",
         "7s",
-        "acme.echo",
+        "acme_echo",
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
@@ -114,6 +114,6 @@ fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
     let overview = site.page("");
     assert!(overview.contains("Needs a look") && overview.contains("broken"), "{overview}");
     assert!(
-        site.page("/tools?q=ECHO").contains("acme.echo") && site.page("/tools?q=nothing").contains("No tool matches")
+        site.page("/tools?q=ECHO").contains("acme_echo") && site.page("/tools?q=nothing").contains("No tool matches")
     );
 }

@@ -94,7 +94,7 @@ fn no_other_mount_can_write_to_the_folders_of_callers() {
     folder.put("same.toml", format!("prefix = \"same\"\n{MOUNT}"));
     let mut server = Server::start(&folder);
     // A plugin can share the folders with another.
-    server.wait_for_tool("same.echo");
+    server.wait_for_tool("same_echo");
     server.wait_for_tool("echo");
     folder.put("same.toml", format!("prefix = \"same\"\n{}", MOUNT.replace("by = \"caller\"\n", "")));
     server.log.wait_for(

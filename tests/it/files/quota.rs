@@ -196,10 +196,10 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     folder.put("other.wasm", hostile());
     folder.put("other.toml", format!("prefix = \"other\"\n{}{two}", mount("data", "")));
     let mut server = Server::start(&folder);
-    server.wait_for_tool("other.file_steps");
+    server.wait_for_tool("other_file_steps");
     go(&mut server, &[("fill /data/a 40000", "ok")]);
     let said =
-        server.text("other.file_steps", steps(&["fill /again/b 20000", "remove /again/b", "fill /data/b 62400"]));
+        server.text("other_file_steps", steps(&["fill /again/b 20000", "remove /again/b", "fill /data/b 62400"]));
     let lines: Vec<&str> = said.lines().collect();
     assert!(is_full(lines[0]) && lines[1..] == ["ok", "ok"], "{said}");
     go(&mut server, &[("append /data/a x", FULL), ("remove /data/b", "ok"), ("append /data/a x", "ok")]);

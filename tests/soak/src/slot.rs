@@ -23,7 +23,7 @@ impl Slot {
     /// A slot that answers this now.
     pub(crate) fn new(id: &'static str, tool: &str, arguments: Value, said: &str) -> Self {
         let steps = Mutex::new(vec![vec![Some(said.to_owned())]]);
-        Self { id, tool: format!("{id}.{tool}"), arguments, steps }
+        Self { id, tool: format!("{id}_{tool}"), arguments, steps }
     }
 
     /// The step that it is at: to be asked before a call is made.
@@ -64,7 +64,7 @@ mod tests {
     fn what_was_true_at_any_time_of_a_call_may_be_answered() {
         let (one, two) = (Some("one".to_owned()), Some("two".to_owned()));
         let slot = Slot::new("a", "edition", json!({}), "one");
-        assert_eq!(slot.tool, "a.edition");
+        assert_eq!(slot.tool, "a_edition");
         let before = slot.step();
         assert!(slot.allows(before, &one) && !slot.allows(before, &two));
         slot.may_say(two.clone());

@@ -12,6 +12,7 @@ use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolbay_model::Preferences;
 
 use super::address::Address;
 use super::denied::{Denied, hash};
@@ -70,7 +71,8 @@ impl Known {
                 let mut others = before.iter().flat_map(|before| before.tokens.values());
                 let owners = others.find(|old| old.caller.name == name);
                 let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
-                (Arc::new(Caller { name, rights: token.rights.clone(), client }), CancellationToken::new())
+                let (rights, preferences) = (token.rights.clone(), token.preferences);
+                (Arc::new(Caller { name, rights, client, preferences }), CancellationToken::new())
             };
             (token.sha256, Listed { token: token.clone(), caller, revoked })
         };
@@ -150,7 +152,8 @@ impl Gate {
         if known.open {
             let name = peer.caller();
             let client = self.share(&name, host);
-            return Ok((Arc::new(Caller { name, rights: Rights::All, client }), Trust::Standing(known.closed.clone())));
+            let caller = Caller { name, rights: Rights::All, client, preferences: Preferences::default() };
+            return Ok((Arc::new(caller), Trust::Standing(known.closed.clone())));
         }
         let token = bearer(headers)?;
         if let Some(listed) = known.tokens.get(&hash(token)) {
@@ -160,7 +163,8 @@ impl Gate {
         let Verified { name, scopes, trust } = oauth.verify(token)?;
         let client = self.share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
-        Ok((Arc::new(Caller { name, rights, client }), Trust::Token(trust)))
+        let caller = Caller { name, rights, client, preferences: Preferences::default() };
+        Ok((Arc::new(caller), Trust::Token(trust)))
     }
 
     /// Whether a request comes from an operator, who may see what all callers do: from this machine, as far as no tokens are

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolbay_model::Preferences;
 use toolbay_tls::Tls;
 
 use crate::access::{Pattern, Rights};
@@ -74,6 +75,8 @@ pub struct Token {
     pub rights: Rights,
     /// Whether its owner operates the server, and may see what all callers do.
     pub admin: bool,
+    /// How its models are met.
+    pub preferences: Preferences,
 }
 
 /// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).

@@ -1,5 +1,7 @@
 //! `tools/list`: a page of the tools that the caller may use.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use toolbay_model::Tool;
 
@@ -27,6 +29,10 @@ impl Paged for Tools {
 
     fn size(tool: &Tool) -> usize {
         tool.size()
+    }
+
+    fn portable(host: &dyn Host, tool: Arc<Tool>) -> Arc<Tool> {
+        host.portable(&tool)
     }
 
     fn shape(tool: &Tool, revision: Revision) -> impl Serialize {

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, watch};
 use crate::caller::Caller;
 use crate::changes::{self, Pace};
 use crate::entry;
+use crate::host::Host;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
 use crate::list::News;
 use crate::outbox::{Outbox, Outgoing};
@@ -133,7 +134,7 @@ pub(crate) fn open(
         }
         let subscriber = session.host.updates().subscriber();
         let mut granted = tokio::select! {
-            granted = grant(&caller, &subscriber, &filter) => granted,
+            granted = grant(&*session.host, &caller, &subscriber, &filter) => granted,
             () = request.cancelled.cancelled() => Map::new(),
             () = session.life.closing.cancelled() => Map::new(),
         };
@@ -269,17 +270,19 @@ async fn tell_of_tasks(
 }
 
 /// The part of a filter that is honoured.
-async fn grant(caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Map<String, Value> {
+async fn grant(host: &dyn Host, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Map<String, Value> {
     let lists = filter.news().into_iter().map(|news| (news.filter().to_owned(), true.into()));
-    let uris = subscribe(caller, subscriber, filter).await;
+    let uris = subscribe(host, caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
     lists.chain(resources).collect()
 }
 
 /// Subscribes to what the filter names, and returns what is honoured: resources that there are, that the caller may read,
 /// and for which there is room.
-async fn subscribe(caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Vec<String> {
-    let mut uris = caller.readable(filter.resource_subscriptions.0.iter()).await;
+async fn subscribe(host: &dyn Host, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Vec<String> {
+    let spelled = |uri: &String| host.spelling(uri).unwrap_or_else(|| uri.clone());
+    let wanted: Vec<String> = filter.resource_subscriptions.0.iter().map(spelled).collect();
+    let mut uris = caller.readable(wanted.iter()).await;
     uris.retain(|uri| match subscriber.add(&caller.name, uri) {
         Ok(()) => true,
         Err(refused) => {

@@ -40,7 +40,7 @@ pub(crate) async fn answer(
     host.complete().await;
     let page = host.folder(&uri, after, host.options().page_size, &caller.rights);
     let Page { items, more, .. } = page.ok_or_else(|| outcome::nothing_at(&uri, "Not a directory"))?;
-    let page = write_elsewhere::<Resources>(items, more, revision).await?;
+    let page = write_elsewhere::<Resources>(items, more, revision, None).await?;
     let next = page.next.as_deref().map(cursor::encode_in_folder);
     Ok(Listed::new(session, caller, revision, List::Resources.member(), page.items, next))
 }

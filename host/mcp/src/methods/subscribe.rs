@@ -26,6 +26,7 @@ pub(crate) async fn subscribe(
 ) -> Answered {
     let Params { uri } = read(params)?;
     session.host.complete().await;
+    let uri = session.host.spelling(&uri).unwrap_or(uri);
     if caller.readable([&uri].into_iter()).await.is_empty() {
         return Err(outcome::no_resource(&uri, revision));
     }
@@ -40,5 +41,8 @@ pub(crate) async fn subscribe(
 pub(crate) fn unsubscribe(session: &Session, params: Option<&RawValue>) -> Answered {
     let Params { uri } = read(params)?;
     session.subscriptions.remove(&uri);
+    if let Some(uri) = session.host.spelling(&uri) {
+        session.subscriptions.remove(&uri);
+    }
     Ok(Map::new())
 }

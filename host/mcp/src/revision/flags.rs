@@ -73,7 +73,8 @@ fn missing_capability(revision: Revision) -> i32 {
 
 fn wrong_arguments_are_a_result(revision: Revision) -> bool {
     let violation = Violation { pointer: "/a".into(), message: "no".into() };
-    let answer = Answer { result: Err(Failure::InvalidArguments(vec![violation])), usage: None };
+    let answer =
+        Answer { result: Err(Failure::InvalidArguments { violations: vec![violation], example: None }), usage: None };
     outcome::outcome(answer, TargetKind::Tool, revision, false).is_ok()
 }
 

@@ -70,10 +70,10 @@ pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'
         }),
         Shape::List(item) => json!({"type": "array", "items": inner(item)}),
         Shape::Record(fields) => object(fields, direction, path, words),
+        // Without `items: false`: validators of draft 7 would forbid every item, and `maxItems` says the same.
         Shape::Tuple(items) => json!({
             "type": "array",
             "prefixItems": items.iter().map(inner).collect::<Vec<_>>(),
-            "items": false,
             "minItems": items.len(),
             "maxItems": items.len(),
         }),

@@ -103,8 +103,8 @@ pub(super) fn run(
 /// The message about an unknown tool: the most similar name, and the problems of plugins that may have the tool.
 fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-    let suffix = format!(".{tool}");
-    let prefixed: Vec<&str> = names.iter().filter(|name| name.ends_with(&suffix)).copied().take(PROBLEMS).collect();
+    let own = snapshot.tools.iter().filter(|(_, offer)| offer.definition.tool.name == tool);
+    let prefixed: Vec<&str> = own.map(|(name, _)| name.as_str()).take(PROBLEMS).collect();
     let mut said = match nearest(tool, &names) {
         _ if !prefixed.is_empty() => {
             let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_catalog::{Approve, Asks, Contents, Definition, Grant, PromptEntry, ResourceEntry, read_grant, tool_name};
+use toolbay_catalog::{
+    Approve, Asks, Contents, Definition, Grant, PromptEntry, ResourceEntry, name_notes, read_grant, tool_name,
+};
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, escaped, line};
@@ -90,16 +92,18 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     remarks.extend(without_words(&prepared.wordless(&description), file));
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
     remarks.extend(contents.view_remarks());
+    remarks.extend(contents.notes());
     if !prepared.has_files() {
         remarks.push(FOLDERLESS.to_owned());
     }
     let (form, memory) = (prepared.form(), prepared.memory());
-    let asks = asks(file, approve, digest, &contents, prepared.is_command());
-    let is_refused = asks.is_err();
-    let asks = asks.unwrap_or_else(|why| {
+    let granted = granted(file, approve, digest, &contents, prepared.is_command());
+    let is_refused = granted.is_err();
+    let Terms { asks, names } = granted.unwrap_or_else(|why| {
         remarks.push(why);
-        BTreeMap::new()
+        Terms::default()
     });
+    remarks.extend(name_notes(&names));
     Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents, asks, is_refused })
 }
 
@@ -115,36 +119,42 @@ fn without_words(tools: &[String], file: &Path) -> Option<String> {
     ))
 }
 
-/// Which calls of the tools of `file` a person must allow first: as the grant beside it says, or else as the server's
-/// configuration does (`approve`).
+/// What the grant beside a file says of its tools.
+#[derive(Default)]
+struct Terms {
+    /// Which calls a person must allow first, by the tools' own names.
+    asks: BTreeMap<String, Asks>,
+    /// The names that clients call.
+    names: Vec<String>,
+}
+
+/// What the grant beside `file` says of its tools, or else the server's configuration (`approve`).
 ///
 /// # Errors
 ///
 /// The grant has a mistake, or is not one for this file.
-fn asks(
-    file: &Path,
-    approve: Approve,
-    digest: Digest,
-    contents: &Contents,
-    command: bool,
-) -> Result<BTreeMap<String, Asks>, String> {
+fn granted(file: &Path, approve: Approve, digest: Digest, contents: &Contents, command: bool) -> Result<Terms, String> {
     let (Some(folder), Some(id)) = (file.parent(), file.file_stem().and_then(|stem| stem.to_str())) else {
-        return Ok(BTreeMap::new());
+        return Ok(Terms::default());
     };
     let grant = match read_grant(folder, id).map_err(|error| error.why().to_owned())? {
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
         None => Grant::default(),
     };
     grant.check_component(id, digest, contents, command).map_err(|why| format!("{id}.toml: {why}"))?;
-    let approvals = grant.approvals(approve);
+    let (approvals, own) = (grant.approvals(approve), tool_name(id));
     let asks = |definition: &Definition| {
         // A command has no name of its own.
-        let name = if command { tool_name(id) } else { definition.tool.name.clone() };
+        let name = if command { own.clone() } else { definition.tool.name.clone() };
         let shown = grant.tools.get(&name).map(|tool| definition.shown_as(&tool.shown()));
         let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
         Some((definition.tool.name.clone(), approvals.of(&name).of(annotations)?))
     };
-    Ok(contents.tools.iter().filter_map(|definition| asks(definition)).collect())
+    let name = |definition: &Definition| grant.full_name(if command { &own } else { &definition.tool.name });
+    Ok(Terms {
+        asks: contents.tools.iter().filter_map(|definition| asks(definition)).collect(),
+        names: contents.tools.iter().map(|definition| name(definition)).collect(),
+    })
 }
 
 /// What the imports are for, without repetitions.

@@ -129,7 +129,9 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
     }
     let Some(Example { tool, arguments }) = example else { return Ok(true) };
     // The grant may give its tools a prefix.
-    let offered = report.tools.iter().find(|name| *name == tool || name.ends_with(&format!(".{tool}")));
+    let offered = report.tools.iter().find(|name| {
+        *name == tool || snapshot.tools.get(*name).is_some_and(|offer| offer.definition.tool.name == *tool)
+    });
     let Some(offered) = offered else {
         let (file, tools) = (project::FILE, report.tools.join(", "));
         complain(&format!(

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use toolbay_mcp::http::Address;
 use toolbay_mcp::{Pattern, Rights, http};
 use toolbay_model::setting::{Setting as _, positive, time};
+use toolbay_model::{ArgumentCheck, Preferences, SchemaForm};
 use toolbay_socket::LONGEST as LONGEST_PATH;
 use toolbay_tls::{Files, Tls};
 use url::Url;
@@ -118,6 +119,14 @@ pub struct Token {
     /// Whether its owner operates the server, and may see what all callers do (`/metrics`). Default: false.
     #[serde(default)]
     pub admin: bool,
+    /// How its arguments are checked, see [`ServerConfig::arguments`](super::ServerConfig::arguments). `None`: as the server
+    /// says.
+    #[serde(default)]
+    pub arguments: Option<ArgumentCheck>,
+    /// How the schemas that it gets are written, see [`ServerConfig::schemas`](super::ServerConfig::schemas). `None`: as the
+    /// server says.
+    #[serde(default)]
+    pub schemas: Option<SchemaForm>,
 }
 
 /// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
@@ -318,7 +327,8 @@ impl Http {
 impl Token {
     fn options(&self) -> http::Token {
         let rights = self.tools.clone().map_or(Rights::All, Rights::Only);
-        http::Token { name: self.name.clone(), sha256: self.sha256, rights, admin: self.admin }
+        let preferences = Preferences { arguments: self.arguments, schemas: self.schemas };
+        http::Token { name: self.name.clone(), sha256: self.sha256, rights, admin: self.admin, preferences }
     }
 }
 

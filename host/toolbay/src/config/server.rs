@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
-use toolbay_model::Icon;
 use toolbay_model::setting::{any, count, size};
 use toolbay_model::text::{clean, line};
+use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 
 use super::bounds::{MANY, many};
 use super::confine::Confine;
@@ -89,6 +89,10 @@ pub struct ServerConfig {
     /// later grants can mount what is in them. Relative paths are relative to the configuration file. Default: none.
     #[serde(deserialize_with = "paths")]
     pub confine_folders: Vec<PathBuf>,
+    /// How arguments of tools are checked. A grant and a token can say it, too; whoever says `strict` wins. Default: `strict`.
+    pub arguments: ArgumentCheck,
+    /// How the schemas of arguments are written in lists. A token can say it, too. Default: `standard`.
+    pub schemas: SchemaForm,
     /// Text that every client receives as `instructions`, for its model, before the lines about the plugins. Default: empty.
     pub instructions: String,
     /// Display name of the server for clients. Empty (the default) is `Toolbay`.
@@ -122,6 +126,8 @@ impl Default for ServerConfig {
             scratch: None,
             confine: Confine::default(),
             confine_folders: Vec::new(),
+            arguments: ArgumentCheck::default(),
+            schemas: SchemaForm::default(),
             instructions: String::new(),
             title: String::new(),
             description: String::new(),

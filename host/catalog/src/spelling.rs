@@ -1,0 +1,88 @@
+//! The spelling of a URI under which something is offered, for a URI that means the same in another one.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use toolbay_model::uri::ordinary;
+
+/// What is offered under a URI that is not spelled in the ordinary way. Nearly always nothing.
+#[derive(Debug, Default)]
+pub struct Spellings {
+    /// The URIs of resources, by their ordinary spelling.
+    uris: BTreeMap<String, String>,
+    /// What the templates begin with: scheme and host.
+    roots: Vec<String>,
+}
+
+impl Spellings {
+    /// Of the URIs of resources and the texts of templates.
+    pub(crate) fn of<'a>(uris: impl Iterator<Item = &'a str>, templates: impl Iterator<Item = &'a str>) -> Self {
+        let odd = |uri: &&str| matches!(ordinary(uri), Cow::Owned(_));
+        let mut roots: Vec<String> = templates.map(root).filter(odd).map(str::to_owned).collect();
+        roots.sort();
+        roots.dedup();
+        let uris = uris.filter(odd).map(|uri| (ordinary(uri).into_owned(), uri.to_owned())).collect();
+        Self { uris, roots }
+    }
+
+    /// The spelling under which `uri` may be offered, if it is another one. `is_listed` says whether there is a resource
+    /// with a URI.
+    pub(crate) fn find(&self, uri: &str, is_listed: impl Fn(&str) -> bool) -> Option<String> {
+        if is_listed(uri) {
+            return None;
+        }
+        let ordinary = ordinary(uri);
+        if let Some(listed) = self.uris.get(&*ordinary) {
+            return Some(listed.clone());
+        }
+        // A template that is spelled otherwise is compared with what is spelled as it is.
+        match ordinary {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(other) if is_listed(&other) => Some(other),
+            Cow::Owned(other) => {
+                let end = self.roots.partition_point(|known| known.as_str() <= uri);
+                let is_odd = end
+                    .checked_sub(1)
+                    .and_then(|at| self.roots.get(at))
+                    .is_some_and(|known| uri.starts_with(known.as_str()));
+                (!is_odd).then_some(other)
+            }
+        }
+    }
+}
+
+/// Scheme and host of a template, as far as they are before its first variable.
+fn root(template: &str) -> &str {
+    let before = template.split('{').next().unwrap_or_default();
+    let start = before.find("://").map_or_else(|| before.find(':').map_or(0, |at| at + 1), |at| at + 3);
+    let end = before.get(start..).and_then(|rest| rest.find('/')).map_or(before.len(), |at| start + at);
+    // Without a host, only the scheme is compared in another way.
+    let end = if before.contains("://") { end } else { start };
+    before.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_is_found_under_its_own_spelling_and_then_under_others() {
+        let listed = ["notes://host/a~b", "Odd://HOST/x", "both://h/a", "BOTH://h/a"];
+        let spellings = Spellings::of(listed.iter().copied(), ["T://X/{id}", "fine://x/{id}"].into_iter());
+        let find = |uri: &str| spellings.find(uri, |uri| listed.contains(&uri)).unwrap_or_else(|| uri.to_owned());
+        for (uri, expected) in [
+            ("NOTES://Host/a%7eb", "notes://host/a~b"),
+            ("notes://host/a~b", "notes://host/a~b"),
+            ("odd://host/x", "Odd://HOST/x"),
+            ("oDD://host/%78", "Odd://HOST/x"),
+            ("both://h/a", "both://h/a"),
+            ("BOTH://h/a", "BOTH://h/a"),
+            ("FINE://X/1", "fine://x/1"),
+            ("T://X/1", "T://X/1"),
+            ("notes://host/A~b", "notes://host/A~b"),
+            ("Notes://host/%2e%2e/b", "notes://host/../b"),
+        ] {
+            assert_eq!(find(uri), expected, "{uri}");
+        }
+    }
+}

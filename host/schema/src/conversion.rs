@@ -1,0 +1,483 @@
+//! Arguments that do not fit a schema in their form alone become those that are meant: a number that was written as a text, an
+//! object as JSON within a text.
+//!
+//! Only what the schema refuses in any case is changed, and only where there is one thing that it can mean. Whoever
+//! converts a value checks it again afterwards, so a conversion can make no value valid that is not.
+
+use std::cell::Cell;
+use std::fmt::{self, Write as _};
+
+use serde_json::{Map, Value};
+use toolbay_model::JsonSize;
+use toolbay_model::text::line;
+
+use super::values::{Parts, Types, is_required, item};
+
+/// How many looks at parts of the schema a conversion may take: a few milliseconds.
+const LOOKS: usize = 50_000;
+
+/// How deeply a value is nested, together with the alternatives of its schema.
+const NESTED: usize = 200;
+
+/// How many conversions a value may need. One that needs more is not what its schema describes.
+const MOST: usize = 100;
+
+/// How deeply alternatives are nested that are looked into.
+const DEPTH: usize = 8;
+
+/// Values in all texts that are JSON, and bytes of these: they come on top of those that were counted when the request was
+/// read.
+const VALUES: u64 = 10_000;
+const TEXT: usize = 256 << 10;
+
+/// How alike a name may be to one of the schema's before it is taken for that one, misspelled.
+const ALIKE: usize = 2;
+
+/// How much of a pointer is kept, in bytes.
+const POINTER: usize = 200;
+
+/// A change to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// Where, as a JSON Pointer.
+    pub pointer: String,
+    /// What was done.
+    pub kind: ConversionKind,
+}
+
+/// A kind of change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversionKind {
+    /// A text that is a number.
+    Number,
+    /// A text that is `true` or `false`.
+    Boolean,
+    /// A text that is JSON.
+    Json,
+    /// A value that became a list of one.
+    List,
+    /// `null`, or a text that is that, for a member that may be absent.
+    Absent,
+    /// A member that the schema forbids.
+    Dropped,
+}
+
+impl ConversionKind {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Json => "json",
+            Self::List => "list",
+            Self::Absent => "absent",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+impl fmt::Display for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.pointer, self.kind.as_str())
+    }
+}
+
+/// Converts what a schema refuses; `None` if nothing was, or too much would be.
+pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<Conversion>> {
+    let parts = Parts::of(schema, LOOKS);
+    let mut converter = Converter { parts, room: Room::default(), nested: 0, done: Vec::new(), failed: false };
+    converter.fit(schema, value, &mut String::new(), DEPTH);
+    (!converter.failed && !converter.done.is_empty()).then_some(converter.done)
+}
+
+/// What is left for texts that are JSON.
+struct Room {
+    values: Cell<u64>,
+    text: Cell<usize>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { values: Cell::new(VALUES), text: Cell::new(TEXT) }
+    }
+}
+
+impl Room {
+    /// Takes what parsing a text takes.
+    fn take(&self, text: &str) -> Option<()> {
+        let left = self.text.get().checked_sub(text.len())?;
+        let values = self.values.get().checked_sub(JsonSize::of(text).values)?;
+        self.text.set(left);
+        self.values.set(values);
+        Some(())
+    }
+}
+
+struct Converter<'a> {
+    parts: Parts<'a>,
+    room: Room,
+    nested: usize,
+    done: Vec<Conversion>,
+    failed: bool,
+}
+
+impl<'a> Converter<'a> {
+    fn note(&mut self, pointer: &str, kind: ConversionKind) {
+        self.failed |= self.done.len() >= MOST;
+        if !self.failed {
+            self.done.push(Conversion { pointer: line(pointer, POINTER), kind });
+        }
+    }
+
+    /// Converts a value and its parts.
+    fn fit(&mut self, schema: &'a Value, value: &mut Value, pointer: &mut String, depth: usize) {
+        self.failed |= self.nested >= NESTED || !self.parts.look();
+        let Some(members) = self.parts.resolved(schema).filter(|_| !self.failed) else { return };
+        let allowed = self.parts.types(schema);
+        if !allowed.covers(Types::of(value)) {
+            self.change(schema, allowed, value, pointer);
+        }
+        self.nested += 1;
+        match value {
+            Value::Object(own) => self.fit_members(members, own, pointer),
+            Value::Array(items) => self.fit_items(members, items, pointer),
+            _ => {}
+        }
+        self.fit_alternatives(members, value, pointer, depth);
+        self.nested -= 1;
+    }
+
+    fn fit_alternatives(
+        &mut self,
+        members: &'a Map<String, Value>,
+        value: &mut Value,
+        pointer: &mut String,
+        depth: usize,
+    ) {
+        if depth == 0 {
+            return;
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(branches) = members.get(keyword).and_then(Value::as_array)
+                && let Some(meant) = self.meant(branches, value)
+            {
+                self.fit(meant, value, pointer, depth - 1);
+            }
+        }
+        for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.fit(part, value, pointer, depth - 1);
+        }
+    }
+
+    /// Changes a value of a type that is not allowed.
+    fn change(&mut self, schema: &'a Value, allowed: Types, value: &mut Value, pointer: &str) {
+        if let Value::String(text) = value
+            && let Some((read, kind)) = read(text, allowed, &self.room)
+        {
+            *value = read;
+            return self.note(pointer, kind);
+        }
+        // An object that is no item would become a list of what is none either.
+        let is_item = |schema: &'a Value| {
+            let items = item(self.parts.resolved(schema)?, 0)?;
+            let allowed = self.parts.types(items);
+            let readable = value.as_str().is_some_and(|text| read(text, allowed, &self.room).is_some());
+            (allowed.covers(Types::of(value)) || readable).then_some(())
+        };
+        if allowed.has("array") && !value.is_null() && self.lists(schema).any(|schema| is_item(schema).is_some()) {
+            *value = Value::Array(vec![value.take()]);
+            self.note(pointer, ConversionKind::List);
+        }
+    }
+
+    /// A schema and its alternatives.
+    fn lists(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let members = self.parts.resolved(schema);
+        let of = move |keyword| members.and_then(|members| members.get(keyword)).and_then(Value::as_array);
+        let branches = of("anyOf").into_iter().chain(of("oneOf")).flatten();
+        std::iter::once(schema).chain(branches)
+    }
+
+    /// The one alternative that a value can be meant for.
+    fn meant(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
+        let fits =
+            |branch: &&'a Value| self.parts.types(branch).covers(Types::of(value)) && self.has_constants(branch, value);
+        let mut left = branches.iter().filter(fits);
+        match (left.next(), left.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether an object has what one alternative says of it that has a constant, such as its kind.
+    fn has_constants(&self, branch: &'a Value, value: &Value) -> bool {
+        let (Some(members), Some(own)) = (self.parts.resolved(branch), value.as_object()) else { return true };
+        let Some(properties) = members.get("properties").and_then(Value::as_object) else { return true };
+        properties.iter().all(|(name, schema)| match (schema.get("const"), own.get(name)) {
+            (Some(constant), Some(value)) => constant == value,
+            (Some(_), None) => !is_required(members, name),
+            (None, _) => true,
+        }) && members
+            .get("required")
+            .and_then(Value::as_array)
+            .is_none_or(|required| required.iter().filter_map(Value::as_str).all(|name| own.contains_key(name)))
+    }
+
+    fn fit_members(&mut self, schema: &'a Map<String, Value>, own: &mut Map<String, Value>, pointer: &mut String) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let rest = schema.get("additionalProperties");
+        let has_patterns = schema.contains_key("patternProperties");
+        let names: Vec<String> = own.keys().cloned().collect();
+        for name in names {
+            let length = pointer.len();
+            pointer.push('/');
+            pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            match properties.and_then(|properties| properties.get(&name)) {
+                Some(member) => {
+                    let allowed = self.parts.types(member);
+                    let is_null = match own.get(&name) {
+                        Some(Value::Null) => !allowed.has("null"),
+                        Some(Value::String(text)) => text == "null" && !allowed.has("string"),
+                        _ => false,
+                    };
+                    if is_null && !is_required(schema, &name) {
+                        own.remove(&name);
+                        self.note(pointer, ConversionKind::Absent);
+                    } else if let Some(value) = own.get_mut(&name) {
+                        self.fit(member, value, pointer, DEPTH);
+                    }
+                }
+                None if has_patterns => {}
+                None if rest == Some(&Value::Bool(false)) => {
+                    // A member that is meant is not dropped: the caller is to learn its name.
+                    let mut known = properties.into_iter().flat_map(Map::keys);
+                    if known.any(|known| !own.contains_key(known) && are_alike(known, &name)) {
+                        self.failed = true;
+                    } else {
+                        own.remove(&name);
+                        self.note(pointer, ConversionKind::Dropped);
+                    }
+                }
+                None => {
+                    if let (Some(rest), Some(value)) = (rest, own.get_mut(&name)) {
+                        self.fit(rest, value, pointer, DEPTH);
+                    }
+                }
+            }
+            pointer.truncate(length);
+            if self.failed {
+                return;
+            }
+        }
+    }
+
+    fn fit_items(&mut self, schema: &'a Map<String, Value>, items: &mut [Value], pointer: &mut String) {
+        for (number, value) in items.iter_mut().enumerate() {
+            let Some(item) = item(schema, number) else { return };
+            let length = pointer.len();
+            let _ = write!(pointer, "/{number}");
+            self.fit(item, value, pointer, DEPTH);
+            pointer.truncate(length);
+            if self.failed {
+                return;
+            }
+        }
+    }
+}
+
+/// What a text stands for that may be none.
+fn read(text: &str, allowed: Types, room: &Room) -> Option<(Value, ConversionKind)> {
+    if allowed.has("string") {
+        return None;
+    }
+    let text = text.trim();
+    if let "true" | "True" | "false" | "False" = text
+        && allowed.has("boolean")
+    {
+        return Some((Value::Bool(text.eq_ignore_ascii_case("true")), ConversionKind::Boolean));
+    }
+    if text == "null" && allowed.has("null") {
+        return Some((Value::Null, ConversionKind::Json));
+    }
+    let begins = |with: &[char]| text.starts_with(with);
+    let kind = match () {
+        () if begins(&['{']) && allowed.has("object") => ConversionKind::Json,
+        () if begins(&['[']) && allowed.has("array") => ConversionKind::Json,
+        () if begins(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) && allowed.has("number") => {
+            ConversionKind::Number
+        }
+        () => return None,
+    };
+    room.take(text)?;
+    let value: Value = serde_json::from_str(text).ok()?;
+    // A number that no other text stands for: one that is too long for a float would be another one.
+    let is_exact = !value.is_f64() || text.bytes().filter(u8::is_ascii_digit).count() <= 15;
+    (allowed.covers(Types::of(&value)) && is_exact).then_some((value, kind))
+}
+
+/// Whether two names are so alike that one may be meant by the other: but for a few letters, their case, and what is between
+/// their words.
+fn are_alike(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> Vec<char> {
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(64).collect()
+    };
+    let (one, other) = (letters(one), letters(other));
+    let most = ALIKE.min(one.len().min(other.len()) / 3);
+    one.len().abs_diff(other.len()) <= most && distance(&one, &other) <= most
+}
+
+/// The number of letters that differ (Levenshtein).
+fn distance(one: &[char], other: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.iter().enumerate() {
+        let mut diagonal = at;
+        let mut left = at + 1;
+        for (cell, second) in row.iter_mut().skip(1).zip(other) {
+            let cost = diagonal + usize::from(letter != second);
+            diagonal = *cell;
+            left = cost.min(*cell + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = at + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Schema;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer"}, "x": {"type": "number"}, "yes": {"type": "boolean"}, "text": {"type": "string"},
+                "list": {"type": "array", "items": {"type": "integer"}},
+                "names": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+                "place": {"$ref": "#/$defs/place"},
+                "shape": {"oneOf": [
+                    {"type": "object", "properties": {"kind": {"const": "circle"}, "r": {"type": "number"}},
+                     "required": ["kind"], "additionalProperties": false},
+                    {"type": "object", "properties": {"kind": {"const": "box"}, "w": {"type": "integer"}},
+                     "required": ["kind"], "additionalProperties": false},
+                ]},
+                "wide": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]{1,20}$"}]},
+            },
+            "required": ["n"],
+            "additionalProperties": false,
+            "$defs": {"place": {"type": "object", "properties": {"lat": {"type": "number"}}, "required": ["lat"]}},
+        })
+    }
+
+    fn converted(value: Value) -> Result<(Value, Vec<String>), Value> {
+        let schema = Schema::compile(&schema().to_string()).unwrap();
+        let mut value = value;
+        match schema.convert(&mut value) {
+            Some(done) => Ok((value, done.iter().map(ToString::to_string).collect())),
+            None => Err(value),
+        }
+    }
+
+    #[test]
+    fn what_is_meant_is_made_of_what_was_written() {
+        let cases = [
+            (json!({"n": "5"}), json!({"n": 5}), vec!["/n: number"]),
+            (json!({"n": " -7 "}), json!({"n": -7}), vec!["/n: number"]),
+            (
+                json!({"n": 1, "x": "2.5", "yes": "true"}),
+                json!({"n": 1, "x": 2.5, "yes": true}),
+                vec!["/x: number", "/yes: boolean"],
+            ),
+            (json!({"n": 1, "yes": "False"}), json!({"n": 1, "yes": false}), vec!["/yes: boolean"]),
+            (json!({"n": 1, "list": "[1,2]"}), json!({"n": 1, "list": [1, 2]}), vec!["/list: json"]),
+            (json!({"n": 1, "list": ["1", 2]}), json!({"n": 1, "list": [1, 2]}), vec!["/list/0: number"]),
+            (json!({"n": 1, "list": 3}), json!({"n": 1, "list": [3]}), vec!["/list: list"]),
+            (json!({"n": 1, "list": "3"}), json!({"n": 1, "list": [3]}), vec!["/list: list", "/list/0: number"]),
+            (json!({"n": 1, "names": "a"}), json!({"n": 1, "names": ["a"]}), vec!["/names: list"]),
+            (json!({"n": 1, "names": "null"}), json!({"n": 1}), vec!["/names: absent"]),
+            (json!({"n": 1, "x": "null", "yes": null}), json!({"n": 1}), vec!["/x: absent", "/yes: absent"]),
+            (
+                json!({"n": 1, "place": "{\"lat\": \"1\"}"}),
+                json!({"n": 1, "place": {"lat": 1}}),
+                vec!["/place: json", "/place/lat: number"],
+            ),
+            (
+                json!({"n": 1, "sessionId": "s", "toolCallId": 1}),
+                json!({"n": 1}),
+                vec!["/sessionId: dropped", "/toolCallId: dropped"],
+            ),
+            (
+                json!({"n": 1, "shape": {"kind": "circle", "r": "2"}}),
+                json!({"n": 1, "shape": {"kind": "circle", "r": 2}}),
+                vec!["/shape/r: number"],
+            ),
+            (
+                json!({"n": 1, "shape": "{\"kind\":\"box\",\"w\":\"2\"}"}),
+                json!({"n": 1, "shape": {"kind": "box", "w": 2}}),
+                vec!["/shape: json", "/shape/w: number"],
+            ),
+        ];
+        for (written, meant, done) in cases {
+            assert_eq!(
+                converted(written.clone()),
+                Ok((meant, done.into_iter().map(str::to_owned).collect())),
+                "{written}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_valid_or_means_nothing_else_stays() {
+        for value in [
+            json!({"n": 5, "text": "5", "wide": "7"}),
+            json!({"n": 1, "text": "null"}),
+            json!({"n": "five"}),
+            json!({"n": "1.5"}),
+            json!({"n": "null"}),
+            json!({"n": "123456789012345678901234567890"}),
+            json!({"n": 1, "x": "0.12345678901234567890"}),
+            json!({"n": 1, "text": 7}),
+            json!({"n": 1, "list": "one"}),
+            json!({"n": 1, "list": {"a": 1}}),
+            json!({"n": 1, "yes": "yes"}),
+            json!({"n": true}),
+            // One of the schema's own names, misspelled.
+            json!({"n": 1, "Text": "a"}),
+            json!({"n": 1, "lists": [1]}),
+            json!({"n": 1, "list": vec!["1"; 101]}),
+        ] {
+            assert!(converted(value.clone()).is_err(), "{value} {:?}", converted(value.clone()));
+        }
+    }
+
+    #[test]
+    fn all_texts_together_are_bounded() {
+        let lists = json!({"type": "object", "properties": {
+            "a": {"type": "array"}, "b": {"type": "array"}}, "additionalProperties": false});
+        let lists = Schema::compile(&lists.to_string()).unwrap();
+        let text = |values: usize| format!("[{}0]", "0,".repeat(values));
+        assert_eq!(lists.convert(&mut json!({"a": text(4_000), "b": text(4_000)})).map(|done| done.len()), Some(2));
+        assert_eq!(lists.convert(&mut json!({"a": text(6_000), "b": text(6_000)})).map(|done| done.len()), Some(1));
+        assert!(lists.convert(&mut json!({"a": format!("[\"{}\"]", "x".repeat(TEXT))})).is_none());
+    }
+
+    #[test]
+    fn no_schema_makes_conversions_take_long() {
+        let mut definitions = Map::new();
+        for n in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            definitions.insert(format!("d{n}"), json!({"anyOf": [next, next], "allOf": [next, next]}));
+        }
+        definitions.insert("d40".into(), json!({"type": "integer"}));
+        let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
+        let schema = Schema::compile(&schema.to_string()).unwrap();
+        assert!(schema.convert(&mut json!({"x": "5"})).is_none());
+        let schema = Schema::compile(r##"{"properties":{"x":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}"##).unwrap();
+        assert!(schema.convert(&mut json!({"x": {"x": {"x": "5"}}})).is_none());
+    }
+}

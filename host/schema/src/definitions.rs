@@ -1,0 +1,140 @@
+//! The definitions of a schema in the one place in which every client finds them: `$defs` at the top.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::keywords::{each, each_mut, values};
+
+/// Where definitions are.
+const DEFINITIONS: &str = "$defs";
+
+/// So many times as many values as before, and these, a schema may have with its definitions at the top. A definition
+/// within another is copied with it.
+const GROWTH: usize = 2;
+const SMALL: usize = 1_000;
+
+/// The members of a root that belong to the document, and not to what it describes.
+const OF_DOCUMENT: [&str; 5] = ["$schema", "$id", "id", DEFINITIONS, "definitions"];
+
+/// Moves what is referred to into `$defs` at the top. A schema stays as it is if its references depend on where they are
+/// (`$dynamicRef`, an `$id` below the root), or if it would become much larger.
+pub(super) fn move_to_top(schema: &mut Value) {
+    if let Some(moved) = moved(schema) {
+        *schema = moved;
+    }
+}
+
+fn moved(schema: &Value) -> Option<Value> {
+    let root = schema.as_object()?;
+    let mut found = Found::default();
+    found.look(root, true);
+    if found.is_fixed {
+        return None;
+    }
+    let mut top = root.get(DEFINITIONS).and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut names = BTreeMap::new();
+    let mut left = GROWTH * values(schema) + SMALL;
+    for target in found.targets {
+        let place = target.strip_prefix('#')?;
+        if names.contains_key(target) || is_at_top(place) {
+            continue;
+        }
+        let Some((name, definition)) = definition(schema, place, &found.anchors) else { continue };
+        left = left.checked_sub(values(&definition))?;
+        let name = free(&name, &top);
+        names.insert(target.to_owned(), format!("#/{DEFINITIONS}/{name}"));
+        top.insert(name, definition);
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let mut root = root.clone();
+    root.remove("definitions");
+    root.insert(DEFINITIONS.into(), top.into());
+    let mut moved = Value::Object(root);
+    rename(&mut moved, &names);
+    Some(moved)
+}
+
+/// What the references of a schema are.
+#[derive(Default)]
+struct Found<'a> {
+    targets: Vec<&'a str>,
+    anchors: BTreeMap<&'a str, &'a Value>,
+    /// Whether references depend on where they are.
+    is_fixed: bool,
+}
+
+impl<'a> Found<'a> {
+    fn look(&mut self, members: &'a Map<String, Value>, is_root: bool) {
+        let id = members.get("$id").or_else(|| members.get("id")).and_then(Value::as_str);
+        self.is_fixed |= members.contains_key("$dynamicRef")
+            || members.contains_key("$recursiveRef")
+            || id.is_some_and(|_| !is_root);
+        if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+            // Any other refers to the document by its `$id`.
+            self.is_fixed |= !target.starts_with('#');
+            self.targets.push(target);
+        }
+        each(members, &mut |_, schema| {
+            if let Some(members) = schema.as_object() {
+                if let Some(anchor) = members.get("$anchor").and_then(Value::as_str) {
+                    self.anchors.insert(anchor, schema);
+                }
+                self.look(members, false);
+            }
+        });
+    }
+}
+
+/// Whether a JSON Pointer leads to a definition at the top.
+fn is_at_top(place: &str) -> bool {
+    let name = place.strip_prefix("/$defs/");
+    name.is_some_and(|name| !name.contains(['/', '%', '~']))
+}
+
+/// A name for what is at this place, and a copy of it.
+fn definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Option<(String, Value)> {
+    if place.is_empty() {
+        let mut copy = root.clone();
+        copy.as_object_mut()?.retain(|key, _| !OF_DOCUMENT.contains(&key.as_str()));
+        let title = root.get("title").and_then(Value::as_str).unwrap_or("root");
+        return Some((title.to_owned(), without_anchors(copy)));
+    }
+    let place = percent_encoding::percent_decode_str(place).decode_utf8().ok()?;
+    let found = if place.starts_with('/') { root.pointer(&place) } else { anchors.get(&*place).copied() }?;
+    if !found.is_object() && !found.is_boolean() {
+        return None;
+    }
+    let name = place.rsplit('/').next().unwrap_or_default().replace("~1", "_").replace("~0", "_");
+    Some((name, without_anchors(found.clone())))
+}
+
+/// An anchor is where it was: a document has each only once.
+fn without_anchors(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("$anchor");
+        each_mut(members, &mut |_, schema| *schema = without_anchors(schema.take()));
+    }
+    schema
+}
+
+/// A name that none of these definitions has: of characters that need no escape in a reference.
+fn free(wanted: &str, taken: &Map<String, Value>) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let wanted: String = wanted.chars().take(64).map(allowed).collect();
+    let wanted = if wanted.is_empty() { "definition".to_owned() } else { wanted };
+    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
+    std::iter::once(wanted.clone()).chain(numbered).find(|name| !taken.contains_key(name)).unwrap_or(wanted)
+}
+
+fn rename(schema: &mut Value, names: &BTreeMap<String, String>) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if let Some(Value::String(target)) = members.get_mut("$ref")
+        && let Some(name) = names.get(target)
+    {
+        target.clone_from(name);
+    }
+    each_mut(members, &mut |_, schema| rename(schema, names));
+}

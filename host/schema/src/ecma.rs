@@ -1,0 +1,592 @@
+//! Whether a pattern is one of ECMA-262, as JSON Schema requires: with the flag `u`, without what only its newest editions
+//! have.
+//!
+//! The engine that matches patterns knows more than that, and so do those of plugins' languages. A client whose validator
+//! does not would lose the whole list.
+
+/// How much of a pattern is quoted, in characters.
+const QUOTED: usize = 24;
+
+/// How deeply groups can be nested. The engines refuse more, too.
+const GROUPS: usize = 250;
+
+/// General categories and binary properties of Unicode that can stand alone in `\p{…}`, and names that need a value.
+const PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assigned Bidi_Control Bidi_C Bidi_Mirrored Bidi_M \
+    Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL \
+    Changes_When_NFKC_Casefolded CWKCF Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash \
+    Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp Emoji_Modifier EMod \
+    Emoji_Modifier_Base EBase Emoji_Presentation EPres Extended_Pictographic ExtPict Extender Ext Grapheme_Base Gr_Base \
+    Grapheme_Extend Gr_Ext Hex_Digit Hex IDS_Binary_Operator IDSB IDS_Trinary_Operator IDST ID_Continue IDC ID_Start IDS \
+    Ideographic Ideo Join_Control Join_C Logical_Order_Exception LOE Lowercase Lower Math Noncharacter_Code_Point NChar \
+    Pattern_Syntax Pat_Syn Pattern_White_Space Pat_WS Quotation_Mark QMark Radical Regional_Indicator RI \
+    Sentence_Terminal STerm Soft_Dotted SD Terminal_Punctuation Term Unified_Ideograph UIdeo Uppercase Upper \
+    Variation_Selector VS White_Space space XID_Continue XIDC XID_Start XIDS \
+    C Other Cc Control cntrl Cf Format Cn Unassigned Co Private_Use Cs Surrogate L Letter LC Cased_Letter \
+    Ll Lowercase_Letter Lm Modifier_Letter Lo Other_Letter Lt Titlecase_Letter Lu Uppercase_Letter M Mark Combining_Mark \
+    Mc Spacing_Mark Me Enclosing_Mark Mn Nonspacing_Mark N Number Nd Decimal_Number digit Nl Letter_Number No Other_Number \
+    P Punctuation punct Pc Connector_Punctuation Pd Dash_Punctuation Pe Close_Punctuation Pf Final_Punctuation \
+    Pi Initial_Punctuation Po Other_Punctuation Ps Open_Punctuation S Symbol Sc Currency_Symbol Sk Modifier_Symbol \
+    Sm Math_Symbol So Other_Symbol Z Separator Zl Line_Separator Zp Paragraph_Separator Zs Space_Separator ";
+
+/// Checks a pattern.
+///
+/// # Errors
+///
+/// Where it is none, and what would be.
+pub(super) fn check(source: &str) -> Result<(), String> {
+    let mut reader = Reader { chars: source.chars().collect(), ..Reader::default() };
+    reader.read().map_err(|fault| {
+        let found: String = reader.chars.iter().skip(fault.at).take(fault.length.min(QUOTED)).collect();
+        let at = fault.at + 1;
+        let place = if found.is_empty() { "at its end".to_owned() } else { format!("at character {at}, {found:?}") };
+        let pattern: String = source.chars().take(2 * QUOTED).collect();
+        let cut = if pattern.len() < source.len() { "…" } else { "" };
+        format!("the pattern {pattern:?}{cut} is not a \"regex\" of ECMA-262: {place}: {}", fault.instead)
+    })
+}
+
+/// Why a pattern is none.
+struct Fault {
+    at: usize,
+    length: usize,
+    instead: String,
+}
+
+fn fault(at: usize, length: usize, instead: &str) -> Fault {
+    Fault { at, length, instead: instead.to_owned() }
+}
+
+/// What the last thing that was read is for a quantifier that follows it.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Before {
+    /// Nothing that can be repeated.
+    #[default]
+    Nothing,
+    /// A quantifier.
+    Quantifier,
+    /// Something that can be repeated.
+    Atom,
+}
+
+#[derive(Default)]
+struct Reader {
+    chars: Vec<char>,
+    at: usize,
+    /// Whether each open group only looks ahead or behind.
+    open: Vec<bool>,
+    groups: usize,
+    names: Vec<String>,
+    /// The references to groups, with their places.
+    numbers: Vec<(usize, usize, usize)>,
+    named: Vec<(String, usize, usize)>,
+    before: Before,
+}
+
+impl Reader {
+    fn read(&mut self) -> Result<(), Fault> {
+        while let Some(c) = self.peek(0) {
+            let start = self.at;
+            match c {
+                '^' | '$' | '|' => self.pass(1, Before::Nothing),
+                '(' => self.group()?,
+                ')' => match self.open.pop() {
+                    Some(looks) => self.pass(1, if looks { Before::Nothing } else { Before::Atom }),
+                    None => return Err(fault(start, 1, "it closes no group; write \"\\\\)\" for the character")),
+                },
+                '*' | '+' | '?' => {
+                    self.at += 1;
+                    self.quantifier(start)?;
+                }
+                '{' => {
+                    self.count()?;
+                    self.quantifier(start)?;
+                }
+                '}' | ']' => {
+                    return Err(fault(start, 1, &format!("write \"\\\\{c}\" for the character")));
+                }
+                '[' => self.class()?,
+                '\\' => self.escape()?,
+                _ => self.pass(1, Before::Atom),
+            }
+        }
+        if !self.open.is_empty() {
+            return Err(fault(self.at, 1, "a group is not closed; add \")\", or write \"\\\\(\" for the character"));
+        }
+        if let Some((_, at, length)) = self.numbers.iter().find(|(number, ..)| *number > self.groups) {
+            return Err(fault(*at, *length, "there is no such group; write \"\\\\x01\" for a character by its code"));
+        }
+        if let Some((_, at, length)) = self.named.iter().find(|(name, ..)| !self.names.contains(name)) {
+            return Err(fault(*at, *length, "there is no group with this name"));
+        }
+        Ok(())
+    }
+
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    fn pass(&mut self, length: usize, before: Before) {
+        self.at += length;
+        self.before = before;
+    }
+
+    fn rest_begins(&self, with: &str) -> bool {
+        with.chars().enumerate().all(|(n, c)| self.peek(n) == Some(c))
+    }
+
+    /// The characters before `end`, from the one that is `ahead` on; `None` if it does not come.
+    fn until(&self, ahead: usize, end: char) -> Option<String> {
+        let rest = self.chars.get(self.at + ahead..)?;
+        let length = rest.iter().position(|c| *c == end)?;
+        rest.get(..length).map(|found| found.iter().collect())
+    }
+
+    fn group(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        if self.open.len() >= GROUPS {
+            return Err(fault(start, 1, &format!("groups can be nested {GROUPS} levels deep")));
+        }
+        let heads = [("(?:", false), ("(?=", true), ("(?!", true), ("(?<=", true), ("(?<!", true)];
+        if let Some((head, looks)) = heads.into_iter().find(|(head, _)| self.rest_begins(head)) {
+            self.open.push(looks);
+            self.pass(head.len(), Before::Nothing);
+            return Ok(());
+        }
+        if self.rest_begins("(?<") {
+            let name = self.until(3, '>').unwrap_or_default();
+            let length = 4 + name.chars().count();
+            if !is_name(&name) {
+                return Err(fault(start, length, "a group's name has letters, digits and \"_\""));
+            }
+            if self.names.contains(&name) {
+                return Err(fault(start, length, "two groups have this name; give each its own"));
+            }
+            self.names.push(name);
+            self.groups += 1;
+            self.open.push(false);
+            self.pass(length, Before::Nothing);
+            return Ok(());
+        }
+        if self.peek(1) != Some('?') {
+            self.groups += 1;
+            self.open.push(false);
+            self.pass(1, Before::Nothing);
+            return Ok(());
+        }
+        let (length, instead) = self.foreign_group();
+        Err(fault(start, length, &instead))
+    }
+
+    /// What to write in place of a group of another language.
+    fn foreign_group(&self) -> (usize, String) {
+        let name = |ahead: usize, end: char| self.until(ahead, end).filter(|name| is_name(name));
+        let flags: String =
+            self.chars.iter().skip(self.at + 2).take_while(|c| c.is_ascii_alphabetic() || **c == '-').collect();
+        match (self.peek(2), self.peek(3)) {
+            (Some('P'), Some('<')) => match name(4, '>') {
+                Some(name) => (5 + name.chars().count(), format!("write \"(?<{name}>\"")),
+                None => (4, "write \"(?<name>\"".to_owned()),
+            },
+            (Some('P'), Some('=')) => match name(4, ')') {
+                Some(name) => (5 + name.chars().count(), format!("write \"\\\\k<{name}>\"")),
+                None => (4, "write \"\\\\k<name>\"".to_owned()),
+            },
+            (Some('\''), _) => match name(3, '\'') {
+                Some(name) => (4 + name.chars().count(), format!("write \"(?<{name}>\"")),
+                None => (3, "write \"(?<name>\"".to_owned()),
+            },
+            (Some('>'), _) => (3, "there are no atomic groups; write \"(?:\"".to_owned()),
+            (Some('#'), _) => (3, "there are no comments; leave it out".to_owned()),
+            _ if !flags.is_empty() => {
+                let length = 3 + flags.chars().count();
+                let instead = if flags.contains('i') {
+                    "there are no flags within a pattern; leave them out, and write both cases, such as \"[Aa]\""
+                } else if flags.contains('s') {
+                    "there are no flags within a pattern; leave them out, and write \"[^]\" for any character"
+                } else {
+                    "there are no flags within a pattern; leave them out"
+                };
+                (length, instead.to_owned())
+            }
+            _ => (3, "there is no such group; write \"(?:\", or \"\\\\(\" for the character".to_owned()),
+        }
+    }
+
+    /// What follows the first character of a quantifier that begins at `start`.
+    fn quantifier(&mut self, start: usize) -> Result<(), Fault> {
+        match self.before {
+            Before::Atom => {}
+            Before::Quantifier if self.chars.get(start) == Some(&'+') => {
+                return Err(fault(start, 1, "there are no possessive quantifiers; leave this \"+\" out"));
+            }
+            Before::Quantifier | Before::Nothing => {
+                let length = self.at - start;
+                return Err(fault(start, length, "there is nothing to repeat; write \"\\\\\" before the character"));
+            }
+        }
+        if self.peek(0) == Some('?') {
+            self.at += 1;
+        }
+        self.before = Before::Quantifier;
+        Ok(())
+    }
+
+    /// `{2}`, `{2,}` or `{2,3}`.
+    fn count(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        let inner = self.until(1, '}').unwrap_or_default();
+        let (least, most) = inner.split_once(',').unwrap_or((&inner, &inner));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let length = 2 + inner.chars().count();
+        if least.is_empty() && is_number(most) {
+            return Err(fault(start, length, &format!("write \"{{0,{most}}}\"")));
+        }
+        if !is_number(least) || !(most.is_empty() || is_number(most)) {
+            return Err(fault(start, 1, "write \"\\\\{\" for the character"));
+        }
+        let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
+        if is_number(most) && number(most) < number(least) {
+            return Err(fault(start, length, &format!("write \"{{{most},{least}}}\"")));
+        }
+        self.at += length;
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        match self.peek(1) {
+            Some('b' | 'B') => self.pass(2, Before::Nothing),
+            Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.pass(2, Before::Atom),
+            Some('k') => {
+                let name = if self.peek(2) == Some('<') { self.until(3, '>') } else { None };
+                let Some(name) = name.filter(|name| is_name(name)) else {
+                    return Err(fault(start, 2, "write \"\\\\k<name>\" for what a group has matched"));
+                };
+                let length = 4 + name.chars().count();
+                self.named.push((name, start, length));
+                self.pass(length, Before::Atom);
+            }
+            Some('1'..='9') => {
+                let digits: String = self.chars.iter().skip(start + 1).take_while(|c| c.is_ascii_digit()).collect();
+                let length = 1 + digits.len();
+                self.numbers.push((digits.parse().unwrap_or(usize::MAX), start, length));
+                self.pass(length, Before::Atom);
+            }
+            _ => {
+                self.character()?;
+                self.before = Before::Atom;
+            }
+        }
+        Ok(())
+    }
+
+    /// An escape that stands for one character or, as a property, for one of several: the character, if it is one.
+    fn character(&mut self) -> Result<Option<u32>, Fault> {
+        let start = self.at;
+        let hex = |from: usize, digits: usize| -> Option<u32> {
+            let text: String = self.chars.get(from..from + digits)?.iter().collect();
+            let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            u32::from_str_radix(&text, 16).ok().filter(|_| is_hex)
+        };
+        let Some(c) = self.peek(1) else {
+            return Err(fault(start, 1, "write \"\\\\\\\\\" for the character"));
+        };
+        let (length, code) = match c {
+            'f' => (2, Some(0xc)),
+            'n' => (2, Some(0xa)),
+            'r' => (2, Some(0xd)),
+            't' => (2, Some(0x9)),
+            'v' => (2, Some(0xb)),
+            'c' if self.peek(2).is_some_and(|c| c.is_ascii_alphabetic()) => {
+                (3, self.peek(2).map(|c| u32::from(c) % 32))
+            }
+            '0' if !self.peek(2).is_some_and(|c| c.is_ascii_digit()) => (2, Some(0)),
+            'x' if hex(start + 2, 2).is_some() => (4, hex(start + 2, 2)),
+            'u' if self.peek(2) == Some('{') => {
+                let inner = self.until(3, '}').unwrap_or_default();
+                let code = u32::from_str_radix(&inner, 16).ok().filter(|code| *code <= 0x10_ffff);
+                let Some(code) = code.filter(|_| inner.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
+                    return Err(fault(start, 3, "write the code of a character, such as \"\\\\u{1f600}\""));
+                };
+                (4 + inner.len(), Some(code))
+            }
+            'u' if hex(start + 2, 4).is_some() => {
+                let low =
+                    if self.peek(6) == Some('\\') && self.peek(7) == Some('u') { hex(start + 8, 4) } else { None };
+                match (hex(start + 2, 4), low) {
+                    (Some(high @ 0xd800..=0xdbff), Some(low @ 0xdc00..=0xdfff)) => {
+                        (12, Some(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)))
+                    }
+                    (code, _) => (6, code),
+                }
+            }
+            'p' | 'P' if self.peek(2) == Some('{') => {
+                let inner = self.until(3, '}').unwrap_or_default();
+                let length = 4 + inner.chars().count();
+                if let Some(instead) = wrong_property(&inner) {
+                    return Err(fault(start, length, &instead));
+                }
+                (length, None)
+            }
+            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '/' => {
+                (2, Some(u32::from(c)))
+            }
+            _ => {
+                let (length, instead) = self.foreign_escape(c);
+                return Err(fault(start, length, &instead));
+            }
+        };
+        self.at += length;
+        Ok(code)
+    }
+
+    /// What to write in place of an escape of another language.
+    fn foreign_escape(&self, c: char) -> (usize, String) {
+        let write = |text: &str| (2, format!("write {text:?}"));
+        match c {
+            'A' => write("^"),
+            'z' | 'Z' => write("$"),
+            'h' => write("[ \\t]"),
+            'H' => write("[^ \\t]"),
+            'R' => write("\\r?\\n"),
+            'N' => write("."),
+            'a' => write("\\x07"),
+            'e' => write("\\x1b"),
+            'x' if self.peek(2) == Some('{') => {
+                let inner = self.until(3, '}').unwrap_or_default();
+                (4 + inner.chars().count(), format!("write \"\\\\u{{{inner}}}\""))
+            }
+            'x' => write("\\x0a"),
+            'u' => write("\\u000a"),
+            'c' => write("\\cA"),
+            'p' | 'P' => match self.peek(2).filter(char::is_ascii_alphabetic) {
+                Some(category) => (3, format!("write \"\\\\{c}{{{category}}}\"")),
+                None => (2, format!("write \"\\\\{c}{{L}}\", with the name of a property")),
+            },
+            '0' => (3, "write \"\\\\x00\" for a character by its code".to_owned()),
+            c if c.is_ascii_alphanumeric() => (2, "there is no such escape; leave the \"\\\\\" out".to_owned()),
+            c => (2, format!("the character needs no escape; write {:?}", c.to_string())),
+        }
+    }
+
+    /// A class, from its `[` to its `]`.
+    fn class(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        self.at += if self.peek(1) == Some('^') { 2 } else { 1 };
+        loop {
+            match self.peek(0) {
+                None => {
+                    return Err(fault(start, 1, "it is not closed; add \"]\", or write \"\\\\[\" for the character"));
+                }
+                Some(']') => break,
+                Some(_) => {}
+            }
+            let first_at = self.at;
+            let first = self.class_atom()?;
+            if self.peek(0) != Some('-') || matches!(self.peek(1), None | Some(']')) {
+                continue;
+            }
+            self.at += 1;
+            let last = self.class_atom()?;
+            let length = self.at - first_at;
+            match (first, last) {
+                (Some(first), Some(last)) if first <= last => {}
+                (Some(_), Some(_)) => {
+                    return Err(fault(first_at, length, "the range is empty; exchange its ends"));
+                }
+                _ => {
+                    let instead = "a class has no range to another class; write \"\\\\-\" for the character";
+                    return Err(fault(first_at, length, instead));
+                }
+            }
+        }
+        self.pass(1, Before::Atom);
+        Ok(())
+    }
+
+    /// A character of a class, or `None` for an escape that stands for several.
+    fn class_atom(&mut self) -> Result<Option<u32>, Fault> {
+        match (self.peek(0), self.peek(1)) {
+            (Some('\\'), Some('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
+                self.at += 2;
+                Ok(None)
+            }
+            (Some('\\'), Some('b')) => {
+                self.at += 2;
+                Ok(Some(8))
+            }
+            (Some('\\'), Some('-')) => {
+                self.at += 2;
+                Ok(Some(u32::from('-')))
+            }
+            (Some('\\'), Some('B' | 'k' | '1'..='9')) => {
+                Err(fault(self.at, 2, "a class has no such escape; leave the \"\\\\\" out"))
+            }
+            (Some('\\'), _) => self.character(),
+            (Some('['), Some(':')) => {
+                match self.until(2, ']').and_then(|name| Some(name.strip_suffix(':')?.to_owned())) {
+                    Some(name) if name.chars().all(|c| c.is_ascii_alphabetic() || c == '^') => {
+                        let instead = posix(&name).map_or_else(
+                            || "there are no classes with names; write the characters".to_owned(),
+                            |characters| format!("there are no classes with names; write {characters:?}"),
+                        );
+                        Err(fault(self.at, 4 + name.len(), &instead))
+                    }
+                    _ => {
+                        self.at += 1;
+                        Ok(Some(u32::from('[')))
+                    }
+                }
+            }
+            (c, _) => {
+                self.at += 1;
+                Ok(c.map(u32::from))
+            }
+        }
+    }
+}
+
+/// Whether a group can have this name.
+fn is_name(name: &str) -> bool {
+    let begins = |c: char| c.is_alphabetic() || c == '_' || c == '$';
+    name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_alphanumeric())
+}
+
+/// What to write in place of what is in the braces of `\p{…}`, if that is no property.
+fn wrong_property(inner: &str) -> Option<String> {
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match inner.split_once('=') {
+        Some((name, value)) => {
+            let names = ["General_Category", "gc", "Script", "sc", "Script_Extensions", "scx"];
+            (!names.contains(&name) || !is_word(value))
+                .then(|| "write the name of a general category or script, such as \"Script=Greek\"".to_owned())
+        }
+        None if is_word(inner) && PROPERTIES.contains(&format!(" {inner} ")) => None,
+        None if inner.starts_with('^') => Some("write \"\\\\P\" for characters without the property".to_owned()),
+        None if is_word(inner) => {
+            Some(format!("there is no such property by itself; a script is \"\\\\p{{Script={inner}}}\""))
+        }
+        None => Some("write the name of a property, such as \"L\"".to_owned()),
+    }
+}
+
+/// The characters of a class that POSIX has a name for, to be written between brackets.
+fn posix(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "alpha" => "A-Za-z",
+        "digit" => "0-9",
+        "alnum" => "A-Za-z0-9",
+        "upper" => "A-Z",
+        "lower" => "a-z",
+        "space" => "\\s",
+        "blank" => " \\t",
+        "word" => "\\w",
+        "xdigit" => "0-9A-Fa-f",
+        "punct" => "!-\\/:-@\\[-`{-~",
+        "cntrl" => "\\x00-\\x1f\\x7f",
+        "print" => " -~",
+        "graph" => "!-~",
+        "ascii" => "\\x00-\\x7f",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_ecma_262_are_accepted() {
+        let patterns = [
+            "",
+            "^a$",
+            "a|b",
+            "(a)(?:b)(?<c>d)\\1\\k<c>",
+            "(?=a)(?!b)(?<=c)(?<!d)",
+            "a*?b+?c??d{2}e{2,}f{2,3}?",
+            "[^a-z\\d_.-]",
+            "[\\w\\-.]",
+            "\\p{Lu}\\P{Script=Greek}",
+            "\\u{1f600}\\u0041\\x41\\cA\\0",
+            "[]",
+            "[^]",
+            "[a-]",
+            "[-a]",
+            "\\/\\.",
+            "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+            "[\\b]",
+            "\\bword\\b",
+            "[[a]",
+            "\\2(a)(b)",
+            "[\\ud83d\\ude00-\\ud83d\\ude01]",
+            "[(){}*+?.|^$]",
+        ];
+        for pattern in patterns {
+            assert_eq!(check(pattern), Ok(()), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn every_other_pattern_is_refused_with_its_place_and_what_to_write() {
+        let patterns = [
+            "(?i)^x$",
+            "(?P<n>x)",
+            "(?x) a b",
+            "\\Ax\\z",
+            "[[:alpha:]]",
+            "a++",
+            "\\h",
+            "(?>a)",
+            "(?#c)",
+            "(?P=n)",
+            "(?i:a)",
+            "(?'n'x)",
+            "a{,3}",
+            "a{3,2}",
+            "{",
+            "}",
+            "]",
+            "a)",
+            "(a",
+            "[a",
+            "\\",
+            "*",
+            "^*",
+            "(?=a)*",
+            "a**",
+            "\\_",
+            "\\@",
+            "\\Q",
+            "[\\w-.]",
+            "[z-a]",
+            "\\1",
+            "\\k<n>",
+            "\\k",
+            "\\07",
+            "\\x{41}",
+            "\\xg",
+            "\\pL",
+            "\\p{Greek}",
+            "\\p{^L}",
+            "\\p{sc=}",
+            "(?<1>a)",
+            "(?<a>x)(?<a>y)",
+            "\\u{110000}",
+            "[\\1]",
+            "[[:foo:]]",
+            "(?R)",
+            "(?1)",
+            "\\a\\e",
+        ];
+        let said: Vec<String> = patterns.iter().map(|pattern| check(pattern).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn what_is_quoted_is_short() {
+        let said = check(&format!("(?i){}", "a".repeat(10_000))).unwrap_err();
+        assert!(said.len() < 400, "{said}");
+        assert!(check(&"(".repeat(10_000)).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! A small value that fits a schema: an example for whoever wrote one that does not.
+
+use serde_json::{Map, Value, json};
+
+use super::values::{Parts, Types, is_required, item};
+
+/// How many looks at parts of the schema an example may take.
+const LOOKS: usize = 5_000;
+
+/// How deeply an example is nested.
+const DEPTH: usize = 12;
+
+/// Most items of a list, and most characters of a text that has to have so many.
+const ITEMS: u64 = 20;
+const CHARACTERS: u64 = 100;
+
+/// A value that probably fits. Whoever shows it checks it.
+pub(super) fn of(schema: &Value) -> Option<Value> {
+    let parts = Parts::of(schema, LOOKS);
+    value(&parts, schema, DEPTH)
+}
+
+fn value<'a>(parts: &Parts<'a>, schema: &'a Value, depth: usize) -> Option<Value> {
+    if depth == 0 || !parts.look() {
+        return None;
+    }
+    let Some(members) = parts.resolved(schema) else {
+        return (schema == &Value::Bool(true)).then(|| Value::from("text"));
+    };
+    if let Some(constant) = members.get("const") {
+        return Some(constant.clone());
+    }
+    if let Some(Value::Array(values)) = members.get("enum") {
+        return values.iter().min_by_key(|value| value.to_string().len()).cloned();
+    }
+    // The author's own example is better than one that is made, but it may be large.
+    let is_made = ["pattern", "format"].iter().any(|keyword| members.contains_key(*keyword));
+    if is_made {
+        let own = members.get("examples").and_then(|own| own.get(0)).or_else(|| members.get("default"));
+        if let Some(own) = own.filter(|own| own.is_string()) {
+            return Some(own.clone());
+        }
+    }
+    let types = parts.types(schema);
+    let has_object = members.contains_key("properties") || members.contains_key("required");
+    let mut made = match () {
+        () if types.has("object") && (has_object || types == Types::named("object")) => object(parts, members, depth)?,
+        () => match branches(members) {
+            Some(branches) => return smallest(parts, branches, depth),
+            None => plain(parts, members, types, depth)?,
+        },
+    };
+    // What the parts of an object say of it belongs together.
+    if let Value::Object(own) = &mut made {
+        let alternative = match branches(members) {
+            Some(branches) => smallest(parts, branches, depth)?,
+            None => json!({}),
+        };
+        let all = members.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let mut more = vec![alternative];
+        for part in all {
+            more.push(value(parts, part, depth - 1)?);
+        }
+        for part in more.iter().filter_map(Value::as_object) {
+            for (name, value) in part {
+                own.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    Some(made)
+}
+
+/// The alternatives of a schema, if it has any.
+fn branches(members: &Map<String, Value>) -> Option<&Vec<Value>> {
+    ["anyOf", "oneOf"].into_iter().find_map(|keyword| members.get(keyword)?.as_array())
+}
+
+/// The smallest value of these alternatives.
+fn smallest<'a>(parts: &Parts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
+    // `null` says least of what is wanted.
+    let made = branches.iter().filter_map(|branch| value(parts, branch, depth - 1));
+    made.min_by_key(|value| if value.is_null() { usize::MAX } else { value.to_string().len() })
+}
+
+fn object<'a>(parts: &Parts<'a>, members: &'a Map<String, Value>, depth: usize) -> Option<Value> {
+    let properties = members.get("properties").and_then(Value::as_object);
+    let mut own = Map::new();
+    for (name, schema) in properties.into_iter().flatten().filter(|(name, _)| is_required(members, name)) {
+        own.insert(name.clone(), value(parts, schema, depth - 1)?);
+    }
+    let required = members.get("required").and_then(Value::as_array).into_iter().flatten();
+    for name in required.filter_map(Value::as_str) {
+        if !own.contains_key(name) {
+            let other = members.get("additionalProperties").unwrap_or(&Value::Bool(true));
+            own.insert(name.to_owned(), value(parts, other, depth - 1)?);
+        }
+    }
+    Some(own.into())
+}
+
+fn plain<'a>(parts: &Parts<'a>, members: &'a Map<String, Value>, types: Types, depth: usize) -> Option<Value> {
+    let count = |keyword: &str| members.get(keyword).and_then(Value::as_u64);
+    Some(match () {
+        () if types.has("string") => text(members, count("minLength"), count("maxLength")).into(),
+        () if types.has("number") => number(members, !types.covers(Types::named("number")))?,
+        () if types.has("boolean") => true.into(),
+        () if types.has("array") => {
+            let items = (0..count("minItems").unwrap_or(0).min(ITEMS)).map(|number| {
+                let schema = item(members, usize::try_from(number).ok()?).unwrap_or(&Value::Bool(true));
+                value(parts, schema, depth - 1)
+            });
+            items.collect::<Option<Vec<Value>>>()?.into()
+        }
+        () if types.has("object") => json!({}),
+        () => Value::Null,
+    })
+}
+
+fn text(members: &Map<String, Value>, least: Option<u64>, most: Option<u64>) -> String {
+    let of_format = match members.get("format").and_then(Value::as_str) {
+        Some("date-time") => Some("2026-01-31T12:00:00Z"),
+        Some("date") => Some("2026-01-31"),
+        Some("time") => Some("12:00:00Z"),
+        Some("email") => Some("ada@example.com"),
+        Some("uri" | "uri-reference" | "url") => Some("https://example.com/"),
+        Some("uuid") => Some("123e4567-e89b-42d3-a456-426614174000"),
+        Some("ipv4") => Some("192.0.2.1"),
+        Some("ipv6") => Some("2001:db8::1"),
+        Some("hostname") => Some("example.com"),
+        Some("duration") => Some("PT1H"),
+        _ => None,
+    };
+    let least = least.unwrap_or(0).min(CHARACTERS);
+    let text = of_format.unwrap_or("text").chars();
+    let most = usize::try_from(most.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let mut text: String = text.take(most).collect();
+    while (text.chars().count() as u64) < least {
+        text.push('x');
+    }
+    text
+}
+
+fn number(members: &Map<String, Value>, whole: bool) -> Option<Value> {
+    let bound = |keyword: &str| members.get(keyword).and_then(Value::as_f64);
+    let step = bound("multipleOf").filter(|step| *step > 0.0);
+    let above =
+        bound("exclusiveMinimum").map(|least| if whole { least.floor() + 1.0 } else { least + step.unwrap_or(0.5) });
+    let least = bound("minimum").into_iter().chain(above).fold(f64::NEG_INFINITY, f64::max);
+    let below =
+        bound("exclusiveMaximum").map(|most| if whole { most.ceil() - 1.0 } else { most - step.unwrap_or(0.5) });
+    let most = bound("maximum").into_iter().chain(below).fold(f64::INFINITY, f64::min);
+    let mut number = 1.0_f64.max(least).min(most);
+    if whole {
+        number = if number < least.ceil() { least.ceil() } else { number.floor().max(least.ceil()) };
+    }
+    if let Some(step) = step {
+        number = (number / step).ceil() * step;
+    }
+    let text = number.to_string();
+    text.parse::<i64>()
+        .map(Value::from)
+        .or_else(|_| text.parse::<u64>().map(Value::from))
+        .ok()
+        .or_else(|| serde_json::Number::from_f64(number).map(Value::Number))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Schema;
+
+    fn example(schema: &str) -> Option<String> {
+        Schema::compile(schema).unwrap().example().map(str::to_owned)
+    }
+
+    #[test]
+    fn examples_fit_and_are_small() {
+        let schemas = [
+            r#"{"type":"object","required":["city"],"properties":{"city":{"type":"string"},"days":{"type":"integer"}}}"#,
+            r#"{"type":"object","required":["unit","n"],"properties":{"unit":{"enum":["celsius","K"]},"n":{"type":"integer","minimum":3}}}"#,
+            r##"{"type":"object","required":["p"],"properties":{"p":{"$ref":"#/$defs/p"}},"$defs":{"p":{"type":"object","required":["x"],"properties":{"x":{"type":"number","exclusiveMinimum":1},"next":{"$ref":"#/$defs/p"}}}}}"##,
+            r#"{"type":"object","required":["a","b"],"properties":{"a":{"type":"array","minItems":2,"items":{"type":"boolean"}},"b":{"anyOf":[{"type":"null"},{"type":"integer","multipleOf":7}]}}}"#,
+            r#"{"type":"object","required":["t"],"properties":{"t":{"prefixItems":[{"type":"string"},{"type":"integer"}],"type":"array","minItems":2,"maxItems":2}}}"#,
+            r#"{"type":"object","required":["w"],"properties":{"w":{"type":"string","format":"date-time"}}}"#,
+            r#"{"type":"object","required":["w"],"properties":{"w":{"type":"string","pattern":"^[A-Z]{3}$","examples":["EUR"]}}}"#,
+            r#"{"type":"object","required":["kind"],"oneOf":[{"properties":{"kind":{"const":"a"}},"required":["kind"]},{"properties":{"kind":{"const":"bcd"}},"required":["kind"]}]}"#,
+            r#"{"type":"object","allOf":[{"required":["x"],"properties":{"x":{"type":"integer","maximum":-2}}},{"required":["y"],"properties":{"y":{"minLength":6,"type":"string"}}}]}"#,
+            r#"{"type":"object"}"#,
+        ];
+        let said: Vec<String> =
+            schemas.iter().map(|schema| example(schema).unwrap_or_else(|| "none".to_owned())).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn where_no_small_example_fits_there_is_none() {
+        for schema in [
+            r#"{"type":"object","required":["w"],"properties":{"w":{"type":"string","pattern":"^[A-Z]{3}$"}}}"#,
+            r#"{"type":"object","required":["w"],"properties":{"w":{"type":"string","minLength":90000}}}"#,
+            r##"{"type":"object","required":["x"],"properties":{"x":{"$ref":"#"}}}"##,
+            r#"{"type":"object","required":["x"],"properties":{"x":false}}"#,
+        ] {
+            assert_eq!(example(schema), None, "{schema}");
+        }
+        let wide: Vec<String> = (0..300).map(|n| format!("\"p{n}\"")).collect();
+        let wide = format!(r#"{{"type":"object","required":[{}]}}"#, wide.join(","));
+        assert_eq!(example(&wide), None);
+    }
+}

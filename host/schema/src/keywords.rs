@@ -1,0 +1,75 @@
+//! Where a schema contains other schemas.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose values are maps from names to schemas.
+const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// Keywords whose values are lists of schemas. `items` is one up to draft 2019-09.
+const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+
+/// Keywords whose values are schemas.
+const SINGLE: [&str; 12] = [
+    "items",
+    "contains",
+    "additionalItems",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+];
+
+/// Those whose values every validator reads as a boolean too.
+const OPEN_OR_CLOSED: [&str; 4] =
+    ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
+
+/// Whether a boolean as the value of this keyword is one that every validator reads.
+pub(super) fn can_be_boolean(keyword: &str) -> bool {
+    OPEN_OR_CLOSED.contains(&keyword)
+}
+
+/// Calls `f` with every schema directly in one, and the keyword that it is the value of.
+pub(super) fn each<'a>(members: &'a Map<String, Value>, f: &mut dyn FnMut(&str, &'a Value)) {
+    for (key, value) in members {
+        match value {
+            Value::Object(schemas) if MAPS.contains(&key.as_str()) => {
+                schemas.values().for_each(|schema| f(key, schema));
+            }
+            Value::Array(schemas) if LISTS.contains(&key.as_str()) => schemas.iter().for_each(|schema| f(key, schema)),
+            Value::Object(_) | Value::Bool(_) if SINGLE.contains(&key.as_str()) => f(key, value),
+            _ => {}
+        }
+    }
+}
+
+/// As [`each`], to change them.
+pub(super) fn each_mut(members: &mut Map<String, Value>, f: &mut dyn FnMut(&str, &mut Value)) {
+    for (key, value) in members.iter_mut() {
+        match value {
+            Value::Object(schemas) if MAPS.contains(&key.as_str()) => {
+                schemas.values_mut().for_each(|schema| f(key, schema));
+            }
+            Value::Array(schemas) if LISTS.contains(&key.as_str()) => {
+                for schema in schemas.iter_mut() {
+                    f(key, schema);
+                }
+            }
+            Value::Object(_) | Value::Bool(_) if SINGLE.contains(&key.as_str()) => f(key, value),
+            _ => {}
+        }
+    }
+}
+
+/// The number of values in one, itself included.
+pub(super) fn values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,169 @@
+//! What a schema says of the values that it describes, as far as that can be read off it: which types they have, and where the
+//! schemas of their parts are.
+//!
+//! Nothing is decided here: whoever makes a value with the help of this checks it.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value};
+
+/// How deeply alternatives are nested that are looked into.
+const DEPTH: usize = 8;
+
+/// How many references in a row are followed.
+const HOPS: usize = 16;
+
+/// The types of JSON values, as a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+/// The names of the types, each of which is a bit.
+const NAMES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+impl Types {
+    pub(super) const ALL: Self = Self(0x7f);
+    const NONE: Self = Self(0);
+
+    /// The type with this name; a number may be an integer.
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "number" => Self(0b1100),
+            name => NAMES.iter().position(|known| *known == name).map_or(Self::NONE, |at| Self(1 << at)),
+        }
+    }
+
+    /// The type of a value.
+    pub(super) fn of(value: &Value) -> Self {
+        Self::named(match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if is_whole(number) => "integer",
+            Value::Number(_) => return Self(0b1000),
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        })
+    }
+
+    pub(super) fn has(self, name: &str) -> bool {
+        !self.and(Self::named(name)).is_none()
+    }
+
+    /// Whether it has all of the other.
+    pub(super) fn covers(self, other: Self) -> bool {
+        self.and(other) == other
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Whether JSON Schema takes a number for an integer.
+fn is_whole(number: &serde_json::Number) -> bool {
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+/// A schema whose parts are read, within a number of looks at them.
+pub(super) struct Parts<'a> {
+    root: &'a Value,
+    left: Cell<usize>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(root: &'a Value, looks: usize) -> Self {
+        Self { root, left: Cell::new(looks) }
+    }
+
+    /// Takes a look; `false` if there is none left.
+    pub(super) fn look(&self) -> bool {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.unwrap_or_default());
+        left.is_some()
+    }
+
+    /// What a schema is behind its references; `None` where it is no object, or they lead too far.
+    pub(super) fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+        resolved(self.root, schema)
+    }
+
+    /// The types that values of a schema can have; all of them if there are no looks left.
+    pub(super) fn types(&self, schema: &'a Value) -> Types {
+        self.types_within(schema, DEPTH)
+    }
+
+    fn types_within(&self, schema: &'a Value, depth: usize) -> Types {
+        if !self.look() {
+            return Types::ALL;
+        }
+        let Some(members) = self.resolved(schema) else {
+            return if schema == &Value::Bool(false) { Types::NONE } else { Types::ALL };
+        };
+        let mut types = match members.get("type") {
+            Some(Value::String(name)) => Types::named(name),
+            Some(Value::Array(names)) => {
+                names.iter().filter_map(Value::as_str).fold(Types::NONE, |all, name| all.or(Types::named(name)))
+            }
+            _ => Types::ALL,
+        };
+        if let Some(value) = members.get("const") {
+            types = types.and(Types::of(value));
+        }
+        if let Some(Value::Array(values)) = members.get("enum") {
+            types = types.and(values.iter().fold(Types::NONE, |all, value| all.or(Types::of(value))));
+        }
+        if depth > 0 {
+            for keyword in ["anyOf", "oneOf"] {
+                if let Some(branches) = members.get(keyword).and_then(Value::as_array) {
+                    let any = |all: Types, branch| all.or(self.types_within(branch, depth - 1));
+                    types = types.and(branches.iter().fold(Types::NONE, any));
+                }
+            }
+            for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+                types = types.and(self.types_within(part, depth - 1));
+            }
+        }
+        types
+    }
+}
+
+fn resolved<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+    let mut schema = schema;
+    for _ in 0..HOPS {
+        let members = schema.as_object()?;
+        match members.get("$ref").and_then(Value::as_str) {
+            Some(target) => {
+                let place = percent_encoding::percent_decode_str(target.strip_prefix('#')?).decode_utf8().ok()?;
+                schema = root.pointer(&place)?;
+            }
+            None => return Some(members),
+        }
+    }
+    None
+}
+
+/// The schema of the item with this number.
+pub(super) fn item(schema: &Map<String, Value>, number: usize) -> Option<&Value> {
+    let prefix = match (schema.get("prefixItems"), schema.get("items")) {
+        (Some(Value::Array(prefix)), _) | (None, Some(Value::Array(prefix))) => prefix.as_slice(),
+        _ => &[],
+    };
+    prefix.get(number).or_else(|| match schema.get("items") {
+        Some(Value::Array(_)) => schema.get("additionalItems"),
+        items => items,
+    })
+}
+
+/// Whether an object must have a member.
+pub(super) fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|required| required == name))
+}

@@ -1,0 +1,161 @@
+//! Arguments as models write them: converted where the operator says so, and told of with an example where not.
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::support::{Folder, HttpServer, Server, Tiny, Tool, Toolbay};
+
+fn echo() -> Vec<u8> {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "minimum": 1}, "deep": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}},
+            "at": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+        },
+        "required": ["n"],
+        "additionalProperties": false,
+    });
+    let tool = Tool { input: input.to_string(), ..Tool::new("echo") };
+    Tiny::of(vec![tool]).echo().build()
+}
+
+const LENIENT: &str = "[server]\narguments = \"lenient\"\n";
+
+/// What a weak model makes of `{"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}}`.
+fn weak() -> Value {
+    json!({"n": "5", "deep": "true", "tags": "a", "at": "{\"x\": 1}", "sessionId": "s"})
+}
+
+fn words(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[test]
+fn by_default_nothing_is_converted_and_the_error_has_an_example() {
+    let folder = Folder::with("echo.wasm", echo());
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("echo");
+    let result = server.call("echo", weak());
+    assert_eq!(result["isError"], true);
+    assert!(words(&result).ends_with("\nFor example: {\"n\":1}"), "{result}");
+    assert_eq!(server.text("echo", json!({"n": 1})), r#"{"n":1}"#, "the example is right");
+}
+
+#[test]
+fn lenient_converts_what_can_mean_one_thing_and_says_so() {
+    let folder = Folder::with("echo.wasm", echo());
+    let mut server = Server::configured(&folder, LENIENT);
+    server.wait_for_tool("echo");
+    let result = server.call("echo", weak());
+    let told: Value = serde_json::from_str(words(&result)).unwrap();
+    assert_eq!(told, json!({"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}}));
+    let mut kinds: Vec<String> = result["_meta"]["dev.toolbay/converted"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {}", one["pointer"].as_str().unwrap(), one["kind"].as_str().unwrap()))
+        .collect();
+    kinds.sort();
+    assert_eq!(kinds, ["/at json", "/deep boolean", "/n number", "/sessionId dropped", "/tags list"]);
+    // What fits stays as it is, and nothing is said of it.
+    let result = server.call("echo", json!({"n": 5}));
+    assert!(result["_meta"].get("dev.toolbay/converted").is_none(), "{result}");
+    // What is not valid after that is not valid at all.
+    assert_eq!(server.failure("echo", json!({"n": "0"})).0, "invalid-arguments");
+    assert_eq!(server.failure("echo", json!({"n": "five"})).0, "invalid-arguments");
+    // A name that is meant is not dropped.
+    let (kind, text) = server.failure("echo", json!({"n": 1, "Tags": ["a"]}));
+    assert!(kind == "invalid-arguments" && text.contains("Tags"), "{text}");
+}
+
+#[test]
+fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
+    let folder = Folder::with("echo.wasm", echo());
+    folder.put("echo.toml", "arguments = \"strict\"");
+    let mut server = Server::configured(&folder, LENIENT);
+    server.wait_for_tool("echo");
+    assert_eq!(server.failure("echo", json!({"n": "5"})).0, "invalid-arguments");
+    let folder = Folder::with("echo.wasm", echo());
+    folder.put("echo.toml", "arguments = \"lenient\"");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("echo");
+    assert_eq!(server.text("echo", json!({"n": "5"})), r#"{"n":5}"#);
+}
+
+/// SHA-256 of `strict` and `lenient`, which are tokens.
+const TOKENS: &str = "[[http.tokens]]\nname = \"strict\"\n\
+    sha256 = \"STRICT\"\narguments = \"strict\"\n\
+    [[http.tokens]]\nname = \"lenient\"\n\
+    sha256 = \"LENIENT\"\narguments = \"lenient\"\nschemas = \"portable\"\n";
+
+#[test]
+fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
+    let folder = Folder::with("echo.wasm", echo());
+    let hash = |token: &str| hex::encode(Sha256::digest(token));
+    let tokens = TOKENS.replace("STRICT", &hash("strict")).replace("LENIENT", &hash("lenient"));
+    folder.configure(&tokens);
+    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
+    let with = |method: &str, params: Value, token: &str| {
+        let bearer = format!("Bearer {token}");
+        server.modern(method, params, &[("authorization", &bearer)]).answer()["result"].clone()
+    };
+    let list = |token: &str| with("tools/list", json!({}), token)["tools"][0]["inputSchema"].clone();
+    let (strict, lenient) = (list("strict"), list("lenient"));
+    assert_eq!(strict["additionalProperties"], false, "{strict}");
+    assert!(lenient.get("additionalProperties").is_none() && lenient["required"] == json!(["n"]), "{lenient}");
+    let call =
+        |token: &str, arguments: Value| with("tools/call", json!({"name": "echo", "arguments": arguments}), token);
+    assert_eq!(call("strict", json!({"n": "5"}))["isError"], true);
+    assert_eq!(words(&call("lenient", json!({"n": "5"}))), r#"{"n":5}"#);
+    // The plugin's own schema is what counts.
+    assert_eq!(call("strict", json!({"n": 5, "other": 1}))["isError"], true);
+}
+
+#[test]
+fn what_is_recorded_is_what_the_plugin_gets() {
+    let folder = Folder::with("echo.wasm", echo());
+    let mut server =
+        Server::configured(&folder, &format!("{LENIENT}[audit]\nfolder = \"log\"\narguments = \"full\"\n"));
+    server.wait_for_tool("echo");
+    assert_eq!(server.text("echo", json!({"n": "5", "extra": 1})), r#"{"n":5}"#);
+    assert_eq!(server.failure("echo", json!({"n": "0", "extra": 1})).0, "invalid-arguments");
+    server.end();
+    let files = std::fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    let text: String = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let calls: Vec<Value> = lines.filter(|line| line["event"] == "call").collect();
+    let of = |outcome: &str| calls.iter().find(|call| call["outcome"] == outcome).unwrap_or_else(|| panic!("{text}"));
+    let call = of("ok");
+    assert_eq!(call["converted"], json!({"dropped": 1, "number": 1}), "{call}");
+    assert_eq!(call["arguments"], r#"{"n":5}"#, "{call}");
+    assert_eq!(call["arguments_sha256"], hex::encode(Sha256::digest(r#"{"n":5}"#)), "{call}");
+    // What is rejected is recorded as it was sent.
+    let rejected = of("invalid-arguments");
+    assert!(rejected.get("converted").is_none(), "{rejected}");
+    let sent: Value = serde_json::from_str(rejected["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(sent, json!({"n": "0", "extra": 1}), "{rejected}");
+}
+
+#[test]
+fn a_person_is_asked_about_what_the_plugin_gets() {
+    let folder = Folder::with("echo.wasm", echo());
+    folder.put("echo.toml", "approve = \"always\"\narguments = \"lenient\"");
+    let mut server = Server::spawn(&folder);
+    let client = json!({"name": "test", "version": "1"});
+    let capabilities = json!({"elicitation": {}});
+    server.result(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client}),
+    );
+    server.notify("notifications/initialized", json!({}));
+    server.wait_for_tool("echo");
+    let id = server.begin("echo", json!({"n": "5", "sessionId": "s"}));
+    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
+    let shown = question["params"]["message"].as_str().unwrap();
+    assert!(shown.contains("\"n\": 5") || shown.contains("\"n\":5") || shown.contains("n: 5"), "{shown}");
+    assert!(!shown.contains("sessionId"), "{shown}");
+    let _ = id;
+}
