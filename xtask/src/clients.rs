@@ -7,6 +7,7 @@ mod go;
 mod inspector;
 mod java;
 mod mcpdo;
+mod models;
 mod node;
 mod python;
 mod rust;
@@ -63,6 +64,9 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
     }
     if let Err(error) = inspector::run(&folders.installed, built, tally) {
         failures.push(format!("the inspector: {error:#}"));
+    }
+    if let Err(error) = models::run(&folders, built, tally) {
+        failures.push(format!("the converters of the APIs for models: {error:#}"));
     }
     if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
 }

@@ -33,21 +33,26 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
 
 /// A Python that has the clients.
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
+    with(folders, "python", REQUIREMENTS, "the official Python client and fastmcp")
+}
+
+/// A Python of its own that has what a file of requirements lists.
+pub(super) fn with(folders: &Folders, name: &str, requirements: &str, what: &str) -> Result<PathBuf> {
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
         .with_context(|| format!("the Python clients need python3; {ADVICE}"))?;
     require(&version, "3.10", ADVICE).context("python3")?;
-    let environment = folders.installed.join("python");
+    let environment = folders.installed.join(name);
     let python = environment.join("bin/python");
-    once(&environment.join("stamp"), &format!("{version}{}", folders.read(REQUIREMENTS)?), || {
-        println!("Installing the official Python client and fastmcp");
+    once(&environment.join("stamp"), &format!("{version}{}", folders.read(requirements)?), || {
+        println!("Installing {what}");
         command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .context("failed to make a virtual environment; on Debian and Ubuntu it needs the package python3-venv")?;
         command::run(
             Command::new(&python)
                 .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-                .arg(folders.source.join(REQUIREMENTS)),
+                .arg(folders.source.join(requirements)),
         )
-        .context("failed to install the Python clients")
+        .context("failed to install the Python packages")
     })?;
     Ok(python)
 }

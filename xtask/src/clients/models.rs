@@ -1,0 +1,52 @@
+//! What the converters of the APIs for models accept of the schemas that the server lists. Nothing is sent to an API.
+
+use std::fs;
+use std::process::Command;
+
+use anstream::println;
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::terminal;
+use toolbay_testkit::{Tiny, Tool};
+
+use super::folders::Folders;
+use super::python;
+use crate::tally::Tally;
+
+/// The constructs: a schema for each tool.
+const CONSTRUCTS: &str = "constructs.json";
+
+/// The page of the book that has the table.
+const BOOK: &str = "docs/src/schemas.md";
+
+/// Compares the table of the book with what the converters say. With `UPDATE_DOCS`, writes it.
+pub(super) fn run(folders: &Folders, built: &Built, tally: &mut Tally) -> Result<()> {
+    println!("{}", terminal::bold("\nSchemas and the APIs for models"));
+    let python = python::with(folders, "models", "models.txt", "the converters of the APIs for models")?;
+    let constructs: Map<String, Value> =
+        serde_json::from_str(&folders.read(CONSTRUCTS)?).with_context(|| format!("failed to read {CONSTRUCTS}"))?;
+    let tools = constructs.iter().map(|(name, schema)| Tool { input: schema.to_string(), ..Tool::new(name) });
+    let plugins = folders.installed.join("constructs");
+    fs::create_dir_all(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
+    fs::write(plugins.join("constructs.wasm"), Tiny::of(tools.collect()).build())
+        .context("failed to write the plugin with the constructs")?;
+    let root = folders.source.join("../..");
+    let mut command = Command::new(python);
+    command
+        .args(["-u", "-B"])
+        .arg(folders.source.join("models.py"))
+        .arg(&built.server)
+        .arg(plugins)
+        .arg(root.join(BOOK));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        command.arg("update");
+    }
+    tally.count(&mut command, |line| {
+        let count = Tally::of_line(line);
+        if count.is_none() {
+            println!("{line}");
+        }
+        count
+    })
+}
