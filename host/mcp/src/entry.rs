@@ -13,7 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{
-    Answer, Answerable, ArgumentCheck, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Observer, Question, QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace, Violation,
+    Answer, Answerable, ArgumentCheck, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Observer,
+    Question, QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace, Violation,
 };
 
 use crate::caller::Caller;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
-    Answer, Answerable, ArgumentCheck, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, SchemaForm, Skill, Tool, Trace, Violation,
+    Answer, Answerable, ArgumentCheck, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, SchemaForm,
+    Skill, Tool, Trace, Violation,
 };
 
 use crate::access::Rights;

@@ -24,11 +24,7 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     let mut go = Command::new("go");
     go.current_dir(folders.source.join("go")).args(["build", "-mod=readonly", "-o"]).arg(&installed).arg("./...");
     command::run(&mut go).with_context(|| format!("failed to build the Go clients; {ADVICE}"))?;
-    let script = |client, name| Script {
-        client,
-        program: installed.join(name),
-        args: Vec::new(),
-        conversations: EVERYTHING,
-    };
+    let script =
+        |client, name| Script { client, program: installed.join(name), args: Vec::new(), conversations: EVERYTHING };
     Ok(vec![script("The official Go SDK", "sdk"), script("mcp-go", "mcpgo")])
 }
