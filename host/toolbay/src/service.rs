@@ -380,7 +380,8 @@ impl Service {
             return failed(Failure::Outdated);
         }
         if let Some(violation) = call.unreadable {
-            return failed(Failure::InvalidArguments(vec![*violation]));
+            let (violations, example) = (vec![*violation], target.example().map(str::to_owned));
+            return failed(Failure::InvalidArguments { violations, example });
         }
         if !activity.pace.is_quick() {
             self.inner.sandbox.moved().await;
