@@ -171,6 +171,7 @@ mod export;
 #[cfg(feature = "http")]
 pub mod http;
 mod icon;
+mod int_string;
 #[cfg(feature = "keyvalue")]
 pub mod keyvalue;
 mod level;
@@ -197,6 +198,7 @@ pub use content::Content;
 pub use context::Context;
 pub use error::{Error, Result, WithContext};
 pub use icon::{Icon, Theme};
+pub use int_string::IntString;
 pub use media::{Audio, Image};
 pub use output::{IntoOutput, Json, Output};
 pub use prompt::{IntoMessages, Message, Messages, Prompt, PromptDefinition};

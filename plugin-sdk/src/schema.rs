@@ -2,7 +2,7 @@
 
 use crate::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::transform::RestrictFormats;
+use schemars::transform::{RecursiveTransform, RestrictFormats};
 use serde_json::{Value, json};
 
 pub use schemars::Schema;
@@ -17,7 +17,8 @@ pub(crate) fn of_input<T: JsonSchema>() -> Schema {
 
 /// The schema of structured content, which is serialized.
 pub(crate) fn of_output<T: JsonSchema>() -> Schema {
-    root::<T>(settings().for_serialize())
+    let exact = RecursiveTransform(exact);
+    root::<T>(bare_settings().with_transform(exact).with_transform(RestrictFormats::default()).for_serialize())
 }
 
 /// The schema of a form's fields, in the part of JSON Schema that clients can show (MCP, "Elicitation"): an object of
@@ -85,14 +86,29 @@ pub(crate) fn of_nothing() -> Schema {
 }
 
 fn settings() -> SchemaSettings {
-    SchemaSettings::draft2020_12()
-        .with(|settings| {
-            settings.inline_subschemas = true;
-            // MCP assumes 2020-12 anyway.
-            settings.meta_schema = None;
-        })
-        // Formats such as `uint32` have a meaning only in Rust.
-        .with_transform(RestrictFormats::default())
+    // Formats such as `uint32` have a meaning only in Rust.
+    bare_settings().with_transform(RestrictFormats::default())
+}
+
+fn bare_settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        // MCP assumes 2020-12 anyway.
+        settings.meta_schema = None;
+    })
+}
+
+/// Says of integers of 32 bits how large they get: every client reads them exactly, and the host warns of others. Those of
+/// the machine's size have 32 bits in a plugin.
+fn exact(schema: &mut Schema) {
+    let (least, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("int32" | "int") => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Some("uint32" | "uint") => (0, i64::from(u32::MAX)),
+        _ => return,
+    };
+    let members = schema.ensure_object();
+    members.entry("minimum").or_insert_with(|| least.into());
+    members.entry("maximum").or_insert_with(|| most.into());
 }
 
 fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
@@ -172,6 +188,25 @@ mod tests {
     fn the_output_schema_describes_the_serialized_form() {
         let schema = of_output::<Inner>();
         assert_eq!(schema.get("required"), Some(&json!(["text"])));
+    }
+
+    #[test]
+    fn integers_that_are_exact_in_every_client_have_bounds() {
+        #[derive(Serialize, JsonSchema)]
+        struct Sizes {
+            words: usize,
+            offset: Option<i32>,
+            id: u64,
+        }
+        let schema = of_output::<Sizes>().to_value();
+        assert_eq!(
+            schema["properties"],
+            json!({
+                "words": {"type": "integer", "minimum": 0, "maximum": 4_294_967_295_u32},
+                "offset": {"type": ["integer", "null"], "minimum": -2_147_483_648, "maximum": 2_147_483_647},
+                "id": {"type": "integer", "minimum": 0}
+            })
+        );
     }
 
     #[test]

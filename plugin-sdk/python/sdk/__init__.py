@@ -38,7 +38,7 @@ from .asking import (
     resource_updated,
 )
 from .completions import Completions, beginning_with
-from .constraints import Format, Length, Pattern, Range, Title
+from .constraints import Format, IntString, Length, Pattern, Range, Title
 from .content import Audio, Content, Image, Output, Resource, ResourceLink, Text
 from .definition import Icon
 from .errors import AskError, DefinitionError, Failed, InvalidArguments, Unsupported
@@ -63,6 +63,7 @@ __all__ = [
     "Format",
     "Icon",
     "Image",
+    "IntString",
     "InvalidArguments",
     "Length",
     "Message",

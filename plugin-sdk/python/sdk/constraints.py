@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 #: How JSON Schema calls the bounds of a length, by the type that has one.
 _LENGTHS = {
@@ -83,6 +83,11 @@ class Format(Constraint):
 
     def keywords(self, types: set[str]) -> dict[str, Any]:
         return {"format": self.format} if "string" in types else {}
+
+
+#: An integer as a string of digits, for identifiers and whatever may exceed 2**53: many clients round such numbers.
+#: Return `str(n)`, and read an argument with `int(text)`.
+IntString = Annotated[str, Pattern("^-?[0-9]+$")]
 
 
 def _present(**keywords: float | None) -> dict[str, Any]:

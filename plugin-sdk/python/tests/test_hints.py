@@ -8,7 +8,7 @@ from enum import Enum, IntEnum
 from typing import Annotated, Any, Dict, List, Literal, NewType, Optional, Tuple, TypedDict, Union
 
 from tests.support import TestCase
-from toolbay import Length, Pattern, Range
+from toolbay import IntString, Length, Pattern, Range
 from toolbay.hints import Reader
 from toolbay.shapes import Definitions, Mismatch, root
 
@@ -166,6 +166,8 @@ class Schemas(TestCase):
             (Annotated[List[Annotated[str, "A tag."]], Length(maximum=3)], {
                 "type": "array", "items": {"type": "string", "description": "A tag."}, "maxItems": 3}),
             (Annotated[int, object(), 7], {"type": "integer"}),
+            (IntString, {"type": "string", "pattern": "^-?[0-9]+$"}),
+            (list[IntString], {"type": "array", "items": {"type": "string", "pattern": "^-?[0-9]+$"}}),
         ]  # fmt: skip
         for hint, expected in cases:
             with self.subTest(hint):
