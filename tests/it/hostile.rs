@@ -214,6 +214,7 @@ macro_rules! themes {
 themes! {
     compute: "Computing",
     memory: "Memory and shape",
+    gc: "Garbage collection and exceptions",
     concurrency: "Async functions",
     wasi3: "WASI 0.3",
     waiting: "Calling the host",

@@ -8,6 +8,7 @@ use wasmparser::{KnownCustom, Parser, Payload};
 use wit_component::{DecodedWasm, WitPrinter, decode};
 
 use crate::adapt::Kind;
+use crate::proposals::Proposals;
 
 /// Longest WIT text that is printed, in bytes.
 const WIT: usize = 256 << 10;
@@ -31,6 +32,9 @@ pub struct About {
     pub kind: String,
     /// The languages and tools that made it, with their versions.
     pub made_with: Vec<String>,
+    /// The proposals for WebAssembly that it uses: `WebAssembly GC`, `exceptions`.
+    #[serde(default)]
+    pub uses: Vec<String>,
     /// What it is for, on one line: its custom section `description`, which tools such as `wasm-tools metadata add` write.
     #[serde(default)]
     pub description: Option<String>,
@@ -45,8 +49,9 @@ pub struct About {
 }
 
 impl About {
-    pub(crate) fn new(kind: Kind, component: &[u8], code: usize) -> Self {
-        let mut about = Self { kind: kind.to_string(), code: code as u64, ..Self::default() };
+    pub(crate) fn new(kind: Kind, uses: &Proposals, component: &[u8], code: usize) -> Self {
+        let uses = uses.names();
+        let mut about = Self { kind: kind.to_string(), uses, code: code as u64, ..Self::default() };
         // The file compiled, so parsing it cannot fail.
         about.read(component).unwrap_or_default();
         about.wit = wit(component).filter(|wit| wit.len() <= WIT);

@@ -48,12 +48,14 @@ impl Account {
 
     /// Takes `bytes` for as long as the call lasts.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Overdrawn> {
+        self.try_take(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
+    }
+
+    /// The same for what may do without: the account does not count as overdrawn if they are refused.
+    pub(crate) fn try_take(&self, bytes: usize) -> Result<(), Overdrawn> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
         let taken = self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        let before = taken.map_err(|_| {
-            self.0.overdrawn.store(true, Ordering::Relaxed);
-            Overdrawn
-        })?;
+        let before = taken.map_err(|_| Overdrawn)?;
         self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
         Ok(())
     }

@@ -10,9 +10,10 @@ use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
 use wasmparser::{ExternalKind, Parser, Payload};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, decode, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
+use crate::origin::Names;
 use crate::part::Part;
 use crate::versions::SERVED;
 
@@ -40,6 +41,13 @@ const WASI: [(&str, &str, &[Page]); 2] = [
 /// What the runtimes of languages export for their own use.
 const RUNTIME: [&str; 8] =
     ["memory", "malloc", "free", "cabi_realloc", "canonical_abi_realloc", "alloc", "dealloc", "main"];
+
+/// What toolchains call the function that `_start` calls.
+const STARTERS: [&str; 3] = ["main", "start", "run"];
+
+/// Said of types without code.
+const PACKAGE: &str = "a WIT package in binary form: it contains types (WIT), and no code; put the component that implements \
+                       it here";
 
 /// Longest name that is quoted, in bytes.
 const SHOWN: usize = 100;
@@ -78,12 +86,21 @@ struct Look {
     /// The interfaces of the contract whose functions it exports, by their version.
     contract: BTreeMap<String, BTreeSet<Part>>,
     has_start: bool,
-    /// The names of all functions that it exports.
-    functions: BTreeSet<String>,
-    /// The modules that it imports from, each with the name of the first import that nothing here provides.
-    imports: Vec<(String, String)>,
+    names: Names,
     /// Whether it imports what [`ABORT`] provides.
     aborts: bool,
+}
+
+/// So many names of functions that a module imports from `env` are looked at.
+const IMPORTED: usize = 256;
+
+/// A component made of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Adapted {
+    pub(crate) component: Vec<u8>,
+    pub(crate) kind: Kind,
+    /// What of the file is not offered.
+    pub(crate) remark: Option<String>,
 }
 
 /// The name of the module from which programs in `AssemblyScript` import what their runtime needs.
@@ -94,15 +111,18 @@ const ENV: &str = "env";
 const ABORT: &[u8] = b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03\x02\x01\0\x07\x09\x01\x05abort\0\0\
     \x0a\x05\x01\x03\0\0\x0b";
 
-/// Returns a component made from these bytes, and the kind of the file. `wit` is the text of the `.wit` file beside it, or
+/// Makes a component of these bytes. `wit` is the text of the `.wit` file beside it, or
 /// empty.
 ///
 /// # Errors
 ///
 /// Why they cannot become one, and what would help.
-pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Kind), String> {
+pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<Adapted, String> {
     if !Parser::is_core_wasm(&bytes) {
-        return Ok((bytes, Kind::Component));
+        if is_package(&bytes) {
+            return Err(PACKAGE.to_owned());
+        }
+        return Ok(Adapted { component: bytes, kind: Kind::Component, remark: None });
     }
     let look = look(&bytes).map_err(|error| format!("invalid module: {error}"))?;
     let (module, adapter, kind) = if look.has_type {
@@ -110,7 +130,7 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Kind),
     } else if let Some(contract) = contract(&look)? {
         let module = with_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
         (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::ContractModule)
-    } else if let Some(why) = foreign(&look) {
+    } else if let Some(why) = look.names.foreign() {
         return Err(why);
     } else if let Some(module) = with_wit(&bytes, wit, &look)? {
         (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::TypedModule)
@@ -126,9 +146,71 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Kind),
         .and_then(|encoder| if look.aborts { encoder.adapter(ENV, ABORT) } else { Ok(encoder) })
         .and_then(|mut encoder| encoder.encode());
     let why = |error| {
-        foreign(&look).unwrap_or_else(|| format!("a core module that cannot be converted to a component: {error:#}"))
+        let said = format!("a core module that cannot be converted to a component: {error:#}");
+        look.names.foreign().unwrap_or(said)
     };
-    Ok((component.map_err(why)?, kind))
+    Ok(Adapted { component: component.map_err(why)?, kind, remark: left_out(kind, &look) })
+}
+
+/// What of a module of this kind is not offered.
+fn left_out(kind: Kind, look: &Look) -> Option<String> {
+    let own = || look.names.exports.iter().find(|name| is_own(name));
+    match kind {
+        Kind::CommandModule => match (look.names.spin_handler(), own()) {
+            (Some(handler), _) => {
+                Some(format!("it runs as a command; its request handler for Spin ({handler}) is not offered"))
+            }
+            (None, Some(function)) => Some(format!(
+                "it runs as a command; its other functions, such as {}, are not offered: a .wit file of the same name with \
+                 their types would offer them instead",
+                quoted(function)
+            ))
+            .filter(|_| is_wit_name(function) && !STARTERS.contains(&function.as_str())),
+            (None, None) => None,
+        },
+        Kind::TypedModule if look.has_start => {
+            Some("the functions of its .wit file are offered, and not its command (`_start`)".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a file is a WIT package in binary form: types alone.
+fn is_package(bytes: &[u8]) -> bool {
+    let is_code = |payload: &Payload<'_>| {
+        matches!(
+            payload,
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } | Payload::ComponentCanonicalSection(_)
+        )
+    };
+    let mut payloads = Parser::new(0).parse_all(bytes).map_while(Result::ok);
+    !payloads.any(|payload| is_code(&payload)) && matches!(decode(bytes), Ok(DecodedWasm::WitPackage(..)))
+}
+
+/// Whether a function is neither one for the runtime of its language nor a convention of its linker.
+fn is_own(name: &str) -> bool {
+    !name.starts_with('_') && !RUNTIME.contains(&name)
+}
+
+/// Whether WIT has words for a function that a core module exports under this name: a name of lower-case words, or of an
+/// interface and of one.
+fn is_wit_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric())
+            && !(word.contains(|c: char| c.is_ascii_lowercase()) && word.contains(|c: char| c.is_ascii_uppercase()))
+    };
+    let function = match name.split_once('#') {
+        Some((interface, function)) if interface.contains([':', '/']) => function,
+        Some(_) => return false,
+        None => name,
+    };
+    function.split('-').all(is_word)
+}
+
+/// A name between backticks; of a name that would not be seen, what it is.
+fn quoted(name: &str) -> String {
+    if name.trim().is_empty() { "one whose name is empty".to_owned() } else { format!("`{}`", line(name, SHOWN)) }
 }
 
 fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
@@ -146,7 +228,7 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
                             look.contract.entry(version.to_owned()).or_default().insert(part);
                         }
                         look.has_start |= export.name == "_start";
-                        look.functions.insert(export.name.to_owned());
+                        look.names.exports.insert(export.name.to_owned());
                     }
                 }
             }
@@ -157,8 +239,11 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
                         look.aborts = true;
                         continue;
                     }
-                    if !look.imports.iter().any(|(module, _)| module == import.module) {
-                        look.imports.push((import.module.to_owned(), import.name.to_owned()));
+                    if import.module == ENV && look.names.env.len() < IMPORTED {
+                        look.names.env.insert(import.name.to_owned());
+                    }
+                    if !look.names.imports.iter().any(|(module, _)| module == import.module) {
+                        look.names.imports.push((import.module.to_owned(), import.name.to_owned()));
                     }
                 }
             }
@@ -204,7 +289,7 @@ fn with_contract(mut module: Vec<u8>, contract: &Contract<'_>, look: &Look) -> a
     let exports: String = exports.collect();
     let mut world = format!("package toolbay:module; world module {{ import toolbay:plugin/host@{version}; {exports}");
     for (name, imports, packages) in WASI {
-        if look.imports.iter().any(|(module, _)| module.starts_with(name)) {
+        if look.names.imports.iter().any(|(module, _)| module.starts_with(name)) {
             world += imports;
             for (file, wit) in packages {
                 resolve.push_str(file, wit)?;
@@ -228,7 +313,7 @@ fn with_wit(module: &[u8], wit: &str, look: &Look) -> Result<Option<Vec<u8>>, St
     }
     let (resolve, world) = world(wit)?;
     let Some(functions) = resolve.worlds.get(world).map(|world| core_names(&resolve, world)) else { return Ok(None) };
-    if !functions.iter().any(|name| look.functions.contains(name)) {
+    if !functions.iter().any(|name| look.names.exports.contains(name)) {
         return Ok(None);
     }
     let mut module = module.to_vec();
@@ -275,52 +360,45 @@ fn untyped(look: &Look, wit: &str) -> String {
             line(version, SHOWN)
         );
     }
-    let own = look.functions.iter().find(|name| !name.starts_with('_') && !RUNTIME.contains(&name.as_str()));
-    match own {
-        Some(function) if wit.is_empty() => format!(
-            "a core WebAssembly module that exports functions such as `{}`, but not their types; put a .wit file of the same \
+    if let Some(handler) = look.names.spin_handler() {
+        return format!(
+            "a module for Spin, which handles requests (`{handler}`) and has no functions that can be tools; build it as a \
+             component that is an MCP server over HTTP, or with an SDK of toolbay:plugin"
+        );
+    }
+    let own = |only: fn(&str) -> bool| look.names.exports.iter().find(|name| is_own(name) && only(name));
+    match own(is_wit_name).or_else(|| own(|_| true)) {
+        Some(function) if !wit.is_empty() => format!(
+            "a core WebAssembly module that exports none of the functions of its .wit file, but {}",
+            quoted(function)
+        ),
+        Some(function) if look.names.unknown_import().is_some() => format!(
+            "a core WebAssembly module that exports functions such as {}, but not their types, and imports {}, which no .wit \
+             file can provide; build it for wasm32-wasip2",
+            quoted(function),
+            look.names.unknown_import().unwrap_or_default()
+        ),
+        Some(function) if is_wit_name(function) => format!(
+            "a core WebAssembly module that exports functions such as {}, but not their types; put a .wit file of the same \
              name beside it, with a world that exports them, or build it for wasm32-wasip2",
-            line(function, SHOWN)
+            quoted(function)
         ),
         Some(function) => format!(
-            "a core WebAssembly module that exports none of the functions of its .wit file, but `{}`",
-            line(function, SHOWN)
+            "a core WebAssembly module that exports functions such as {}, but not their types, and a .wit file has no words \
+             for such names: only for lower-case words joined by `-`; rename them, or build it for wasm32-wasip2",
+            quoted(function)
         ),
+        None if look.names.exports.contains("_initialize") => {
+            "a core WebAssembly module that can be initialised (`_initialize`) and has no functions that could be called \
+             afterwards; export them and put a .wit file with their types beside it, or build a command (with a `_start`)"
+                .to_owned()
+        }
         None => {
             "a core WebAssembly module that exports neither `_start` nor functions of its own, so it cannot be called; \
                  build it for wasm32-wasip2, or convert it with `wasm-tools component new`"
                 .to_owned()
         }
     }
-}
-
-/// The host for which a module was built, if that is not a host of components.
-fn foreign(look: &Look) -> Option<String> {
-    let imports = |modules: &[&str]| look.imports.iter().find(|(module, _)| modules.contains(&module.as_str()));
-    if imports(&["wasi_unstable"]).is_some() {
-        return Some("built for a version of WASI before 0.1; rebuild it with a newer toolchain".into());
-    }
-    if imports(&["gojs", "go"]).is_some() {
-        return Some(
-            "built for Go's JavaScript host; rebuild it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared"
-                .into(),
-        );
-    }
-    if look.imports.iter().any(|(module, _)| module.starts_with("extism:host/")) {
-        return Some(
-            "a plug-in for Extism (as hyper-mcp uses them), which has a host interface of its own; rebuild it with an SDK of \
-             toolbay:plugin, or as a component"
-                .into(),
-        );
-    }
-    if imports(&["wbg", "__wbindgen_placeholder__", "__wbindgen_externref_xform__"]).is_some() {
-        return Some("built for browsers with wasm-bindgen; rebuild it for wasm32-wasip2".into());
-    }
-    let (module, name) = imports(&["env", "a"])?;
-    Some(format!(
-        "a core module that imports {module}.{name}: it was built for another host (such as Emscripten's), or a \
-         function is missing at link time; rebuild it for WASI (wasm32-wasip2 or wasm32-wasi)"
-    ))
 }
 
 #[cfg(test)]
@@ -332,16 +410,17 @@ mod tests {
     }
 
     fn adapted_with(wat: &str, wit: &str) -> Result<Kind, String> {
-        componentize(wat::parse_str(wat).unwrap(), wit).map(|(bytes, kind)| {
-            assert!(Parser::is_component(&bytes));
-            kind
+        componentize(wat::parse_str(wat).unwrap(), wit).map(|adapted| {
+            assert!(Parser::is_component(&adapted.component));
+            adapted.kind
         })
     }
 
     #[test]
     fn a_component_is_unchanged() {
         let bytes = wat::parse_str("(component)").unwrap();
-        assert_eq!(componentize(bytes.clone(), "").unwrap(), (bytes, Kind::Component));
+        let adapted = componentize(bytes.clone(), "").unwrap();
+        assert_eq!(adapted, Adapted { component: bytes, kind: Kind::Component, remark: None });
     }
 
     #[test]
@@ -422,6 +501,26 @@ mod tests {
             (import("__wbindgen_placeholder__"), "wasm32-wasip2"),
             (import("env"), "imports env.x"),
             (import("extism:host/env"), "a plug-in for Extism"),
+            (import("fermyon:spin/key-value"), "a module for Spin"),
+            (import("wasi-outbound-http"), "a module for Spin"),
+            (import("wapc"), "a module for waPC"),
+            (import("a"), "built by Emscripten"),
+            (import("fastly_http_req"), "a program for Fastly Compute"),
+            (import("__main_module__"), "an adapter between WASI 0.1 and WASI 0.2"),
+            (r#"(module (import "env" "extism_length" (func)))"#.to_owned(), "a plug-in for Extism"),
+            (r#"(module (import "env" "emscripten_resize_heap" (func)))"#.to_owned(), "built by Emscripten"),
+            (r#"(module (func (export "proxy_abi_version_0_2_1")))"#.to_owned(), "a filter for Envoy"),
+            (
+                r#"(module (func (export "handle-http-request")))"#.to_owned(),
+                "a module for Spin, which handles requests",
+            ),
+            (r#"(module (func (export "")))"#.to_owned(), "such as one whose name is empty, but not their types"),
+            (r#"(module (func (export "add_two")))"#.to_owned(), "only for lower-case words joined by `-`"),
+            (
+                r#"(module (import "other" "x" (func)) (func (export "f")))"#.to_owned(),
+                "imports other.x, which no .wit",
+            ),
+            (r#"(module (func (export "_initialize")))"#.to_owned(), "can be initialised (`_initialize`) and has no"),
             (import("other"), "cannot be converted"),
         ];
         for (module, expected) in cases {

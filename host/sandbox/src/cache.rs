@@ -50,7 +50,7 @@ const FRESH: Duration = Duration::from_hours(24);
 
 /// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
 /// what is derived, so that a newer Toolbay does not show what an older one derived.
-const DERIVATION: u32 = 7;
+const DERIVATION: u32 = 8;
 
 /// The version of the form of entries. Entries of another form are ignored.
 const FORM: u32 = 4;

@@ -85,7 +85,7 @@ impl Sandbox {
         };
         let prepared = &*prepared;
         let stdin = match asked {
-            Asked::Tool { arguments, .. } => prepared.is_command().then(|| arguments.to_owned()),
+            Asked::Tool { name, arguments } => prepared.runs(name).then(|| arguments.to_owned()),
             Asked::Prompt { .. } | Asked::Resource { .. } | Asked::Completion(_) => None,
         };
         let talk = prepared.talk();
@@ -199,7 +199,8 @@ impl Entered<'_> {
             Ok(Ok(answer)) => check(answer),
             Ok(Err(error)) => {
                 let evidence = Evidence {
-                    memory_refused: state.account.is_overdrawn(),
+                    memory_refused: state.account.is_overdrawn()
+                        || state.limiter.memory_refused(self.store.gc_heap_capacity()),
                     table_refused: state.limiter.table_refused,
                     stderr: tail(&stderr),
                 };

@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::state::State;
 
 /// The tool's placeholder name. The plugin's file name replaces it.
-const NAME: &str = "run";
+pub(crate) const NAME: &str = "run";
 
 /// The only tool of a command.
 pub(crate) fn definition() -> ToolDefinition {

@@ -97,6 +97,9 @@ impl Probe<'_> {
                 }
             }
         }
+        if self.prepared.has_command() {
+            return Finished::unentered(Ok(Listed::default()));
+        }
         let refused = format!(
             "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
              or wasmtime serve, is no plugin",

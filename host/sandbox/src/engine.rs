@@ -10,7 +10,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
 use toolbay_model::Limits;
-use wasmtime::{Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{
+    Collector, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+};
 
 use crate::concurrency::TASKED;
 
@@ -31,6 +33,13 @@ const HOST_STACK: usize = 512 << 10;
 
 /// What the pool keeps of each stack where stacks are given back after use: more than most calls need.
 const KEPT_STACK: usize = 16 << 10;
+
+/// Bytes with which the heap of objects begins that are garbage-collected. It grows by doubling: to 120 MiB under a limit of
+/// 128 MiB, so that a sixteenth of each limit that is a power of two is left to linear memories.
+///
+/// Half of it is where objects are made until they are collected. Each collection yields eight times, whatever there is to
+/// collect, so that one for each few kilobytes of objects would mostly yield.
+const GC_HEAP: u64 = 3840 << 10;
 
 /// Native stacks of a component with async functions: one for each instance within it that has functions, one that waits
 /// for the next task, and one while the component is instantiated.
@@ -112,6 +121,12 @@ pub(super) fn config(stack: ByteSize) -> Config {
         // Multi-memory stays on, because the adapters that connect composed components need it.
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
+        // What Kotlin, Dart, Java, OCaml and Scheme compile to. A component that uses neither has no heap of objects.
+        .wasm_gc(true)
+        .wasm_exceptions(true)
+        // It gives the processor back after each few thousand objects that it looked at.
+        .collector(Collector::Copying)
+        .gc_heap_initial_size(GC_HEAP)
         .cranelift_opt_level(OptLevel::Speed);
     config
 }
@@ -142,7 +157,9 @@ pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocat
         .total_stacks(slots.saturating_mul(stacks))
         // As much as each component may have: no component can use up what another one needs.
         .total_core_instances(slots.saturating_mul(instances))
-        .total_memories(slots.saturating_mul(memories))
+        // The heap of objects of a component is in a memory of its own.
+        .total_memories(slots.saturating_mul(memories.saturating_add(1)))
+        .total_gc_heaps(slots)
         .total_tables(slots.saturating_mul(tables))
         .max_core_instances_per_component(instances)
         .max_memories_per_component(memories)

@@ -3,14 +3,21 @@
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
 use toolbay_model::{CallError, Limit, Limits};
-use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
+use wasmtime::{GcHeapOutOfMemory, ThrownException, Trap};
 
 use crate::ask::Incapable;
 use crate::effects::Diverged;
 
 /// Said of a guest whose tasks cannot go on.
 const DEADLOCK: &str = "all of its async tasks wait for what never comes (deadlock)";
+
+/// Added to what says that a guest did what the component model forbids.
+const RULE: &str = "; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, \
+                    not in the server";
+
+/// Said of a guest that throws what it does not catch.
+const UNCAUGHT: &str = "it threw an exception that it does not catch";
 
 /// What the store recorded while the guest ran. It reveals the cause behind a trap.
 #[derive(Clone, Debug, Default)]
@@ -38,10 +45,15 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => return CallError::limit(Limit::Fuel(limits.fuel)),
         Some(Trap::StackOverflow) => return CallError::limit(Limit::Stack(stack)),
+        // What the heap of objects has no room for, and what no heap has room for.
+        Some(Trap::AllocationTooLarge) => return CallError::limit(Limit::Memory(limits.memory)),
         Some(Trap::AsyncDeadlock) => {
             return CallError::Trap { what: DEADLOCK.to_owned(), stderr: evidence.stderr };
         }
         _ => {}
+    }
+    if error.is::<GcHeapOutOfMemory<()>>() {
+        return CallError::limit(Limit::Memory(limits.memory));
     }
     // A guest aborts if an allocation fails: the trap is `unreachable`, but the cause is the limit.
     if evidence.memory_refused {
@@ -52,6 +64,14 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     }
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::limit(Limit::Handles(limits.handles));
+    }
+    if error.is::<ThrownException>() || matches!(error.downcast_ref(), Some(Trap::UncaughtException)) {
+        return CallError::Trap { what: UNCAUGHT.to_owned(), stderr: evidence.stderr };
+    }
+    if let Some(&trap) = error.downcast_ref::<Trap>()
+        && is_rule(trap)
+    {
+        return CallError::Trap { what: format!("{root}{RULE}", root = error.root_cause()), stderr: evidence.stderr };
     }
     // More guests than admission allows: some slots are reserved for listing tools, and loading uses them.
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
@@ -79,6 +99,34 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
         };
     }
     CallError::Trap { what: root, stderr: evidence.stderr }
+}
+
+/// Whether a trap means that a guest broke a rule of the component model, which its author cannot see in the source.
+fn is_rule(trap: Trap) -> bool {
+    matches!(
+        trap,
+        Trap::CannotEnterComponent
+            | Trap::CannotLeaveComponent
+            | Trap::CannotBlockSyncTask
+            | Trap::NoAsyncResult
+            | Trap::InvalidChar
+            | Trap::StringOutOfBounds
+            | Trap::ListOutOfBounds
+            | Trap::InvalidDiscriminant
+            | Trap::UnalignedPointer
+            | Trap::TaskCancelNotCancelled
+            | Trap::TaskCancelOrReturnTwice
+            | Trap::TaskReturnInvalid
+            | Trap::SubtaskCancelAfterTerminal
+            | Trap::SubtaskDropNotResolved
+            | Trap::WaitableSetDropHasWaiters
+            | Trap::WaitableSyncAndAsync
+            | Trap::BackpressureOverflow
+            | Trap::UnsupportedCallbackCode
+            | Trap::ConcurrentFutureStreamOp
+            | Trap::StreamOpTooBig
+            | Trap::ReferenceCountOverflow
+    )
 }
 
 /// Describes a component for which the pool has no room, in terms of the ceilings that determine the pool; `None` for

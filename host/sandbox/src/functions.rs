@@ -106,6 +106,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// This name, with a number after it if a function has it.
+    pub(crate) fn free_name(&self, wanted: &str) -> String {
+        let numbered = (2..).map(|n| format!("{wanted}_{n}"));
+        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+        names.find(|name| !self.by_tool.contains_key(name)).unwrap_or_default()
+    }
+
     /// Completes this with the linked component.
     pub(crate) fn linked(self, pre: InstancePre<State>) -> Functions {
         Functions { pre, by_tool: self.by_tool, refused: self.refused }
@@ -137,7 +144,7 @@ fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
 }
 
 /// Functions that componentize-qjs and componentize-py add, and those that `toolbay optimize` calls.
-fn is_runtime_helper(name: &str) -> bool {
+pub(crate) fn is_runtime_helper(name: &str) -> bool {
     matches!(name, "init" | "exports" | "exports#init" | INITIALIZE | ACCESS)
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Limiter {
     memories: usize,
     /// A table was refused its growth.
     pub(crate) table_refused: bool,
+    /// The sizes of the memories that were refused their growth first and last, in bytes.
+    memory_refused: Option<(usize, usize)>,
 }
 
 impl Limiter {
@@ -29,13 +31,26 @@ impl Limiter {
             instances: limits.instances,
             memories: limits.memories,
             table_refused: false,
+            memory_refused: None,
         }
+    }
+
+    /// Whether a linear memory was refused its growth, in a store whose heap of objects has this size. The heap is a memory,
+    /// too, but is collected where it cannot grow, so that its refusal alone means nothing.
+    pub(crate) fn memory_refused(&self, heap: usize) -> bool {
+        let is_linear = |size: usize| size == 0 || size != heap;
+        self.memory_refused.is_some_and(|(first, last)| is_linear(first) || is_linear(last))
     }
 }
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(self.account.take(desired.saturating_sub(current)).is_ok())
+        let granted = self.account.try_take(desired.saturating_sub(current)).is_ok();
+        if !granted {
+            let first = self.memory_refused.map_or(current, |(first, _)| first);
+            self.memory_refused = Some((first, current));
+        }
+        Ok(granted)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
@@ -71,10 +86,23 @@ mod tests {
         let mut limiter = Limiter::new(&Limits::DEFAULT, account.clone());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory of 60 makes 120");
-        assert!(account.is_overdrawn());
+        assert!(limiter.memory_refused(0));
         assert!(limiter.table_growing(0, 5, None).unwrap());
         assert_eq!(account.peak(), 100);
         assert!(!limiter.table_growing(5, 6, None).unwrap());
         assert!(!limiter.table_refused, "it was the memory");
+    }
+
+    #[test]
+    fn a_heap_that_is_collected_instead_was_refused_nothing() {
+        let mut limiter = Limiter::new(&Limits::DEFAULT, Account::new(ByteSize::b(100)));
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(!limiter.memory_growing(60, 120, None).unwrap());
+        assert!(!limiter.memory_refused(60) && limiter.memory_refused(0));
+        assert!(!limiter.memory_growing(20, 80, None).unwrap());
+        assert!(!limiter.memory_growing(60, 120, None).unwrap());
+        assert!(!limiter.memory_refused(60), "the heap was refused first and last");
+        assert!(!limiter.memory_growing(0, 80, None).unwrap());
+        assert!(limiter.memory_refused(60), "a memory could not even begin");
     }
 }

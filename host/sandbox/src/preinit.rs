@@ -14,6 +14,7 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 use crate::exports::{Checked, check_exports};
 use crate::image::{Image, Value};
 use crate::nested::Nested;
+use crate::proposals::Proposals;
 use crate::{adapt, concurrency};
 
 /// The custom section of a file that was optimised.
@@ -57,6 +58,12 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     let component = component(file, wit)?;
     if is_marked(&component) {
         return Err("it is optimised already; optimise the file that it was made of".to_owned());
+    }
+    if Proposals::of(&component)?.has_objects() {
+        return Err(
+            "it makes objects that are garbage-collected (WebAssembly GC), and their heap cannot become part of a file"
+                .to_owned(),
+        );
     }
     match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
         (Checked::Ordinary, concurrency::Newer::Nothing) => {}
@@ -107,7 +114,7 @@ fn written(component: &[u8], image: Image) -> Result<Vec<u8>, String> {
 }
 
 fn component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
-    adapt::componentize(file, wit).map(|(component, _)| component)
+    adapt::componentize(file, wit).map(|adapted| adapted.component)
 }
 
 /// The function stays exported: to take it out, the library would take it out of the core module, too, whose other half

@@ -52,6 +52,12 @@ pub enum PrepareError {
     /// The component completes arguments, but offers nothing that has any; this is the name of the export.
     #[error("exports {0}, but nothing that has arguments to complete; export prompts or resources, too")]
     NothingToComplete(String),
+    /// The component offers tools through the interface of another host; this is the name of its export.
+    #[error(
+        "exports {0}: its tools are behind the interface of ACT, which Toolbay does not call; export the functions \
+         themselves, or build it with an SDK of toolbay:plugin"
+    )]
+    OtherTools(String),
     /// The component exports nothing that a plugin can offer.
     #[error(
         "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports {0}"

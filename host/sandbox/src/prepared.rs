@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use toolbay_model::text::joined;
+use toolbay_model::text::{joined, line};
 use toolbay_model::{Description, Manner, ToolDefinition};
-use wasmtime::component::types::{self, ComponentItem};
-use wasmtime::component::{Component, Instance, ResourceType};
+use wasmtime::component::{Component, Instance, types};
 use wasmtime::{Engine, Store};
 
 use crate::asked::Asked;
@@ -14,7 +13,6 @@ use crate::docs::Docs;
 use crate::engines::Linked;
 use crate::functions::{self, Found, Functions};
 use crate::handler::{self, HandlerPre};
-use crate::linker::WORLD;
 use crate::listed::Listed;
 use crate::newer::is_newer;
 use crate::prepare_error::PrepareError;
@@ -22,14 +20,21 @@ use crate::returned::{Refusal, Returned, ToolResult};
 use crate::run::Run;
 use crate::server::Wire;
 use crate::state::State;
+use crate::surplus::{is_wasi, other_exports, shown, unprovided};
 use crate::talk::Talk;
-use crate::{command, definition, server};
+use crate::{command, definition, server, wide};
 
 /// The export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
 
 /// What a component imports to find folders.
 const PREOPENS: &str = "wasi:filesystem/preopens@";
+
+/// The beginning of the names of ACT's interfaces that list and call tools.
+const OTHER_TOOLS: &str = "act:tools";
+
+/// Longest list of what is not offered, in bytes.
+const LEFT_OUT: usize = 500;
 
 /// Bytes of a page of linear memory.
 const PAGE: u64 = 64 << 10;
@@ -49,6 +54,10 @@ pub struct Prepared {
     newer: bool,
     /// Whether it would find folders that it is given.
     has_files: bool,
+    /// Its command, if it is a handler of HTTP requests that may turn out to be no MCP server, and the handler's name.
+    command: Option<(Run, String)>,
+    /// The names of the interfaces and functions that it exports besides.
+    left_out: Vec<String>,
 }
 
 /// How a component offers what it has. For each further form, add a variant here and an arm in [`Prepared::list`],
@@ -56,49 +65,12 @@ pub struct Prepared {
 enum Form {
     /// It implements the contract.
     Contract(Contract),
-    /// It exports plain functions. Each is a tool.
-    Functions(Functions),
+    /// It exports plain functions. Each is a tool, and so is its command, if it exports one.
+    Functions(Functions, Option<(String, Run)>),
     /// It exports an interface that handles HTTP requests, of this name. It is an MCP server, or no plugin.
     Handler(HandlerPre),
     /// It exports `wasi:cli/run`. It is a single tool, named like its file, or an MCP server.
     Command(Run),
-}
-
-/// The names of the imports that somebody would have to provide and the host does not.
-fn unprovided(engine: &Engine, component: &types::Component) -> Vec<String> {
-    let is_known = |name: &str| WORLD.iter().any(|known| name.starts_with(known));
-    let imports = || component.imports(engine).map(|(name, import)| (name, import.ty));
-    let provided: Vec<ResourceType> =
-        imports().filter(|(name, _)| is_known(name)).flat_map(|(_, item)| resources(engine, item)).collect();
-    let unknown = imports().filter(|(name, item)| !is_known(name) && must_be_provided(engine, item, &provided));
-    unknown.map(|(name, _)| name.to_owned()).collect()
-}
-
-/// The resources that an import is or has.
-fn resources(engine: &Engine, item: ComponentItem) -> Vec<ResourceType> {
-    match item {
-        ComponentItem::Resource(resource) => vec![resource],
-        ComponentItem::ComponentInstance(instance) => {
-            instance.exports(engine).flat_map(|(_, export)| resources(engine, export.ty)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Whether an import has anything but types and resources that are `provided` under another name. Every interface whose
-/// types an exported one uses is imported, too.
-fn must_be_provided(engine: &Engine, item: &ComponentItem, provided: &[ResourceType]) -> bool {
-    match item {
-        ComponentItem::Type(_) => false,
-        ComponentItem::Resource(resource) => !provided.contains(resource),
-        ComponentItem::ComponentInstance(instance) => {
-            instance.exports(engine).any(|(_, export)| must_be_provided(engine, &export.ty, provided))
-        }
-        ComponentItem::ComponentFunc(_)
-        | ComponentItem::CoreFunc(_)
-        | ComponentItem::Module(_)
-        | ComponentItem::Component(_) => true,
-    }
 }
 
 impl Prepared {
@@ -115,15 +87,34 @@ impl Prepared {
         let handler = handler::INTERFACES.iter().find_map(|wanted| exported(wanted));
         let unlinked = |error: wasmtime::Error| PrepareError::Link(joined(&format!("{error:#}")));
         let contract = Exported::find(exports.iter().copied())?;
+        if let (None, Some(name)) = (&contract, exports.iter().find(|name| name.starts_with(OTHER_TOOLS))) {
+            return Err(PrepareError::OtherTools(line(name, LEFT_OUT)));
+        }
         let functions = if contract.is_some() { None } else { Some(functions::find(engine, component)) };
         let pre = linker.instantiate_pre(component).map_err(unlinked)?;
+        let run = exported(RUN).copied();
+        let mut left_out = other_exports(engine, &ty);
+        let command = |name: &str| Run::new(component, pre.clone(), name).map_err(unlinked);
+        let mut fallback = None;
         let form = match (contract, functions) {
             (Some(exported), _) => Form::Contract(Contract::new(engine, component, pre, &exported)?),
-            (None, Some(Ok(functions))) => Form::Functions(functions.linked(pre)),
-            (None, refused) => match (handler, exported(RUN)) {
-                (Some(name), _) => Form::Handler(HandlerPre::new(pre, name).map_err(unlinked)?),
-                (None, Some(name)) => Form::Command(Run::new(component, pre, name).map_err(unlinked)?),
-                (None, None) => return Err(nothing(&exports, refused)),
+            (None, Some(Ok(functions))) => {
+                left_out.retain(|name| Some(name.as_str()) != run && is_wasi(name));
+                let tool = functions.free_name(command::NAME);
+                let command = run.map(|name| Ok::<_, PrepareError>((tool, command(name)?))).transpose()?;
+                Form::Functions(functions.linked(pre), command)
+            }
+            (None, refused) => match (handler, run) {
+                (Some(name), run) => {
+                    left_out.retain(|other| other != name);
+                    fallback = run.map(command).transpose()?.map(|run| (run, (*name).to_owned()));
+                    Form::Handler(HandlerPre::new(pre, name).map_err(unlinked)?)
+                }
+                (None, Some(name)) => {
+                    left_out.retain(|other| other != name);
+                    Form::Command(command(name)?)
+                }
+                (None, None) => return Err(nothing(engine, &ty, refused)),
             },
         };
         let imports: Vec<&str> = ty.imports(engine).map(|(name, _)| name).collect();
@@ -133,7 +124,8 @@ impl Prepared {
         let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
         let asks = contract::imports_ask(engine, &ty);
         let (memory, engine) = (pages.map(|pages| pages.saturating_mul(PAGE)), engine.clone());
-        Ok(Self { form, asks, manner: None, memory, engine, tasked, newer, has_files })
+        let (manner, command) = (None, fallback);
+        Ok(Self { form, memory, asks, manner, engine, tasked, newer, has_files, command, left_out })
     }
 
     /// The engine of its stores.
@@ -166,7 +158,12 @@ impl Prepared {
         match &self.form {
             Form::Contract(contract) => format!("it exports {contract}"),
             Form::Handler(handler) => format!("it exports {}", handler.interface()),
-            Form::Functions(_) => "it exports plain functions; each is a tool".to_owned(),
+            Form::Functions(_, None) => "it exports plain functions; each is a tool".to_owned(),
+            Form::Functions(_, Some((name, _))) => {
+                format!(
+                    "it exports plain functions and is a command; each function is a tool, and the command is {name}"
+                )
+            }
             Form::Command(_) => "it is a command: one tool, named after the file".to_owned(),
         }
     }
@@ -191,9 +188,46 @@ impl Prepared {
         matches!(self.form, Form::Command(_)) && self.manner.is_none()
     }
 
-    /// Sets how it is spoken to, if it is an MCP server of its own.
+    /// Whether this tool of it is a command: it gets its arguments on standard input.
+    pub(crate) fn runs(&self, tool: &str) -> bool {
+        match &self.form {
+            Form::Functions(_, Some((name, _))) => name == tool,
+            _ => self.is_command(),
+        }
+    }
+
+    /// Whether it is a command as well as a handler of HTTP requests.
+    pub(crate) fn has_command(&self) -> bool {
+        self.command.is_some()
+    }
+
+    /// Sets how it is spoken to, if it is an MCP server of its own. A handler of HTTP requests that is none is the command
+    /// that it exports, too.
     pub(crate) fn spoken_to(&mut self, manner: Option<Manner>) {
         self.manner = manner;
+        if self.manner.is_some() {
+            return;
+        }
+        if let Some((command, handler)) = self.command.take() {
+            self.left_out.retain(|name| name.split('@').next() != Some(RUN));
+            self.left_out.push(handler);
+            self.form = Form::Command(command);
+        }
+    }
+
+    /// What it exports and does not offer, for people; `None` if it offers everything.
+    fn remainder(&self) -> Option<String> {
+        let names: Vec<String> = self.left_out.iter().map(|name| shown(name)).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let why = match &self.form {
+            Form::Contract(_) => "the interfaces of toolbay:plugin are",
+            Form::Functions(..) => "its functions are",
+            Form::Handler(_) => "its MCP server is",
+            Form::Command(_) => "its command is",
+        };
+        Some(format!("it also exports {}, which is not offered: {why}", line(&names.join(", "), LEFT_OUT)))
     }
 
     /// What carries messages to it, if it may be an MCP server of its own.
@@ -201,7 +235,7 @@ impl Prepared {
         match &self.form {
             Form::Handler(pre) => Some(Wire::Handler(pre)),
             Form::Command(pre) => Some(Wire::Command(pre)),
-            Form::Contract(_) | Form::Functions(_) => None,
+            Form::Contract(_) | Form::Functions(..) => None,
         }
     }
 
@@ -213,7 +247,7 @@ impl Prepared {
     /// The names of tools in its description of which it says nothing.
     pub fn wordless(&self, description: &Description) -> Vec<String> {
         match &self.form {
-            Form::Functions(functions) => functions.wordless(description),
+            Form::Functions(functions, _) => functions.wordless(description),
             Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Vec::new(),
         }
     }
@@ -222,7 +256,7 @@ impl Prepared {
     pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
             Form::Contract(contract) => contract.list(store).await.map(Listed::from),
-            Form::Functions(_) | Form::Handler(_) | Form::Command(_) => Ok(Listed::default()),
+            Form::Functions(..) | Form::Handler(_) | Form::Command(_) => Ok(Listed::default()),
         }
     }
 
@@ -230,12 +264,18 @@ impl Prepared {
     pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
         let (listed, refused) = match &self.form {
             Form::Contract(_) | Form::Handler(_) => (listed.description, [].as_slice()),
-            Form::Functions(functions) => (tools(functions.definitions(docs)), functions.refused()),
+            Form::Functions(functions, command) => {
+                let named = |(name, _): &(String, Run)| ToolDefinition { name: name.clone(), ..command::definition() };
+                let all = functions.definitions(docs).into_iter().chain(command.as_ref().map(named));
+                (tools(all.collect()), functions.refused())
+            }
             Form::Command(_) if listed.description.manner.is_some() => (listed.description, [].as_slice()),
             Form::Command(_) => (tools(vec![command::definition()]), [].as_slice()),
         };
         let mut description = definition::cleaned(listed);
         description.remarks.extend_from_slice(refused);
+        description.remarks.extend(self.remainder());
+        description.remarks.extend(wide::remark(&description.tools));
         description
     }
 
@@ -248,7 +288,7 @@ impl Prepared {
         arguments: &str,
     ) -> wasmtime::Result<Option<Result<ToolResult, Refusal>>> {
         match &self.form {
-            Form::Functions(functions) => functions.call(store, Some(within), name, arguments).await.map(Some),
+            Form::Functions(functions, _) => functions.call(store, Some(within), name, arguments).await.map(Some),
             Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Ok(None),
         }
     }
@@ -264,20 +304,24 @@ impl Prepared {
         }
         let result = match (&self.form, asked) {
             (Form::Contract(contract), _) => return contract.call(store, asked).await,
-            (Form::Functions(functions), Asked::Tool { name, arguments }) => {
+            (Form::Functions(_, Some((tool, command))), Asked::Tool { name, .. }) if tool == name => {
+                command::call(command, store).await?
+            }
+            (Form::Functions(functions, _), Asked::Tool { name, arguments }) => {
                 functions.call(store, None, name, arguments).await?
             }
             (Form::Command(pre), Asked::Tool { .. }) => command::call(pre, store).await?,
-            (Form::Functions(_) | Form::Handler(_) | Form::Command(_), _) => Err(asked.not_offered()),
+            (Form::Functions(..) | Form::Handler(_) | Form::Command(_), _) => Err(asked.not_offered()),
         };
         Ok(result.map(Returned::Tool))
     }
 }
 
 /// Why a component with these exports is no plugin. `refused` says it of its functions.
-fn nothing(exports: &[&str], refused: Option<Result<Found, String>>) -> PrepareError {
+fn nothing(engine: &Engine, ty: &types::Component, refused: Option<Result<Found, String>>) -> PrepareError {
     let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
-    let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
+    let exports: Vec<String> = ty.exports(engine).map(|(name, _)| shown(name)).collect();
+    let exports = if exports.is_empty() { nothing() } else { line(&exports.join(", "), LEFT_OUT) };
     let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
     PrepareError::NothingOffered(why.map_or(exports.clone(), |why| format!("{exports} ({why})")))
 }

@@ -13,9 +13,11 @@ use toolbay_model::text::joined;
 use wasmtime::Engine;
 
 use crate::about::About;
+use crate::adapt::Adapted;
 use crate::concurrency::Newer;
 use crate::docs::Docs;
 use crate::exports::{Checked, check_exports};
+use crate::proposals::Proposals;
 use crate::{adapt, concurrency, engine, hint, image, preinit};
 
 /// Largest output. Compiled code is a small multiple of its source; more is a mistake.
@@ -27,6 +29,11 @@ const NICE: i32 = 10;
 
 /// Prefix of an error about the component.
 const INVALID: &str = "invalid component: ";
+
+/// Said of a component with the instructions for exceptions that browsers had before the standard.
+const LEGACY: &str = " (it throws exceptions with the instructions that came before the standard; build it with those of \
+                      WebAssembly 3.0: -Xwasm-use-new-exception-proposal for Kotlin, -sWASM_LEGACY_EXCEPTIONS=0 for \
+                      Emscripten, -mllvm -wasm-use-legacy-eh=false for clang)";
 
 /// Said of a component with async functions where the operator does not want any.
 const OFF: &str = "has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs builds \
@@ -130,7 +137,8 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Job) -
 
 /// The compiled form of a plugin file and the notes about it, or what is wrong with it.
 pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
-    let (component, kind) = adapt::componentize(file, wit)?;
+    let Adapted { component, kind, remark } = adapt::componentize(file, wit)?;
+    let uses = Proposals::of(&component)?;
     let (checked, off) = match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
         (_, Newer::Refused(why)) => return Err(why),
         // Without an async function of its own, such as a clock that is only looked at.
@@ -144,12 +152,19 @@ pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Ve
         Checked::Invalid if engines.concurrent => (engines.concurrent()?, None),
         Checked::Ordinary | Checked::Invalid => (engines.ordinary.clone(), None),
     };
-    let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
+    let code = engine.precompile_component(&component).map_err(|error| invalid(&error.root_cause().to_string()))?;
     if checked == Checked::Invalid {
         return Err(format!("{INVALID}its exports cannot be read"));
     }
-    let notes = notes(About::new(kind, &component, code.len()), &component, wit);
+    let mut notes = notes(About::new(kind, &uses, &component, code.len()), &component, wit);
+    notes.remarks.extend(remark);
     Ok((code, Notes { tasked, ..notes }))
+}
+
+/// What is wrong with a component, and the cure if there is a known one.
+fn invalid(why: &str) -> String {
+    let cure = if why.contains("legacy_exceptions") || why.contains("legacy exceptions") { LEGACY } else { "" };
+    format!("{INVALID}{why}{cure}")
 }
 
 /// What the child is given.

@@ -257,17 +257,20 @@ rows! {
         => fails("output", "The tool passed more than 16.0 MiB …");
 
     no_result: Call, "ends an async function without a result", |folder| does(folder, EXIT, "unreachable")
-        => fails("trap", "The tool crashed: wasm trap: async-lifted export failed to produce a result.");
+        => fails("trap", "The tool crashed: wasm trap: async-lifted export failed to produce a result; this breaks a \
+            rule of the component model, so it is a mistake in the plugin or in the tool that made it, not in the server.");
 
     two_results: Call, "returns two results",
         |folder| does(folder, &format!("(call $return (i32.const 1)) (call $return (i32.const 2)) {EXIT}"), "unreachable")
         => fails("trap", "The tool crashed: wasm trap: `task.return` or `task.cancel` called more than once for \
-            current task.");
+            current task; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that \
+            made it, not in the server.");
 
     a_cancelled_task: Call, "says that it was cancelled, which it was not",
         |folder| does_with(folder, "(core func $cancel (canon task.cancel))", &[("cancel", "")],
             &format!("(call $cancel) {EXIT}"), "unreachable")
-        => fails("trap", "The tool crashed: wasm trap: `task.cancel` called by task which has not been cancelled.");
+        => fails("trap", "The tool crashed: wasm trap: `task.cancel` called by task which has not been cancelled; this \
+            breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, not in the server.");
 
     an_unknown_answer: Call, "answers its caller with a code that does not exist",
         |folder| does(folder, "(i32.const 15)", "unreachable")

@@ -91,11 +91,4 @@ cases! {
         |folder| has(folder, "(memory 1 (pagesize 1))")
         => refused("invalid component: the custom page sizes proposal must be enabled to customize a memory's \
             page size (at offset …)");
-
-    garbage_collected_types: Compile, "has garbage-collected types",
-        |folder| has(folder, "(type (struct (field (mut i64))))")
-        => refused("invalid component: cannot define struct types when gc types are disabled (at offset …)");
-
-    exceptions: Compile, "throws exceptions", |folder| has(folder, "(tag $t) (func (throw $t))")
-        => refused("invalid component: exceptions proposal not enabled (at offset …)");
 }

@@ -176,6 +176,9 @@ fn text(name: &str, findings: &Findings) -> String {
     if !about.made_with.is_empty() {
         let _ = writeln!(out, "    made with {}", line(&about.made_with.join(", "), WHY));
     }
+    if !about.uses.is_empty() {
+        let _ = writeln!(out, "    uses {}", about.uses.join(" and "));
+    }
     let code = ByteSize::b(about.code).display().iec();
     let _ = match findings.compile_ms {
         Some(ms) => writeln!(out, "    compiled in {ms:.0} ms to {code}"),
@@ -288,6 +291,7 @@ fn json(findings: &Findings) -> Value {
         "kind": about.kind,
         "form": findings.form,
         "madeWith": about.made_with,
+        "uses": about.uses,
         "memory": findings.memory,
         "compileMs": findings.compile_ms,
         "code": about.code,

@@ -93,7 +93,7 @@ impl JsonSchema for Anything {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+        schemars::json_schema!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}}, "required": ["n"]})
     }
 }
 

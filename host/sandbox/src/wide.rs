@@ -1,0 +1,119 @@
+//! Integers in results that not every client reads exactly: JSON numbers beyond 2^53, which JavaScript and many others round.
+
+use serde_json::{Map, Value};
+use toolbay_model::ToolDefinition;
+use toolbay_model::text::{line, thousands};
+
+/// The greatest integer up to which each is a number in every client.
+const EXACT: i64 = 1 << 53;
+
+/// Longest schema that is looked at, in bytes, and all of them together.
+const SCHEMA: usize = 64 << 10;
+const SCHEMAS: usize = 1 << 20;
+
+/// Longest name that is quoted, in bytes.
+const SHOWN: usize = 100;
+
+/// The members of a schema that are schemas, lists of schemas, and schemas by name.
+const ONE: [&str; 3] = ["items", "additionalProperties", "not"];
+const SEVERAL: [&str; 4] = ["prefixItems", "anyOf", "oneOf", "allOf"];
+const NAMED: [&str; 3] = ["properties", "patternProperties", "$defs"];
+
+/// A warning about the tools whose results can have such integers in their structured content; `None` if there are none.
+pub(crate) fn remark(tools: &[ToolDefinition]) -> Option<String> {
+    let mut room = SCHEMAS;
+    let mut can = tools.iter().filter(|tool| {
+        let schema = tool.output_schema.as_deref().filter(|schema| schema.len() <= SCHEMA.min(room));
+        room -= schema.map_or(0, str::len);
+        schema.and_then(|schema| serde_json::from_str(schema).ok()).is_some_and(|schema: Value| is_wide(&schema))
+    });
+    let first = line(&can.next()?.name, SHOWN);
+    let more = match can.count() {
+        0 => String::new(),
+        more => format!(" and {} more", thousands(more as u64)),
+    };
+    Some(format!(
+        "results of {first}{more} can have integers beyond 2^53, which many clients round in structured content (the text is \
+         exact): bound them in the schema, or make identifiers strings"
+    ))
+}
+
+/// Whether a value that fits can have such an integer.
+fn is_wide(schema: &Value) -> bool {
+    let Value::Object(members) = schema else { return false };
+    let within = |key: &&str| members.get(*key);
+    let all = |value: &Value| match value {
+        Value::Array(schemas) => schemas.iter().any(is_wide),
+        Value::Object(schemas) => schemas.values().any(is_wide),
+        _ => false,
+    };
+    is_wide_integer(members)
+        || ONE.iter().filter_map(within).any(is_wide)
+        || SEVERAL.iter().chain(&NAMED).filter_map(within).any(all)
+}
+
+/// Whether this part of a schema is an integer without bounds that keep it exact.
+fn is_wide_integer(members: &Map<String, Value>) -> bool {
+    let is_integer = match members.get("type") {
+        Some(Value::String(name)) => name == "integer",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "integer"),
+        _ => false,
+    };
+    let is_narrow = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
+        .iter()
+        .any(|format| members.get("format").is_some_and(|it| it == format));
+    if !is_integer || is_narrow || members.contains_key("enum") || members.contains_key("const") {
+        return false;
+    }
+    let bound = |key: &str| members.get(key).and_then(Value::as_f64);
+    #[expect(clippy::cast_precision_loss, reason = "a power of two")]
+    let exact = EXACT as f64;
+    let least = bound("minimum").or_else(|| bound("exclusiveMinimum"));
+    let most = bound("maximum").or_else(|| bound("exclusiveMaximum"));
+    least.is_none_or(|least| least < -exact) || most.is_none_or(|most| most > exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, output: &str) -> ToolDefinition {
+        let output_schema = Some(output.to_owned());
+        ToolDefinition { name: name.to_owned(), output_schema, ..ToolDefinition::default() }
+    }
+
+    #[test]
+    fn integers_without_bounds_are_wide() {
+        let of = |member: &str| is_wide(&serde_json::from_str(member).unwrap());
+        for wide in [
+            r#"{"type":"integer"}"#,
+            r#"{"type":["integer","null"],"minimum":0}"#,
+            r#"{"type":"integer","minimum":0,"maximum":9007199254740994}"#,
+            r#"{"properties":{"id":{"type":"integer","format":"uint64","minimum":0}}}"#,
+            r#"{"items":{"anyOf":[{"type":"null"},{"type":"integer"}]}}"#,
+            r#"{"$defs":{"a":{"type":"integer"}}}"#,
+        ] {
+            assert!(of(wide), "{wide}");
+        }
+        for exact in [
+            "true",
+            r#"{"type":"number"}"#,
+            r#"{"type":"integer","minimum":0,"maximum":9007199254740992}"#,
+            r#"{"type":"integer","format":"int32"}"#,
+            r#"{"type":"integer","enum":[1,2]}"#,
+            r#"{"properties":{"id":{"type":"string"}},"required":["id"]}"#,
+        ] {
+            assert!(!of(exact), "{exact}");
+        }
+    }
+
+    #[test]
+    fn one_warning_is_for_all_tools() {
+        let wide = r#"{"properties":{"id":{"type":"integer"}}}"#;
+        let tools = [tool("a", "{}"), tool("b", wide), tool("c", "{"), tool("d", wide)];
+        assert!(remark(&tools).unwrap().starts_with("results of b and 1 more can have integers beyond 2^53"));
+        assert_eq!(remark(&[tool("a", "{}"), ToolDefinition::default()]), None);
+        let long = format!("{}{}", " ".repeat(SCHEMA), wide);
+        assert_eq!(remark(&[tool("a", &long)]), None);
+    }
+}
