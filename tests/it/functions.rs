@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::wit::component;
-use crate::support::{Folder, Server, Tiny, Toolbay, text};
+use crate::support::{Folder, Server, Tiny, Tool, Toolbay, text};
 
 /// The WIT of a plugin of plain functions.
 const GREETER: &str = "package acme:greeter@1.4.0;
@@ -168,6 +168,20 @@ fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
 }
 
 #[test]
+fn results_that_clients_may_round_are_noted_and_their_text_is_exact() {
+    let schema = r#"{"type":"object","properties":{"id":{"type":"integer","minimum":0}},"required":["id"]}"#;
+    let tool = Tool { output: Some(schema.to_owned()), ..Tool::new("wide") };
+    let folder = Folder::with("ids.wasm", Tiny::of(vec![tool]).structured(r#"{"id":18446744073709551615}"#).build());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["wide"]);
+    let result = server.call("wide", json!({}));
+    assert_eq!(result["structuredContent"], json!({"id": u64::MAX}), "{result}");
+    server.log.wait_for("results of wide can have integers beyond 2^53, which many clients round");
+    let checked = Toolbay::new(&folder).args(["check", "plugins/ids.wasm"]).run();
+    assert!(checked.stdout.contains("! results of wide can have integers beyond 2^53"), "{checked}");
+}
+
+#[test]
 fn a_command_has_a_readable_name_whatever_the_alphabet() {
     let folder = Folder::with("wetter-übersicht.wasm", command(""));
     folder.put("天気.wasm", command(""));
@@ -228,6 +242,33 @@ fn a_command_is_a_tool_named_like_its_file() {
     folder.put("to upper.toml", "[tools.to_upper]\ndescription = \"Echoes.\"\nlimits = { fuel = 10 }");
     server.until("the grant", |server| tool(server, "to_upper")["description"] == "Echoes.");
     assert_eq!(server.failure("to_upper", json!({})).0, "fuel");
+}
+
+#[test]
+fn the_operator_says_what_the_arguments_of_a_command_are() {
+    let folder = Folder::with("convert.wasm", command(&format!("{READ} {}", write(1))));
+    folder.put("greeter.wasm", greeter());
+    folder.put(
+        "convert.toml",
+        "[tools.convert.input_schema]\ntype = \"object\"\nrequired = [\"amount\"]\n\
+         properties.amount = { type = \"number\", minimum = 0 }",
+    );
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["convert", "count", "greet"]);
+    let schema =
+        json!({"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number", "minimum": 0}}});
+    assert_eq!(tool(&mut server, "convert")["inputSchema"], schema);
+    assert_eq!(server.text("convert", json!({"amount": 7})), r#"{"amount":7}"#);
+    let (kind, said) = server.failure("convert", json!({"amount": -7}));
+    assert_eq!(kind, "invalid-arguments");
+    assert!(said.contains("/amount: -7 is less than the minimum of 0"), "{said}");
+    assert_eq!(server.failure("convert", json!({})).0, "invalid-arguments");
+
+    // A plugin that has schemas keeps them, and a schema that is none is refused.
+    folder.put("greeter.toml", "[tools.count]\ninput_schema = { type = \"object\" }");
+    server.log.wait_for("tools.count.input_schema: the plugin says itself what its tools' arguments are");
+    folder.put("convert.toml", "[tools.convert]\ninput_schema = '{\"type\": 7}'");
+    server.log.wait_for("input_schema");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use toolbay_schema::{Patterns, Schema, listed};
 use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
+use crate::input_schema::InputSchema;
 use crate::members::{check_icons, kept, members};
 use crate::view_link::ViewLink;
 
@@ -128,14 +129,22 @@ impl Definition {
                 open_world: hints.open_world.or(own.open_world),
             })
         };
+        let input = shown.input_schema.as_ref().map_or(&self.input, InputSchema::schema);
+        let (input_schema, headers) = match &shown.input_schema {
+            // It was read before, so that it cannot fail.
+            Some(_) => (Json::new(input.value()), header::headers(input.value()).unwrap_or_default()),
+            None => (tool.input_schema.clone(), tool.headers.clone()),
+        };
         let tool = Tool {
+            input_schema,
+            headers,
             title: shown.title.clone().or_else(|| tool.title.clone()),
             description: shown.description.clone().or_else(|| tool.description.clone()),
             annotations,
             task_support: shown.task_support.unwrap_or(tool.task_support),
             ..Tool::clone(tool)
         };
-        self.with(tool)
+        Self { input: Arc::clone(input), ..self.with(tool) }
     }
 
     fn with(&self, tool: Tool) -> Self {

@@ -72,6 +72,7 @@ approve = "always"
 title = "Erase"
 description = "Erases."
 task_support = "forbidden"
+input_schema = '{"type":"object"}'
 [tools.erase.annotations]
 read_only = false
 destructive = true

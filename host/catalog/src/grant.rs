@@ -24,6 +24,7 @@ use toolbay_settings::toml_file;
 
 use self::secret::Secret;
 use crate::approve::{Approvals, Approve};
+use crate::input_schema::InputSchema;
 use crate::offered::{ToolPattern, digest, patterns};
 use crate::separator::Separator;
 
@@ -88,6 +89,8 @@ pub struct ToolGrant {
     pub annotations: Hints,
     /// See [`Shown::task_support`].
     pub task_support: Option<TaskSupport>,
+    /// See [`Shown::input_schema`].
+    pub input_schema: Option<InputSchema>,
 }
 
 impl ToolGrant {
@@ -99,12 +102,13 @@ impl ToolGrant {
             description: self.description.clone(),
             annotations: self.annotations,
             task_support: self.task_support,
+            input_schema: self.input_schema.clone(),
         }
     }
 }
 
 /// The operator's changes to a tool's definition. `None` keeps the plugin's value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
     /// Whether the tool is not offered.
     pub hidden: bool,
@@ -116,6 +120,8 @@ pub struct Shown {
     pub annotations: Hints,
     /// Whether the tool can be called as a task.
     pub task_support: Option<TaskSupport>,
+    /// What the arguments of a command must fit.
+    pub input_schema: Option<InputSchema>,
 }
 
 /// A tool's annotations as the operator sets them (MCP `ToolAnnotations`). `None` keeps the plugin's value.

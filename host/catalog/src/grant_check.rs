@@ -25,6 +25,13 @@ impl Grant {
         contents: &Contents,
         is_command: bool,
     ) -> Result<(), String> {
+        let schema = self.tools.iter().find(|(_, tool)| !is_command && tool.input_schema.is_some());
+        if let Some((name, _)) = schema {
+            return Err(format!(
+                "tools.{name}.input_schema: the plugin says itself what its tools' arguments are; only a command can be given \
+                 a schema"
+            ));
+        }
         let own = contents.tools.iter().map(|known| known.tool.name.clone());
         // A command has no name of its own.
         self.check_names(digest, &if is_command { vec![tool_name(id)] } else { own.collect() })

@@ -116,8 +116,12 @@ impl Rules {
                 None if approve == default => None,
                 _ => Some(approve),
             };
-            let hidden = ours.hidden || theirs.hidden || !new.offers(name);
-            (name.clone(), ToolGrant { limits: own, approve, hidden, ..theirs.clone() })
+            // No schema says what two others both allow.
+            let differ = ours.input_schema.is_some() && theirs.input_schema.is_some();
+            let differ = differ && ours.input_schema != theirs.input_schema;
+            let hidden = ours.hidden || theirs.hidden || !new.offers(name) || differ;
+            let input_schema = theirs.input_schema.clone().or_else(|| ours.input_schema.clone());
+            (name.clone(), ToolGrant { limits: own, approve, hidden, input_schema, ..theirs.clone() })
         };
         let kept = |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
         names.into_iter().map(common).filter(kept).collect()

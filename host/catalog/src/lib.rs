@@ -27,6 +27,7 @@ mod grant_age;
 mod grant_check;
 mod guard;
 mod header;
+mod input_schema;
 mod intersection;
 mod known_files;
 mod load_error;

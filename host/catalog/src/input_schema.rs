@@ -1,0 +1,87 @@
+//! The JSON Schema of a command's arguments, as the operator writes it: a command has no schema of its own.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use toolbay_schema::{Patterns, Schema};
+
+use crate::header;
+
+/// A valid schema of arguments.
+#[derive(Clone, Debug)]
+pub struct InputSchema(Arc<Schema>);
+
+impl InputSchema {
+    /// The compiled schema.
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.0
+    }
+
+    fn new(value: &Value) -> Result<Self, String> {
+        let text = value.to_string();
+        let schema = Schema::compile_input(&text, &Patterns::of([text.as_str()]))?;
+        header::headers(schema.value())?;
+        Ok(Self(Arc::new(schema)))
+    }
+}
+
+impl PartialEq for InputSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.value() == other.0.value()
+    }
+}
+
+impl<'de> Deserialize<'de> for InputSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // As a table, or as the text of JSON.
+        let value = match Value::deserialize(deserializer)? {
+            Value::String(text) => {
+                serde_json::from_str(&text).map_err(|error| D::Error::custom(format!("is not valid JSON: {error}")))?
+            }
+            value => value,
+        };
+        Self::new(&value).map_err(|why| D::Error::custom(format!("is no valid schema of arguments: {why}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<InputSchema, String> {
+        #[derive(Deserialize)]
+        struct Tool {
+            input_schema: InputSchema,
+        }
+        toml::from_str::<Tool>(text).map(|tool| tool.input_schema).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn a_table_and_a_text_are_the_same_schema() {
+        let table =
+            read("[input_schema]\ntype = \"object\"\nrequired = [\"n\"]\nproperties.n = { type = \"integer\" }")
+                .unwrap();
+        let text = r#"{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}"#;
+        assert_eq!(read(&format!("input_schema = '{text}'")).unwrap(), table);
+        assert_ne!(read("input_schema = { type = \"object\" }").unwrap(), table);
+    }
+
+    #[test]
+    fn what_is_no_schema_of_arguments_is_refused() {
+        let cases = [
+            ("input_schema = '{'", "is not valid JSON: "),
+            ("input_schema = 7", "is no valid schema of arguments: "),
+            (
+                "input_schema = { type = \"string\" }",
+                "is no valid schema of arguments: its root must have \"type\": \"object\"",
+            ),
+            ("input_schema = { type = \"object\", required = 7 }", "is no valid schema of arguments: "),
+        ];
+        for (text, expected) in cases {
+            let why = read(text).unwrap_err();
+            assert!(why.starts_with(expected), "{text}: {why}");
+        }
+    }
+}
