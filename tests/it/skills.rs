@@ -162,6 +162,14 @@ fn no_uri_leads_out_of_a_skill() {
     write(&folder, "pdf.resources/own.md", "own");
     let server = HttpServer::start(&folder).ready();
     let peer = Peer::new(&server, crate::support::MODERN);
+    // What means the same by its form is the same file, under the URI that is listed.
+    for uri in ["skill://pdf/%53KILL.md", "skill://PDF/SKILL.md", "SKILL://pdf/SKILL.md"] {
+        let read = peer.result("resources/read", json!({"uri": uri}));
+        assert_eq!(read["contents"][0]["uri"], "skill://pdf/SKILL.md", "{uri}");
+        for method in ["skills/get", "resources/directory/read"] {
+            assert_eq!(peer.code(method, json!({"uri": uri})), -32602, "{method} {uri}");
+        }
+    }
     let long = format!("skill://pdf/{}", "a/".repeat(1_500));
     for uri in [
         "skill://pdf/../zip/SKILL.md",
@@ -175,10 +183,7 @@ fn no_uri_leads_out_of_a_skill() {
         "skill://pdf/SKILL.md%00",
         "skill://pdf/SKILL.md?a",
         "skill://pdf/SKILL.md#a",
-        "skill://pdf/%53KILL.md",
         "skill://pdf/templates/eu/a b.md",
-        "skill://PDF/SKILL.md",
-        "SKILL://pdf/SKILL.md",
         "skill:pdf/SKILL.md",
         "skill:///etc/passwd",
         "skill://",
