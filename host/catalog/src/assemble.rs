@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_prefix_resolves_the_conflict() {
         let entries = [entry("a", None, &["sum"]), entry("b", Some("b"), &["sum"])].into();
-        assert_eq!(names(&assemble(&entries, true)), ["b.sum", "sum"]);
+        assert_eq!(names(&assemble(&entries, true)), ["b_sum", "sum"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::rules::Rules;
 /// A grant with every key.
 const COMPLETE: &str = r#"
 prefix = "acme"
+separator = "."
 approve = "first"
 offer = ["erase", "look", "read_*"]
 component = "sha256:0707070707070707070707070707070707070707070707070707070707070707"

@@ -300,7 +300,8 @@ pub(crate) mod tests {
     fn a_view_says_plainly_to_whom_it_belongs() {
         for uri in ["UI://victim/x", "Ui://victim/x", "ui:x", "ui://a@victim/x", "ui://victim:1/x", "ui://[victim]/x"] {
             let why = ResourceEntry::resource(definition(uri)).unwrap_err();
-            assert!(why.contains(": a view cannot have ") || why.contains("must begin with \"ui://\""), "{why}");
+            let said = [": a view cannot have ", "must begin with \"ui://\"", "not an IPv6 address"];
+            assert!(said.iter().any(|said| why.contains(said)), "{why}");
         }
         for uri in ["ui://{a}/{b}", "ui://{+any}", "ui:{+any}", "ui://vic{a}/x", "ui://a@{b}/x", "UI://victim/{a}"] {
             let why = ResourceEntry::template(definition(uri)).unwrap_err();

@@ -117,7 +117,15 @@ mod tests {
             r#"{"\ud800": 1}"#.to_owned(),
         ];
         let said = cases.map(|arguments| found(&arguments).unwrap());
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r"
+        /b: the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
+        /a~1b/1/c~0: the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
+        /a/b/1: the number is too large: expected at most about 1.79e308
+        /a: the number is too large: expected at most about 1.79e308
+        /tree: the value is nested too deeply: expected at most 120 levels
+        /nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: the number is too large: expected at most about 1.79e308
+        (root): the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
+        ");
     }
 
     #[test]

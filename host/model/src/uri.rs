@@ -24,7 +24,7 @@ pub fn check_authority(uri: &str) -> Result<(), String> {
             return Err("has an address that begins with \"[\" and does not end with \"]\"".into());
         };
         if !is_ip_literal(address) {
-            return Err(format!("has [{address}] for an address, which is none of IPv6"));
+            return Err(format!("has the address [{address}], which is not an IPv6 address"));
         }
         let port = match after.strip_prefix(':') {
             Some(port) => Some(port),
@@ -41,7 +41,7 @@ pub fn check_authority(uri: &str) -> Result<(), String> {
     if let Some(port) = port.filter(|port| !port.is_empty()) {
         let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number || port.parse::<u16>().is_err() {
-            return Err(format!("has the port {port:?}, which is no number up to 65535"));
+            return Err(format!("has the port {port:?}, which is not a number up to 65535"));
         }
     }
     if host.contains(['[', ']']) {

@@ -582,22 +582,6 @@ pub(crate) mod tests {
         assert!(futures_util::poll!(&mut third).is_ready());
     }
 
-    #[tokio::test]
-    async fn zz_time() {
-        for targets in [1, 2] {
-            let admission = shared(ServerConfig::default());
-            let names: Vec<Party> =
-                (0..targets).map(|n| target(TargetKind::Tool, if n == 0 { "t" } else { "u" })).collect();
-            let places = admission.plugin_places(16, names);
-            let client = admission.client("a");
-            let began = std::time::Instant::now();
-            for _ in 0..200_000 {
-                drop(place(&admission, &client, &places, "t").await);
-            }
-            eprintln!("{targets} targets: {} ns", began.elapsed().as_nanos() / 200_000);
-        }
-    }
-
     #[test]
     fn a_small_pool_is_divided() {
         assert_eq!(divided(usize::MAX, 64, 128), (64, 128));

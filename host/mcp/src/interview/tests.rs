@@ -419,14 +419,16 @@ async fn a_plugin_that_changed_meanwhile_is_not_entered() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_not_ready_or_declared_nothing_is_not_asked() {
+async fn a_client_that_is_not_ready_is_asked_later_and_one_that_declared_nothing_never() {
     let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, json!({})).await;
     peer.call().await;
     assert_eq!(text(&peer.receive().await), "not asked");
     let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
     peer.session.negotiated.send_modify(|negotiated| negotiated.initialized = false);
     peer.call().await;
-    assert_eq!(text(&peer.receive().await), "not asked");
+    assert_eq!(peer.ask("ping", json!({})).await["result"], json!({}), "the first that it hears");
+    peer.session.negotiated.send_modify(|negotiated| negotiated.initialized = true);
+    assert_eq!(peer.receive().await["method"], "elicitation/create");
     // A sandbox that asks all the same: nothing is sent.
     let host = host(|call| Some(Ok(ask(call, &[("k", QuestionKind::Url)]))));
     let mut peer = Peer::declaring(host.clone(), Revision::V2025_11_25, json!({"elicitation": {}})).await;

@@ -124,7 +124,7 @@ async fn without_a_session_a_question_is_a_result_and_a_missing_capability_a_sta
 async fn over_the_transport_of_2024_questions_are_on_its_one_stream() {
     let client = Client::new(host(), Options { sse: true, ..Options::default() }).await;
     let mut stream = client.events_of("/sse", "GET", "", "").await;
-    let path = stream.data().await;
+    let path = format!("/{}", stream.data().await);
     let post = async |message: Value| client.exchange_at(&path, "POST", "", &message.to_string()).await.status;
     let hello = json!({"protocolVersion": "2024-11-05", "capabilities": everything(), "clientInfo": {}});
     assert_eq!(post(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})).await, 202);
