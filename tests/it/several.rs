@@ -28,12 +28,12 @@ fn functions_are_offered_beside_a_command() {
     folder.put("fails.wasm", function_and_command("run", false));
     folder.put("fails.toml", "prefix = \"other\"");
     let mut server = Server::start(&folder);
-    server.wait_until_listed(&["add", "other.run", "other.run_2", "run"]);
+    server.wait_until_listed(&["add", "other_run", "other_run_2", "run"]);
     assert_eq!(server.call("add", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
     assert_eq!(server.text("run", json!({"any": "thing"})), "");
     // A function has the name, so that the command has a number.
-    assert_eq!(server.call("other.run", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
-    assert_eq!(server.failure("other.run_2", json!({})).1, "The command exited with code 1.");
+    assert_eq!(server.call("other_run", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
+    assert_eq!(server.failure("other_run_2", json!({})).1, "The command exited with code 1.");
     let checked = Toolbay::new(&folder).args(["check", "plugins/fails.wasm"]).run();
     assert!(checked.stdout.contains("each function is a tool, and the command is run_2"), "{checked}");
 }

@@ -48,7 +48,7 @@ const RATES: &str = "[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_li
 #[test]
 fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
     let folder = gated();
-    let config = format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nqueue = 2000\n");
+    let config = format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nwaiting = 0\nqueue = 2000\n");
     let server = HttpServer::configured(&folder, &config).ready();
     let call = || ask(&server, "tools/call", json!({"name": "wait_for_gate"}), "")["result"].take();
     let begin = || {

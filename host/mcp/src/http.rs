@@ -220,7 +220,7 @@ async fn admit(
         }
         Err(denied) => {
             tracing::info!(peer = %peer.source, "request rejected: {denied}");
-            app.gate.challenge(denied)
+            app.gate.challenge(&denied)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One call of a guest from start to finish: the only place that creates a store.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -110,8 +110,10 @@ impl Sandbox {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.call(&mut entered.store, asked);
-                let call = coop(entered.meter.clone(), exchanges, entry.place, call);
-                let answer = ended_by(deadline, call).await;
+                let answer = {
+                    let call = pin!(coop(entered.meter.clone(), exchanges, entry.place, call));
+                    ended_by(deadline, call).await
+                };
                 entered.finish(or_questions(answer), |returned| Ok(Unchecked { returned, secrets: redacted }))
             }
             Err(error) => Finished::unentered(Err(error)),
@@ -244,8 +246,11 @@ impl<T> Finished<T> {
 
 /// Drives `call` until its deadline. What is ready at that moment comes too late: whatever a guest waits for ends with its time,
 /// and how it would take that is not left to chance.
-async fn ended_by<F: Future>(deadline: tokio::time::Instant, call: F) -> Result<F::Output, Elapsed> {
-    let (mut call, mut begun) = (pin!(call), false);
+async fn ended_by<T>(
+    deadline: tokio::time::Instant,
+    mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
+) -> Result<T, Elapsed> {
+    let mut begun = false;
     let in_time = poll_fn(|task| {
         if std::mem::replace(&mut begun, true) && tokio::time::Instant::now() >= deadline {
             // The timer is about to end it.

@@ -167,7 +167,8 @@ pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocat
         // Per core module. The default is one of each, and some toolchains use several.
         .max_memories_per_module(memories)
         .max_tables_per_module(tables)
-        .max_memory_size(usize::try_from(ceiling.memory.as_u64()).unwrap_or(usize::MAX))
+        // Without room for a heap of objects, there would be no pool at all. What a component may have is in its limits.
+        .max_memory_size(usize::try_from(ceiling.memory.as_u64().max(GC_HEAP)).unwrap_or(usize::MAX))
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)

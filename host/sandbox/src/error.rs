@@ -142,10 +142,7 @@ pub(super) fn too_large(root: &str) -> Option<String> {
     let [size, largest] = [asked, most].map(|n| bytes(ByteSize::b(n)));
     let [asked, most] = [asked, most].map(thousands);
     if root.starts_with("memory has a minimum byte size") {
-        return Some(format!(
-            "it starts with {size} of memory, but the server's ceiling is {largest} (to allow more, raise \
-             ceilings.memory)"
-        ));
+        return Some(starts_large(&size, &largest));
     }
     if root.contains("has a minimum element size") {
         return Some(format!(
@@ -166,7 +163,14 @@ pub(super) fn too_large(root: &str) -> Option<String> {
     Some(format!("it has {asked} {what}, but the server's ceiling is {most}{cure}"))
 }
 
-fn bytes(n: ByteSize) -> String {
+/// Says of a component that its memory starts larger than the ceiling.
+pub(super) fn starts_large(size: &str, largest: &str) -> String {
+    format!(
+        "it starts with {size} of memory, but the server's ceiling is {largest} (to allow more, raise ceilings.memory)"
+    )
+}
+
+pub(super) fn bytes(n: ByteSize) -> String {
     n.display().iec().to_string()
 }
 

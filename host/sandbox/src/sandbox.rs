@@ -90,6 +90,8 @@ pub struct Sandbox {
 struct Inner {
     engines: Engines,
     calls: usize,
+    /// The most memory that a component can have.
+    most_memory: ByteSize,
     /// Permits to ask a plugin for what it offers.
     describing: Semaphore,
     compiler: Compiler,
@@ -132,6 +134,7 @@ impl Sandbox {
             scratch,
         } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
+        let most_memory = ceiling.memory;
         let engines = Engines::new(slots, stack, ceiling, concurrent)?;
         let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
         let calls = slots.min(Descriptors::calls(calls as usize, waiting as usize));
@@ -168,6 +171,7 @@ impl Sandbox {
         let inner = Inner {
             engines,
             calls,
+            most_memory,
             describing,
             compiler,
             descriptors,
@@ -273,7 +277,16 @@ impl Sandbox {
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
         let mut prepared = Prepared::new(linked, &component, tasked).ok()?;
         prepared.spoken_to(manner);
-        Some(prepared)
+        // Compiling it again reports the reason.
+        self.starts_large(&prepared).is_none().then_some(prepared)
+    }
+
+    /// Why the component has no place in this server: its memory starts larger than the ceiling. The pool says so only if the
+    /// ceiling is above what it needs for heaps of objects.
+    fn starts_large(&self, prepared: &Prepared) -> Option<String> {
+        let most = self.inner.most_memory;
+        let size = prepared.memory().map(ByteSize::b).filter(|size| *size > most)?;
+        Some(error::starts_large(&error::bytes(size), &error::bytes(most)))
     }
 
     /// Opens stored code, or has it compiled again and stores that.
@@ -414,7 +427,11 @@ impl Sandbox {
                     None => PrepareError::Invalid(format!("invalid component: {root}")),
                 }
             })?;
-            Prepared::new(linked, &component, tasked)
+            let prepared = Prepared::new(linked, &component, tasked)?;
+            match sandbox.starts_large(&prepared) {
+                Some(why) => Err(PrepareError::TooLarge(why)),
+                None => Ok(prepared),
+            }
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(prepared) => prepared,

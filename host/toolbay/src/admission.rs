@@ -295,18 +295,14 @@ impl Admission {
         let (amount, mut awaited) = (kib(memory), None);
         let admitted = async {
             let mut places = route.places(Turn::First, &mut awaited).await;
-            let reserved = match route.reserve_now(amount) {
-                Some(reserved) => reserved,
-                None => {
-                    // Those that have memory may need these places before they give it back.
-                    drop(std::mem::take(&mut places));
-                    awaited = None;
-                    let reserved = route.reserve_later(amount).await;
-                    places = route.places(Turn::Again, &mut awaited).await;
-                    reserved
-                }
-            };
-            (places, reserved)
+            if let Some(reserved) = route.reserve_now(amount) {
+                return (places, reserved);
+            }
+            // Those that have memory may need these places before they give it back.
+            drop(std::mem::take(&mut places));
+            awaited = None;
+            let reserved = route.reserve_later(amount).await;
+            (route.places(Turn::Again, &mut awaited).await, reserved)
         };
         let admitted: Result<(Places, Reserved), _> = timeout(self.patience, admitted).await;
         match admitted {
@@ -449,7 +445,7 @@ pub(crate) mod tests {
     }
 
     fn shared(server: ServerConfig) -> Admission {
-        Admission::new(&ServerConfig { queue_wait: Duration::from_secs(60), ..server }, usize::MAX, None, true)
+        Admission::new(&ServerConfig { queue_wait: Duration::from_mins(1), ..server }, usize::MAX, None, true)
     }
 
     async fn place(admission: &Admission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> Permit {

@@ -7,6 +7,7 @@ use toolbay_plugin::{JsonSchema, schemars};
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Statistics {
     /// How many there are.
+    #[schemars(range(max = 4_294_967_295_u64))]
     pub(crate) count: usize,
     /// The sum.
     pub(crate) sum: f64,

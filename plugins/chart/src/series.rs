@@ -25,6 +25,7 @@ pub(crate) struct Point {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Summary {
     /// How many values there are.
+    #[schemars(range(max = 4_294_967_295_u64))]
     count: usize,
     /// The smallest value; the first one if several are equal.
     min: Option<Point>,

@@ -17,10 +17,13 @@ struct Text {
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct Count {
     /// Words, separated by white space.
+    #[schemars(range(max = 4_294_967_295_u64))]
     words: usize,
     /// Lines. A line break at the end does not start another line.
+    #[schemars(range(max = 4_294_967_295_u64))]
     lines: usize,
     /// Characters: Unicode code points, line breaks included.
+    #[schemars(range(max = 4_294_967_295_u64))]
     characters: usize,
 }
 
@@ -91,8 +94,10 @@ fn default_context() -> usize {
 #[derive(Serialize, JsonSchema)]
 struct Difference {
     /// Number of lines that only the new text has.
+    #[schemars(range(max = 4_294_967_295_u64))]
     added: usize,
     /// Number of lines that only the old text has.
+    #[schemars(range(max = 4_294_967_295_u64))]
     removed: usize,
     /// The unified diff; empty if the texts are equal.
     diff: String,

@@ -22,6 +22,7 @@ pub(crate) struct Moment {
     /// The day of the week.
     weekday: String,
     /// Seconds since 1970-01-01 in UTC.
+    #[schemars(range(min = -377_705_116_800_i64, max = 253_402_207_200_i64))]
     unix: i64,
 }
 

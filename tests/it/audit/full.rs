@@ -100,7 +100,9 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
     const OTHERS: usize = 300;
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"1h\"\n");
-    let config = format!("{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_wait = \"1h\"\n");
+    let config = format!(
+        "{CONFIG}files = 100\narguments = \"full\"\n[server]\nwaiting = 0\nqueue = 10_000\nqueue_wait = \"1h\"\n"
+    );
     let mut server = on_a_full_disk(&folder, &config);
     let begin = |server: &mut Server, calls: usize| -> Vec<u64> {
         (0..calls).map(|_| server.begin("echo", json!({"text": long()}))).collect()

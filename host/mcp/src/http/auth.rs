@@ -217,8 +217,8 @@ impl Gate {
     }
 
     /// The response to a rejected request, with a `WWW-Authenticate` challenge.
-    pub(super) fn challenge(&self, denied: Denied) -> Response {
-        let (status, error) = match &denied {
+    pub(super) fn challenge(&self, denied: &Denied) -> Response {
+        let (status, error) = match denied {
             Denied::Missing => (StatusCode::UNAUTHORIZED, None),
             Denied::Invalid(_) | Denied::Differs(..) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
             Denied::Scope | Denied::Admin | Denied::StepUp(_) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
@@ -232,7 +232,7 @@ impl Gate {
             let _ = write!(challenge, ", resource_metadata=\"{}\"", oauth.metadata_url());
             // Clients ask for these and no others: whoever has no token yet gets what all tools need.
             let options = oauth.options();
-            let scopes: Vec<&str> = match &denied {
+            let scopes: Vec<&str> = match denied {
                 Denied::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
                 Denied::Scope | Denied::Admin => options.scopes.iter().map(String::as_str).collect(),
                 Denied::Missing | Denied::Invalid(_) | Denied::Differs(..) => {

@@ -140,7 +140,7 @@ async fn answer(
     request: Request<'_>,
 ) -> Begun {
     if let Some(denied) = steps_up(app, &caller, &request) {
-        return Begun::Done(app.gate.challenge(denied));
+        return Begun::Done(app.gate.challenge(&denied));
     }
     let stated = Rules::stated(request.params);
     match stated {
@@ -268,13 +268,14 @@ async fn attached(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, inco
 async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
     let revision = match headers.get(headers::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default()) {
         None => Revision::WITHOUT_HEADER,
-        Some(version) => match Revision::parse(version).filter(|revision| revision.features().sessions) {
-            Some(revision) => revision,
-            None => {
+        Some(version) => {
+            let known = Revision::parse(version).filter(|revision| revision.features().sessions);
+            let Some(known) = known else {
                 let error = Error { id: incoming.id().cloned(), ..unsupported(version) };
                 return Begun::Done(refusal(StatusCode::BAD_REQUEST, &error));
-            }
-        },
+            };
+            known
+        }
     };
     // A client that has gone could neither cancel its calls nor get their results.
     let life = app.life.child();

@@ -25,7 +25,7 @@ impl MetricsForm {
 pub(super) async fn get(State(app): State<Arc<App>>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
     if let Err(denied) = app.gate.operator(&headers) {
         tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
-        return app.gate.challenge(denied);
+        return app.gate.challenge(&denied);
     }
     let form = form(&headers);
     let writing = Arc::clone(&app);
