@@ -453,7 +453,9 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, damage(&text)).unwrap();
         let server = calculates(&folder);
-        let warnings = warnings(&server);
+        // An old plugin, whose results are not bounded.
+        let mut warnings = warnings(&server);
+        warnings.retain(|line| !line.contains("2^53"));
         let expected = "what was known of the plugin folder is corrupt";
         assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
         until("it is noted again", || fs::read_to_string(&path).is_ok_and(|now| now == text));
