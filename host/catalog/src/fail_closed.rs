@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bytesize::ByteSize;
-use toolbay_model::Limits;
+use toolbay_model::{ArgumentCheck, Limits};
 
 use crate::approve::Approve;
 use crate::bounds::tests::SMALL;
@@ -15,6 +15,7 @@ use crate::rules::Rules;
 const COMPLETE: &str = r#"
 prefix = "acme"
 separator = "."
+arguments = "lenient"
 approve = "first"
 offer = ["erase", "look", "read_*"]
 component = "sha256:0707070707070707070707070707070707070707070707070707070707070707"
@@ -184,6 +185,8 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
     for (here, there) in limits(one).amounts().zip(limits(other).amounts()) {
         assert!(here.1 <= there.1, "{context}: {here:?} {there:?}");
     }
+    let is_strict = one.arguments == Some(ArgumentCheck::Strict);
+    assert!(is_strict || one.arguments == other.arguments, "{context}: arguments are converted");
     for name in TOOLS {
         let tool = |grant: &Grant| grant.tools.get(name).unwrap_or(&unset).clone();
         let is_shown = |grant: &Grant| !tool(grant).hidden && grant.offers(name);
