@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -104,17 +104,29 @@ pub(super) fn events(
     keep_alive: Duration,
     guard: Option<DropGuard>,
 ) -> Response {
-    let events = stream::unfold((first, messages, guard), |(first, mut messages, guard)| async move {
-        let message = match first {
-            Some(first) => first,
-            None => messages.recv().await?,
-        };
-        Some((Ok::<_, Infallible>(event(&message)), (None, messages, guard)))
-    });
     // Proxies hold the head of a response until something of its body follows.
-    let opened = stream::once(async { Ok(Event::default().comment("")) });
-    let sse = Sse::new(opened.chain(events)).keep_alive(KeepAlive::new().interval(keep_alive));
+    let begun = first.map_or(Next::Comment, Next::Message);
+    let events = stream::unfold((begun, messages, guard), |(next, mut messages, guard)| async move {
+        let message = match next {
+            Next::Comment => {
+                return Some((Ok::<_, Infallible>(Event::default().comment("")), (Next::Queued, messages, guard)));
+            }
+            Next::Message(first) => first,
+            Next::Queued => messages.recv().await?,
+        };
+        Some((Ok(event(&message)), (Next::Queued, messages, guard)))
+    });
+    let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(keep_alive));
     ([NO_BUFFERING], sse).into_response()
+}
+
+/// What a stream sends next.
+enum Next {
+    /// A comment, as there is no message yet.
+    Comment,
+    Message(Outgoing),
+    /// What is queued.
+    Queued,
 }
 
 /// A message as an event. The JSON contains no line feeds.
