@@ -88,9 +88,9 @@ class Plugins:
         await self.time(f"sample-{self.language}", greet)
 
     async def plain(self) -> None:
-        await self.greets(f"plain-{self.language}.greet")
-        await self.counts(f"plain-{self.language}.count")
-        await self.time(f"plain-{self.language}", f"plain-{self.language}.greet")
+        await self.greets(f"plain-{self.language}_greet")
+        await self.counts(f"plain-{self.language}_count")
+        await self.time(f"plain-{self.language}", f"plain-{self.language}_greet")
 
     async def time(self, plugin: str, greet: str) -> None:
         took = []
