@@ -185,7 +185,7 @@ async function prefixed(shown) {
   });
   shown.client = client;
   shown.calls = [];
-  const tool = (await client.listTools()).tools.find(({ name }) => name === 'acme.line_chart');
+  const tool = (await client.listTools()).tools.find(({ name }) => name === 'acme_line_chart');
   const view = await read(client, tool._meta.ui.resourceUri);
   await shown.show(view, { tool, input: { values: [1, 2, 3, 4, 5, 6] } });
   await shown.view.locator('.dot').nth(5).waitFor({ state: 'attached' });
