@@ -3,9 +3,9 @@
 
 use toolbay_catalog::Plugin;
 
-use crate::admission::{Admission, PluginPlaces};
 use crate::metrics::PluginMeters;
 use crate::pace::Pace;
+use crate::plugin_places::PluginPlaces;
 use crate::rate_counter::ToolRates;
 use crate::recent_usage::RecentUsage;
 use crate::rest::Rest;
@@ -28,11 +28,11 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// The activity of a plugin that has not been called.
-    pub(crate) fn of(plugin: &Plugin, admission: &Admission) -> Self {
+    /// The activity of a plugin that has not been called, with its places.
+    pub(crate) fn of(plugin: &Plugin, places: PluginPlaces) -> Self {
         let terms = &plugin.terms;
         Self {
-            places: admission.places(plugin),
+            places,
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
             rest: Rest::default(),

@@ -4,7 +4,6 @@
 //! holds places never waits for memory, and whoever waits for memory holds no places: calls that wait for something outside
 //! keep their memory and come back for places.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,6 +21,7 @@ use crate::by_plugin::ByPlugin;
 use crate::config::ServerConfig;
 use crate::fair_semaphore::{FairSemaphore, Party, Turn};
 use crate::permit::{Permit, Places, Reserved, Route, Stage};
+use crate::plugin_places::{Part, PluginPlaces};
 use crate::rate_counter::RateCounter;
 use crate::record::Record;
 
@@ -47,25 +47,6 @@ pub(crate) struct Admission {
     patience: Duration,
     /// Calls that wait for their turn.
     waiting: AtomicUsize,
-}
-
-/// The places of one plugin, and its part of the server's memory.
-#[derive(Debug)]
-pub(crate) struct PluginPlaces {
-    /// Mixed into the number of each target, so that one client can tell the targets of all plugins apart.
-    number: u64,
-    own: Part,
-    waits: Arc<FairSemaphore>,
-    /// Of each thing that it offers, if these are several: none may have all.
-    targets: HashMap<Party, Part>,
-}
-
-/// Places and memory that callers share.
-#[derive(Debug)]
-struct Part {
-    calls: Arc<FairSemaphore>,
-    /// In KiB.
-    memory: Arc<FairSemaphore>,
 }
 
 /// A call that waits for its turn until this is dropped.
@@ -385,7 +366,7 @@ pub(crate) mod tests {
     pub(crate) async fn permit() -> Permit {
         let admission = admission(1, 1, 1);
         let (client, plugin) = (admission.client("a"), plugin(1));
-        let (activity, record) = (Activity::of(&plugin, &admission), Record::of(&plugin));
+        let (activity, record) = (Activity::of(&plugin, admission.places(&plugin)), Record::of(&plugin));
         admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap()
     }
 
@@ -395,7 +376,7 @@ pub(crate) mod tests {
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
             let (client, plugin) = (admission.client("a"), plugin(concurrency));
-            let (activity, record) = (Activity::of(&plugin, &admission), Record::of(&plugin));
+            let (activity, record) = (Activity::of(&plugin, admission.places(&plugin)), Record::of(&plugin));
             let first = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
             let busy = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
@@ -411,7 +392,7 @@ pub(crate) mod tests {
         let admission =
             Admission::new(&ServerConfig { queue_wait, memory, ..ServerConfig::default() }, usize::MAX, None, false);
         let (client, one) = (admission.client("a"), plugin(9));
-        let (activity, record) = (Activity::of(&one, &admission), Record::of(&one));
+        let (activity, record) = (Activity::of(&one, admission.places(&one)), Record::of(&one));
         let admit = |memory| admission.admit(&client, &activity, &record, TOOL, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
@@ -423,7 +404,7 @@ pub(crate) mod tests {
             "a quarter is for other plugins"
         );
         let (other, elsewhere) = (plugin(9), admission.client("b"));
-        let (others, theirs) = (Activity::of(&other, &admission), Record::of(&other));
+        let (others, theirs) = (Activity::of(&other, admission.places(&other)), Record::of(&other));
         admission.admit(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4)).await.unwrap();
         drop(first);
         admit(ByteSize::mib(10)).await.unwrap();

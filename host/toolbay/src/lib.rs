@@ -50,6 +50,7 @@ mod outcome;
 mod pace;
 mod permit;
 mod plainly;
+mod plugin_places;
 mod promise;
 mod rate_counter;
 mod recent_usage;

@@ -655,7 +655,7 @@ impl Service {
 
     /// What the calls of all callers do with this version of a plugin.
     pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
-        self.inner.activities.of(plugin, || Activity::of(plugin, &self.inner.admission))
+        self.inner.activities.of(plugin, || Activity::of(plugin, self.inner.admission.places(plugin)))
     }
 
     /// Logs how a call ended.
