@@ -12,28 +12,6 @@ const KEYWORD: &str = "x-mcp-header";
 /// How many headers a tool may ask for. Servers accept a hundred or so in one request.
 const MOST: usize = 64;
 
-/// Keywords whose value is a schema.
-const SCHEMA: [&str; 12] = [
-    "items",
-    "additionalItems",
-    "additionalProperties",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "contains",
-    "propertyNames",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contentSchema",
-];
-
-/// Keywords whose value is a list of schemas.
-const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-
-/// Keywords whose value has a schema for each name.
-const NAMED_SCHEMAS: [&str; 5] = ["patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-
 /// The headers that a schema declares.
 ///
 /// # Errors
@@ -59,7 +37,6 @@ fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<Para
         found.push(header(name, members, path.as_deref().map(Vec::as_slice))?);
     }
     for (key, value) in members {
-        let key = key.as_str();
         if key == "properties" {
             for (name, property) in value.as_object().into_iter().flatten() {
                 if let Some(path) = path.as_deref_mut() {
@@ -70,12 +47,8 @@ fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<Para
                     walk(property, None, found)?;
                 }
             }
-        } else if NAMED_SCHEMAS.contains(&key) {
-            value.as_object().into_iter().flatten().try_for_each(|(_, schema)| walk(schema, None, found))?;
-        } else if SCHEMAS.contains(&key) && value.is_array() {
-            value.as_array().into_iter().flatten().try_for_each(|schema| walk(schema, None, found))?;
-        } else if SCHEMA.contains(&key) {
-            walk(value, None, found)?;
+        } else {
+            toolbay_schema::schemas_of(key, value).into_iter().try_for_each(|schema| walk(schema, None, found))?;
         }
     }
     Ok(())

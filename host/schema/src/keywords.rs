@@ -33,16 +33,21 @@ pub(super) fn can_be_boolean(keyword: &str) -> bool {
     OPEN_OR_CLOSED.contains(&keyword)
 }
 
+/// The schemas that the value of a keyword is, or consists of; none if the keyword has no schemas.
+pub fn schemas_of<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
+    match value {
+        Value::Object(schemas) if MAPS.contains(&keyword) => schemas.values().collect(),
+        Value::Array(schemas) if LISTS.contains(&keyword) => schemas.iter().collect(),
+        Value::Object(_) | Value::Bool(_) if SINGLE.contains(&keyword) => vec![value],
+        _ => Vec::new(),
+    }
+}
+
 /// Calls `f` with every schema directly in one, and the keyword that it is the value of.
 pub(super) fn each<'a>(members: &'a Map<String, Value>, f: &mut dyn FnMut(&str, &'a Value)) {
     for (key, value) in members {
-        match value {
-            Value::Object(schemas) if MAPS.contains(&key.as_str()) => {
-                schemas.values().for_each(|schema| f(key, schema));
-            }
-            Value::Array(schemas) if LISTS.contains(&key.as_str()) => schemas.iter().for_each(|schema| f(key, schema)),
-            Value::Object(_) | Value::Bool(_) if SINGLE.contains(&key.as_str()) => f(key, value),
-            _ => {}
+        for schema in schemas_of(key, value) {
+            f(key, schema);
         }
     }
 }

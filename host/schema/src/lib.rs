@@ -27,6 +27,7 @@ mod values;
 
 pub use self::budget::Budget;
 pub use self::conversion::{Conversion, ConversionKind};
+pub use self::keywords::schemas_of;
 pub use self::listed::listed;
 pub use self::notes::notes;
 pub use self::patterns::Patterns;

@@ -79,7 +79,8 @@ pub(super) fn constants(branches: &Value) -> Option<Vec<Value>> {
     Some(unique)
 }
 
-fn type_of(value: &Value) -> &'static str {
+/// The word of JSON Schema for the type of a value.
+pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

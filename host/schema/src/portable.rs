@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keywords::values;
-use super::listed::constants;
+use super::listed::{constants, type_of};
 
 /// Keywords that are kept as they are.
 const KEPT: [&str; 9] = [
@@ -282,16 +282,7 @@ fn implied(members: &Map<String, Value>) -> Vec<&'static str> {
 /// Writes values that are listed, and returns their types. Only texts can be listed.
 fn enumerate(own: &mut Map<String, Value>, words: &mut Words, listed: &[Value]) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
-    for value in listed {
-        let name = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+    for name in listed.iter().map(type_of) {
         if !types.contains(&name) {
             types.push(name);
         }
