@@ -28,9 +28,9 @@ pub(crate) struct Stage<'a> {
     pub(crate) bound: Bound,
 }
 
-/// A place that a call can take whenever it needs it.
+/// Where a call gets a place when it needs one.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct PlaceSource {
     semaphore: Arc<FairSemaphore>,
     party: Party,
 }
@@ -45,7 +45,7 @@ pub(crate) type Reserved = [Option<FairPermits>; 3];
 #[derive(Debug)]
 pub(crate) struct Permit {
     /// Places of calls that wait; `None` if there are none.
-    waits: [Option<Wanted>; 2],
+    waits: [Option<PlaceSource>; 2],
     held: Mutex<Held>,
     _memory: Reserved,
 }
@@ -56,7 +56,7 @@ enum Held {
     /// Places to compute.
     Places(Places),
     /// Places to wait, and the places that it has given back for them.
-    Waits { _waits: [FairPermits; 2], wanted: [Option<Wanted>; 4] },
+    Waits { _waits: [FairPermits; 2], wanted: [Option<PlaceSource>; 4] },
 }
 
 impl<'a> Route<'a> {
@@ -97,7 +97,7 @@ impl<'a> Route<'a> {
 
 impl Permit {
     pub(crate) fn new(route: &Route<'_>, places: Places, memory: Reserved) -> Self {
-        let waits = route.waits.map(|stage| stage.map(Stage::wanted));
+        let waits = route.waits.map(|stage| stage.map(Stage::source));
         Self { waits, held: Mutex::new(Held::Places(places)), _memory: memory }
     }
 
@@ -113,8 +113,8 @@ impl Permit {
 }
 
 impl Stage<'_> {
-    fn wanted(self) -> Wanted {
-        Wanted { semaphore: Arc::clone(self.semaphore), party: self.party }
+    fn source(self) -> PlaceSource {
+        PlaceSource { semaphore: Arc::clone(self.semaphore), party: self.party }
     }
 }
 
@@ -126,7 +126,7 @@ impl ComputePlace for Permit {
         let wanted = match &*self.held() {
             Held::Places(places) => places.each_ref().map(|place| {
                 let (semaphore, party) = place.as_ref()?.source();
-                Some(Wanted { semaphore: Arc::clone(semaphore), party })
+                Some(PlaceSource { semaphore: Arc::clone(semaphore), party })
             }),
             Held::Waits { .. } => return true,
         };
@@ -146,7 +146,7 @@ impl ComputePlace for Permit {
             }
             let mut places = Places::default();
             for (wanted, place) in wanted.iter().zip(&mut places) {
-                if let Some(Wanted { semaphore, party }) = wanted {
+                if let Some(PlaceSource { semaphore, party }) = wanted {
                     *place = Some(semaphore.acquire(*party, 1, Turn::Again).await);
                 }
             }
