@@ -11,8 +11,8 @@ use toolbay_model::text::shown;
 
 use crate::jsonrpc::shorten;
 
-/// How many values within values are looked at.
-const LEVELS: usize = 16;
+/// How many values within values are looked at. Each may have to be read again as a whole.
+const LEVELS: usize = 4;
 
 #[derive(Deserialize)]
 struct Params<'a> {
