@@ -58,6 +58,11 @@ impl App {
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
 
+    /// Whether there are sessions. Otherwise each request of a revision that has them stands for itself.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.options.sessions > 0
+    }
+
     /// What clients have open.
     pub(super) fn traffic(&self) -> Traffic {
         let (connections, requests) = (self.connections.by_all(), self.requests.by_all());

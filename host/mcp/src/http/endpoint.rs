@@ -72,7 +72,7 @@ async fn begin(
 ) -> Begun {
     match jsonrpc::decode(&payload.bytes) {
         Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &peer, &headers, request).await,
-        Ok(Incoming::Single(_)) if is_stateless(&headers) || app.options.sessions == 0 => {
+        Ok(Incoming::Single(_)) if is_stateless(&headers) || !app.has_sessions() => {
             Begun::Done(StatusCode::ACCEPTED.into_response())
         }
         Ok(incoming) => attached(&app, caller, &headers, incoming).await,
@@ -140,6 +140,7 @@ async fn answer(
     request: Request<'_>,
 ) -> Begun {
     if let Some(denied) = steps_up(app, &caller, &request) {
+        tracing::info!(caller = caller.name, "request rejected: {denied}");
         return Begun::Done(app.gate.challenge(&denied));
     }
     let stated = Rules::stated(request.params);
@@ -235,7 +236,7 @@ async fn stateless(
 async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: Request<'_>) -> Response {
     let (id, intake) = (request.id.clone(), Arc::clone(&app.intake));
     let life = app.life.child();
-    let channel = if app.options.sessions == 0 { Channel::OneRequest } else { Channel::PerRequest };
+    let channel = if app.has_sessions() { Channel::PerRequest } else { Channel::OneRequest };
     let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, channel, life);
     let (outbox, mut messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
@@ -257,10 +258,11 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: R
 
 /// Handles messages of a revision with sessions.
 async fn attached(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
-    if app.options.sessions == 0 {
-        return unremembered(app, caller, headers, incoming).await;
+    if app.has_sessions() {
+        in_session(app, caller, headers, incoming).await
+    } else {
+        unremembered(app, caller, headers, incoming).await
     }
-    in_session(app, caller, headers, incoming).await
 }
 
 /// Handles messages of a revision with sessions where there are none: nothing is left of them but their responses. The header
@@ -376,7 +378,7 @@ pub(super) async fn get(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Response {
-    if is_stateless(&headers) || app.options.sessions == 0 {
+    if is_stateless(&headers) || !app.has_sessions() {
         return post_only();
     }
     if let Err(error) = headers::unambiguous(&headers) {
@@ -402,7 +404,7 @@ pub(super) async fn delete(
     Extension(caller): Extension<Arc<Caller>>,
     headers: HeaderMap,
 ) -> Response {
-    if is_stateless(&headers) || app.options.sessions == 0 {
+    if is_stateless(&headers) || !app.has_sessions() {
         return post_only();
     }
     if let Err(error) = headers::unambiguous(&headers) {
