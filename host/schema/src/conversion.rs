@@ -33,6 +33,10 @@ const TEXT: usize = 256 << 10;
 /// How alike a name may be to one of the schema's before it is taken for that one, misspelled.
 const ALIKE: usize = 2;
 
+/// How many letters of a name are compared, and how many looks that takes.
+const LETTERS: usize = 64;
+const COMPARED: usize = 64;
+
 /// How much of a pointer is kept, in bytes.
 const POINTER: usize = 200;
 
@@ -250,8 +254,13 @@ impl<'a> Converter<'a> {
                 None if has_patterns => {}
                 None if rest == Some(&Value::Bool(false)) => {
                     // A member that is meant is not dropped: the caller is to learn its name.
+                    let letters = letters(&name);
                     let mut known = properties.into_iter().flat_map(Map::keys);
-                    if known.any(|known| !own.contains_key(known) && are_alike(known, &name)) {
+                    let is_meant = |known: &String| {
+                        // What cannot be compared any more may be it.
+                        !own.contains_key(known) && self.are_alike(&letters, known).unwrap_or(true)
+                    };
+                    if known.any(is_meant) {
                         self.failed = true;
                     } else {
                         own.remove(&name);
@@ -269,6 +278,18 @@ impl<'a> Converter<'a> {
                 return;
             }
         }
+    }
+
+    /// Whether a name is so alike to one with these letters that it may be meant by that, but for a few of them; `None` if there
+    /// are no looks left.
+    fn are_alike(&self, letters: &str, name: &str) -> Option<bool> {
+        let other = self::letters(name);
+        let [one, two] = [letters, &other].map(|letters| letters.chars().count());
+        let most = ALIKE.min(one.min(two) / 3);
+        let is_near = one.abs_diff(two) <= most;
+        self.parts
+            .looks(if is_near { COMPARED } else { 1 })
+            .then(|| is_near && strsim::levenshtein(letters, &other) <= most)
     }
 
     fn fit_items(&mut self, schema: &'a Map<String, Value>, items: &mut [Value], pointer: &mut String) {
@@ -315,34 +336,9 @@ fn read(text: &str, allowed: Types, room: &Room) -> Option<(Value, ConversionKin
     (allowed.covers(Types::of(&value)) && is_exact).then_some((value, kind))
 }
 
-/// Whether two names are so alike that one may be meant by the other: but for a few letters, their case, and what is between
-/// their words.
-fn are_alike(one: &str, other: &str) -> bool {
-    let letters = |name: &str| -> Vec<char> {
-        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(64).collect()
-    };
-    let (one, other) = (letters(one), letters(other));
-    let most = ALIKE.min(one.len().min(other.len()) / 3);
-    one.len().abs_diff(other.len()) <= most && distance(&one, &other) <= most
-}
-
-/// The number of letters that differ (Levenshtein).
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.iter().enumerate() {
-        let mut diagonal = at;
-        let mut left = at + 1;
-        for (cell, second) in row.iter_mut().skip(1).zip(other) {
-            let cost = diagonal + usize::from(letter != second);
-            diagonal = *cell;
-            left = cost.min(*cell + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = at + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+/// The letters of a name that count when it is compared with another one: not their case, nor what is between words.
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(LETTERS).collect()
 }
 
 #[cfg(test)]

@@ -85,7 +85,12 @@ impl<'a> Parts<'a> {
 
     /// Takes a look; `false` if there is none left.
     pub(super) fn look(&self) -> bool {
-        let left = self.left.get().checked_sub(1);
+        self.looks(1)
+    }
+
+    /// Takes so many looks; `false` if there are fewer left.
+    pub(super) fn looks(&self, count: usize) -> bool {
+        let left = self.left.get().checked_sub(count);
         self.left.set(left.unwrap_or_default());
         left.is_some()
     }
