@@ -8,6 +8,7 @@ mod headers;
 mod hoarders;
 mod leniency;
 mod neighbour;
+mod resumption;
 mod rights;
 mod sessionless;
 mod sessions;

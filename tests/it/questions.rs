@@ -382,6 +382,37 @@ fn who_subscribed_learns_that_a_resource_changed() {
     assert_eq!(MODERN, "2026-07-28");
 }
 
+/// A client that has gone is asked again if it comes back in time; then its call ends, and with it its session.
+#[test]
+fn a_question_waits_for_a_client_that_has_lost_its_connection() {
+    let folder = folder("");
+    let config = "[http]\nresume = \"1s\"\nsession_idle = \"300ms\"";
+    let server = configured(&folder, config);
+    let session = server.session_declaring("2025-11-25", everything(), &[]);
+    let mut call = session.ask("tools/call", steps(json!([form("name")])));
+    drop(call.event());
+    let opened = call.id.clone().unwrap();
+    let question = call.next().unwrap();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    call.hang_up();
+    let again = [("Accept", "text/event-stream"), ("Last-Event-ID", opened.as_str())];
+    let mut resumed = server.get("/mcp", &[session.headers(), again.to_vec()].concat());
+    assert_eq!(resumed.next(), Some(question.clone()));
+    session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted("Ada")}));
+    assert_eq!(said(&resumed.next().unwrap()["result"]), ["name: Ada"]);
+    // Nobody comes back.
+    let mut call = session.ask("tools/call", steps(json!([form("name")])));
+    while call.next().is_some_and(|message| message["method"] != "elicitation/create") {}
+    call.hang_up();
+    let sessions = || {
+        let metrics = server.get("/metrics", &[]).text();
+        metrics.lines().find_map(|line| line.strip_prefix("toolbay_sessions ")).map(str::to_owned).unwrap()
+    };
+    while sessions() != "0" {
+        std::thread::yield_now();
+    }
+}
+
 /// MCP allows no questions during a completion: a required one fails, whatever the client can answer.
 #[test]
 fn a_completion_cannot_ask() {

@@ -166,9 +166,12 @@ fn no_uri_leads_out_of_a_skill() {
     for uri in ["skill://pdf/%53KILL.md", "skill://PDF/SKILL.md", "SKILL://pdf/SKILL.md"] {
         let read = peer.result("resources/read", json!({"uri": uri}));
         assert_eq!(read["contents"][0]["uri"], "skill://pdf/SKILL.md", "{uri}");
-        for method in ["skills/get", "resources/directory/read"] {
-            assert_eq!(peer.code(method, json!({"uri": uri})), -32602, "{method} {uri}");
-        }
+        let got = peer.result("skills/get", json!({"uri": uri}));
+        assert_eq!(got["skill"]["uri"], "skill://pdf/SKILL.md", "{uri}");
+        let spelled = uri.replace("/SKILL.md", "/templates").replace("/%53KILL.md", "/%74emplates");
+        let folder = peer.result("resources/directory/read", json!({"uri": spelled}));
+        assert_eq!(folder["resources"][1]["uri"], "skill://pdf/templates/invoice.md", "{spelled}");
+        assert_eq!(peer.code("resources/directory/read", json!({"uri": uri})), -32602, "{uri}");
     }
     let long = format!("skill://pdf/{}", "a/".repeat(1_500));
     for uri in [

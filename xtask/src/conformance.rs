@@ -44,6 +44,8 @@ struct Run {
     args: &'static [&'static str],
     /// Whether its expected failures may be single checks of a scenario.
     checks: bool,
+    /// How long the server lets a stream of a call stay open (`http.poll_after`), and what the suite then prints.
+    polling: Option<(&'static str, &'static str)>,
 }
 
 /// A folder with a skill, which has a folder and another skill in it.
@@ -51,15 +53,22 @@ const SKILL: &str = "pdf-processing.skill";
 
 /// Every revision that the suites know, by its required scenarios where there is a list of these, and the scenarios of
 /// extensions, which are in no list.
-const RUNS: [Run; 8] = [
-    Run { line: "next", args: &["--requirements", "2026-07-28"], checks: true },
-    Run { line: "next", args: &["--requirements", "2025-11-25"], checks: true },
-    Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-06-18"], checks: true },
-    Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-03-26"], checks: true },
-    Run { line: "stable", args: &["--suite", "all"], checks: false },
-    Run { line: "next", args: &["--scenario", "sep-2640-skills-enumeration"], checks: true },
-    Run { line: "next", args: &["--scenario", "sep-2640-skills-directory"], checks: true },
-    Run { line: "next", args: &["--scenario", "sep-2640-skills-manifest"], checks: true },
+const RUNS: [Run; 9] = [
+    Run { line: "next", args: &["--requirements", "2026-07-28"], checks: true, polling: None },
+    Run { line: "next", args: &["--requirements", "2025-11-25"], checks: true, polling: None },
+    Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-06-18"], checks: true, polling: None },
+    Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-03-26"], checks: true, polling: None },
+    Run { line: "stable", args: &["--suite", "all"], checks: false, polling: None },
+    Run { line: "next", args: &["--scenario", "sep-2640-skills-enumeration"], checks: true, polling: None },
+    Run { line: "next", args: &["--scenario", "sep-2640-skills-directory"], checks: true, polling: None },
+    Run { line: "next", args: &["--scenario", "sep-2640-skills-manifest"], checks: true, polling: None },
+    // Otherwise the server has no reason to end the stream of a call.
+    Run {
+        line: "next",
+        args: &["--scenario", "server-sse-polling", "--spec-version", "2025-11-25", "--verbose"],
+        checks: true,
+        polling: Some(("100ms", "Successfully received tool response after reconnection")),
+    },
 ];
 
 /// `cargo xtask conformance`.
@@ -81,7 +90,7 @@ pub(crate) fn check(workspace: &Workspace, built: &Built, tally: &mut Tally) -> 
     let mut failures = Vec::new();
     for run in RUNS {
         // A server for each, so that none finds what the one before left.
-        let server = serve(built, &source.join(SKILL), root.path())?;
+        let server = serve(built, &source.join(SKILL), root.path(), run.polling.map(|(after, _)| after))?;
         let name = format!("{} {}", run.line, run.args.join(" "));
         println!("{}", terminal::bold(format!("\nThe conformance suite, {name}")));
         let list = root.path().join("expected-failures.yaml");
@@ -133,6 +142,7 @@ impl Run {
             }
             lines.push(line.to_owned());
         })?;
+        let passed = passed && self.polling.is_none_or(|(_, wanted)| lines.iter().any(|line| line.contains(wanted)));
         let shown = if passed { summary.unwrap_or(0) } else { 0 };
         for line in lines.get(shown..).unwrap_or_default() {
             println!("{line}");
@@ -142,7 +152,7 @@ impl Run {
 }
 
 /// The server with this plugin and this skill, on a folder of its own.
-fn serve(built: &Built, skill: &Path, root: &Path) -> Result<Listener> {
+fn serve(built: &Built, skill: &Path, root: &Path, poll_after: Option<&str>) -> Result<Listener> {
     let (plugins, spare) = (root.join("plugins"), root.join("spare"));
     for folder in [&plugins, &spare] {
         drop(fs::remove_dir_all(folder));
@@ -159,7 +169,9 @@ fn serve(built: &Built, skill: &Path, root: &Path) -> Result<Listener> {
     for folder in [&plugins, &spare] {
         serving::compile(&built.server, folder, root)?;
     }
-    serving::start(&built.server, &plugins, root)
+    serving::start_with(&built.server, &plugins, root, |server| {
+        server.envs(poll_after.map(|after| ("TOOLBAY_HTTP_POLL_AFTER", after)));
+    })
 }
 
 #[cfg(test)]

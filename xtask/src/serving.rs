@@ -17,8 +17,19 @@ pub(crate) fn compile(program: &Path, plugins: &Path, root: &Path) -> Result<()>
 /// Starts `program` on a folder, with every HTTP transport and the compile cache under `root`. Dropping the listener
 /// kills the server.
 pub(crate) fn start(program: &Path, plugins: &Path, root: &Path) -> Result<Listener> {
+    start_with(program, plugins, root, |_| {})
+}
+
+/// The same, after `change` has changed how it is started.
+pub(crate) fn start_with(
+    program: &Path,
+    plugins: &Path,
+    root: &Path,
+    change: impl FnOnce(&mut Command),
+) -> Result<Listener> {
     let mut command = Command::new(program);
     command.args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"]).arg(plugins);
     command.env("XDG_CACHE_HOME", root.join("cache"));
+    change(&mut command);
     Listener::start(command)
 }

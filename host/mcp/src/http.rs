@@ -15,17 +15,22 @@ mod decimal;
 mod denied;
 mod doorkeeper;
 mod endpoint;
+mod event;
+mod event_log;
 mod guard;
 mod headers;
 mod keys;
 mod lane;
 mod link;
 mod listener;
+mod news;
 mod oauth;
 mod options;
 mod peer;
 mod reply;
 mod reserve;
+mod response_stream;
+mod responses;
 mod scrape;
 mod scrapes;
 mod sessions;
@@ -61,6 +66,7 @@ use self::app::App;
 use self::auth::Gate;
 pub use self::doorkeeper::Doorkeeper;
 use self::guard::Guard;
+use self::headers::ErrorId;
 use self::lane::Lane;
 pub use self::options::{AuthorizationServer, Doors, OAuth, Options, Token};
 use self::peer::Peer;
@@ -212,7 +218,8 @@ async fn admit(
     match app.gate.caller(request.headers(), peer.source, &*app.host) {
         Ok((caller, trust)) => {
             let Ok(place) = app.requests.take(&caller.name, 1) else {
-                return reply::unavailable(&too_many_requests(app.options.caller_requests));
+                let id = ErrorId::of(request.headers());
+                return reply::unavailable(&too_many_requests(app.options.caller_requests), id);
             };
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(trust);

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore};
 
 /// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's
@@ -208,10 +209,10 @@ impl Outbox {
 
 impl Messages {
     /// The next message, whose room is free again; `None` if no sender is left.
-    pub(crate) async fn recv(&mut self) -> Option<Outgoing> {
+    pub(crate) async fn recv(&self) -> Option<Outgoing> {
         loop {
             match self.try_recv() {
-                None if self.0.lock().senders > 0 => {}
+                None if !self.is_complete() => {}
                 // Before the last sender left, it may have sent something.
                 None => return self.try_recv(),
                 some => return some,
@@ -222,10 +223,27 @@ impl Messages {
     }
 
     /// The next message if one is queued. Its room is free again.
-    pub(crate) fn try_recv(&mut self) -> Option<Outgoing> {
+    pub(crate) fn try_recv(&self) -> Option<Outgoing> {
         let (message, room) = *self.0.lock().messages.pop_front()?;
         self.0.room.add_permits(room as usize);
         Some(message)
+    }
+
+    /// Whether no sender is left. What they sent may still be queued.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.0.lock().senders == 0
+    }
+
+    /// A change since this was called: a message was queued, the last sender is gone, or [`Messages::wake`] was called.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.0.arrived.notified()
+    }
+
+    /// Lets whoever waits for a change look again.
+    pub(crate) fn wake(&self) {
+        self.0.arrived.notify_waiters();
+        // One that is about to wait.
+        self.0.arrived.notify_one();
     }
 }
 

@@ -1,16 +1,47 @@
 //! Parses the parameters of a method.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS, cut};
+use crate::object::object;
 
-/// Parses a method's parameters; absent ones count as an empty object.
+/// The part of the parameters that every method has.
+#[derive(Deserialize)]
+struct Common {
+    #[serde(rename = "_meta", default, deserialize_with = "object")]
+    _meta: Ignored,
+}
+
+/// An object, whatever its members are.
+#[derive(Default)]
+struct Ignored;
+
+impl<'de> Deserialize<'de> for Ignored {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// Parses the parameters of a method that does not use `_meta`; absent ones count as an empty object.
+///
+/// # Errors
+///
+/// [`INVALID_PARAMS`] if they are not an object or invalid for the method, or if `_meta` is not an object.
+pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
+    if params.is_some_and(|params| params.get().contains("_meta")) {
+        read_with_meta::<Common>(params)?;
+    }
+    read_with_meta(params)
+}
+
+/// Parses the parameters of a method whose type has `_meta`; absent ones count as an empty object.
 ///
 /// # Errors
 ///
 /// [`INVALID_PARAMS`] if they are not an object or invalid for the method.
-pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
+pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
         return Err(Error::new(INVALID_PARAMS, "params must be an object"));

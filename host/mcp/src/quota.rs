@@ -162,6 +162,11 @@ impl Portion {
         self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.fits(&quota.taken(), name, amount))
     }
 
+    /// Gives back this much of it.
+    pub(crate) fn give_back(&mut self, amount: usize) {
+        self.shrink_to(self.amount.saturating_sub(amount));
+    }
+
     /// Gives back what is more than `amount`.
     pub fn shrink_to(&mut self, amount: usize) {
         if let Some((quota, name)) = &self.of

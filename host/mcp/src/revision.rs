@@ -95,6 +95,8 @@ pub(crate) struct Features {
     pub(crate) http_headers: bool,
     /// Over HTTP, an unknown method is a 404; otherwise a 200 with an error.
     pub(crate) http_not_found: bool,
+    /// Over HTTP, a stream of a session begins with an event without a message, and clients that have its id poll (SEP-1699).
+    pub(crate) polling: bool,
 }
 
 const V2024_11_05: Features = Features {
@@ -132,6 +134,7 @@ const V2024_11_05: Features = Features {
     tasks_extension: false,
     http_headers: false,
     http_not_found: false,
+    polling: false,
 };
 
 const V2025_03_26: Features = Features {
@@ -167,6 +170,7 @@ const V2025_11_25: Features = Features {
     errors_without_id: true,
     invalid_arguments_are_results: true,
     tasks: true,
+    polling: true,
     ..V2025_06_18
 };
 
@@ -180,7 +184,6 @@ const V2026_07_28: Features = Features {
     elicitation_ids: false,
     input_requests: true,
     not_found_code: false,
-    errors_without_id: false,
     result_type: true,
     caching_hints: true,
     capability_code: true,
@@ -188,6 +191,7 @@ const V2026_07_28: Features = Features {
     tasks_extension: true,
     http_headers: true,
     http_not_found: true,
+    polling: false,
     ..V2025_11_25
 };
 

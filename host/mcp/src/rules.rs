@@ -35,12 +35,12 @@ pub(crate) struct Rules {
 /// The part of a request's parameters that states its rules.
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(rename = "_meta", borrow)]
-    meta: Option<Stated<'a>>,
+    #[serde(rename = "_meta", borrow, default, deserialize_with = "object")]
+    meta: Stated<'a>,
 }
 
 /// The rules that a stateless request states, not yet parsed.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Stated<'a> {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
     version: Option<&'a RawValue>,
@@ -60,7 +60,7 @@ impl Rules {
         // Requests of a session do not contain this: searching the text avoids parsing them.
         let Some(params) = params.filter(|params| params.get().contains(PREFIX)) else { return Ok(None) };
         // The method's own parser reports parameters that are malformed.
-        let Ok(Envelope { meta: Some(stated) }) = serde_json::from_str(params.get()) else { return Ok(None) };
+        let Ok(Envelope { meta: stated }) = serde_json::from_str(params.get()) else { return Ok(None) };
         if stated.version.is_none() && stated.capabilities.is_none() {
             return Ok(None);
         }

@@ -132,6 +132,64 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
 }
 
 #[test]
+fn meta_is_an_object_in_every_method() {
+    let server = server();
+    let session = server.session("2025-11-25");
+    let methods = [
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("skills/list", json!({})),
+        ("tasks/list", json!({})),
+        ("logging/setLevel", json!({"level": "error"})),
+        ("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}})),
+    ];
+    for (method, mut params) in methods {
+        for (meta, is_read) in [
+            (json!(null), true),
+            (json!([]), true),
+            (json!({"a/b": 1}), true),
+            (json!([1]), false),
+            (json!("x"), false),
+            (json!(false), false),
+        ] {
+            params["_meta"] = meta.clone();
+            let answer = session.ask(method, params.clone()).answer();
+            assert_eq!(answer.get("result").is_some(), is_read, "{method} {meta}: {answer}");
+            assert_eq!(answer["error"]["code"] == -32602, !is_read, "{method} {meta}: {answer}");
+        }
+    }
+    // What states the rules of a request is an object, too.
+    let stated = json!(["2026-07-28", {}, "io.modelcontextprotocol/protocolVersion"]);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": stated}}).to_string();
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
+    assert_eq!(server.post(&headers, body.as_bytes()).status, 400);
+}
+
+#[test]
+fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
+    let server = server();
+    for (revision, has_id) in [("2025-03-26", true), ("2025-06-18", true), ("2025-11-25", false), ("2026-07-28", false)] {
+        let version = ("MCP-Protocol-Version", revision);
+        let refused = [
+            server.post(&[version], b"{"),
+            server.post(&[version], b"7"),
+            server.post(&[version, ("Accept", "text/html")], b"{}"),
+            server.post(&[version, ("Content-Type", "text/plain")], b"{}"),
+            server.post(&[version, ("Content-Encoding", "gzip")], b"{}"),
+            server.post(&[version], &vec![b' '; 5 << 20]),
+        ];
+        for refused in refused {
+            assert!(refused.status >= 400);
+            let error = refused.json();
+            assert!(error["error"]["message"].is_string(), "{error}");
+            assert_eq!(error.get("id"), has_id.then_some(&serde_json::Value::Null), "{revision}: {error}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_begins_with_a_byte() {
     let server = HttpServer::configured(&Folder::new(), "[http]\nkeep_alive = \"1h\"").ready();
     // Nothing has happened that it could tell of.

@@ -13,6 +13,7 @@ use hyper::body::Body as _;
 use super::address::Address;
 use super::auth::Gate;
 use super::guard::Guard;
+use super::headers::ErrorId;
 use super::lane::Lane;
 use super::options::{Doors, Options};
 use super::reply;
@@ -77,22 +78,27 @@ pub(super) struct Payload {
 }
 
 /// Reads the body of a request of `caller`, with the same size limit as a line over stdio.
-pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
-    match tokio::time::timeout(app.options.idle, read(app, caller, body)).await {
+pub(super) async fn body(
+    app: &App,
+    caller: &Caller,
+    body: axum::body::Body,
+    id: ErrorId,
+) -> Result<Payload, Response> {
+    match tokio::time::timeout(app.options.idle, read(app, caller, body, id)).await {
         Ok(read) => read,
         Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
     }
 }
 
-async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
+async fn read(app: &App, caller: &Caller, body: axum::body::Body, id: ErrorId) -> Result<Payload, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
-    let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.to_string()));
+    let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.to_string()), id);
     let mut held = app.intake.take(&caller.name, 0).map_err(refused)?;
     // What was announced and cannot be taken in is not read in vain: a client could make the server do that all the time.
     let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if announced.is_some_and(|length| length > limit) {
-        return Err(too_large(request));
+        return Err(too_large(request, id));
     }
     let most = announced.unwrap_or(limit);
     if announced.is_some() {
@@ -100,7 +106,7 @@ async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payl
     }
     let (mut body, mut bytes) = (Limited::new(body, limit), Vec::new());
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|error| unreadable(&*error, request))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|error| unreadable(&*error, request, id))?.into_data() else { continue };
         // What has arrived counts, and not what was announced: nobody can take room by promises.
         if bytes.capacity() - bytes.len() < data.len() {
             let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(most) - bytes.len();
@@ -113,11 +119,11 @@ async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payl
     Ok(Payload { bytes: bytes.into(), _held: held })
 }
 
-fn unreadable(error: &(dyn std::error::Error + 'static), limit: ByteSize) -> Response {
-    if error.is::<LengthLimitError>() { too_large(limit) } else { StatusCode::BAD_REQUEST.into_response() }
+fn unreadable(error: &(dyn std::error::Error + 'static), limit: ByteSize, id: ErrorId) -> Response {
+    if error.is::<LengthLimitError>() { too_large(limit, id) } else { StatusCode::BAD_REQUEST.into_response() }
 }
 
-fn too_large(limit: ByteSize) -> Response {
+fn too_large(limit: ByteSize, id: ErrorId) -> Response {
     let what = format!("the message is larger than {} (to allow more, raise server.request)", limit.display().iec());
-    reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what))
+    reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what), id)
 }

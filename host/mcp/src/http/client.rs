@@ -124,6 +124,19 @@ impl Events {
         self.text.contains("text/event-stream")
     }
 
+    /// What the stream begins with: an event or a comment.
+    pub(crate) async fn first(&mut self) -> String {
+        loop {
+            let body = self.text.split_once("\r\n\r\n").map(|(_, body)| body);
+            // Behind the length of the chunk.
+            let first = body.and_then(|body| body.split_once("\r\n")?.1.split_once("\n\n"));
+            if let Some((first, _)) = first {
+                return first.to_owned();
+            }
+            self.read().await;
+        }
+    }
+
     /// The message of the next event.
     pub(crate) async fn next(&mut self) -> Value {
         serde_json::from_str(&self.data().await).unwrap()

@@ -1,7 +1,6 @@
 //! `/mcp`: finds or creates the session that answers a request, and handles stateless requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Extension, Request as HttpRequest, State};
 use axum::response::{IntoResponse as _, Response};
@@ -9,13 +8,16 @@ use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::app::{App, Payload, body};
 use super::denied::Denied;
-use super::headers::{self, SESSION_ID};
+use super::headers::{self, ErrorId, SESSION_ID};
+use super::news;
 use super::peer::Peer;
-use super::reply::{events, no_stream, refusal, reply, single, unavailable, without_stream};
+use super::options::Options;
+use super::reply::{Resumption, events, no_stream, refusal, reply, single, unavailable, without_stream};
 use super::sessions::{self, HttpSession};
 use super::trust::Trust;
 use crate::caller::Caller;
@@ -36,29 +38,31 @@ pub(super) async fn post(
 ) -> Response {
     let (parts, payload) = request.into_parts();
     let headers = parts.headers;
+    let id = ErrorId::of(&headers);
     if !headers::accepts(&headers, &mime::APPLICATION_JSON) {
         let what = "the Accept header must list application/json, and text/event-stream for streams";
-        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
+        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id);
     }
     let streams = headers::accepts(&headers, &mime::TEXT_EVENT_STREAM);
     if let Err(error) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &error);
+        return refusal(StatusCode::BAD_REQUEST, &error, id);
     }
     if headers::is_encoded(&headers) {
         let what = "the body must not be compressed: Content-Encoding must be identity or absent";
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what));
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what), id);
     }
     if !headers::is_json(&headers) {
         let what = "the Content-Type must be application/json";
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what));
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what), id);
     }
-    let payload = match body(&app, &caller, payload).await {
+    let payload = match body(&app, &caller, payload, id).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };
     let length = payload.bytes.len();
+    let received = Instant::now();
     let begun = app.lane.run(length, begin(Arc::clone(&app), caller, trust, peer.clone(), headers, payload)).await;
-    begun.finish(app.options.keep_alive, &peer.half_closed, streams).await
+    begun.finish(&app.options, received, &peer.half_closed, streams.then_some(()).ok_or(id)).await
 }
 
 /// Takes a body in. What a call needs of it, it has then; nothing is kept while it runs.
@@ -76,7 +80,7 @@ async fn begin(
             Begun::Done(StatusCode::ACCEPTED.into_response())
         }
         Ok(incoming) => attached(&app, caller, &headers, incoming).await,
-        Err(error) => Begun::Done(refusal(StatusCode::BAD_REQUEST, &error)),
+        Err(error) => Begun::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers))),
     }
 }
 
@@ -88,6 +92,8 @@ enum Begun {
     Waiting {
         messages: outbox::Messages,
         guard: Option<DropGuard>,
+        /// The session that it belongs to, if that is one that outlives it.
+        session: Option<Arc<HttpSession>>,
         statuses: Statuses,
         /// Whether it ends only when the client ends it.
         is_stream: bool,
@@ -117,18 +123,36 @@ impl Statuses {
 }
 
 impl Begun {
-    async fn finish(self, keep_alive: Duration, half_closed: &CancellationToken, streams: bool) -> Response {
+    async fn finish(
+        self,
+        options: &Options,
+        received: Instant,
+        half_closed: &CancellationToken,
+        streams: Result<(), ErrorId>,
+    ) -> Response {
         match self {
             Self::Done(response) => response,
-            Self::Waiting { is_stream: true, .. } if !streams => no_stream(),
-            Self::Waiting { messages, guard, statuses, .. } if !streams => {
-                without_stream(messages, guard, |code| statuses.of(code)).await
+            Self::Waiting { messages, guard, statuses, is_stream, .. } if let Err(id) = streams => {
+                if is_stream {
+                    return no_stream(id);
+                }
+                without_stream(messages, guard, id, |code| statuses.of(code)).await
             }
-            Self::Waiting { messages, guard, statuses, .. } => {
-                reply(messages, keep_alive, half_closed, guard, |code| statuses.of(code)).await
+            Self::Waiting { messages, guard, session, statuses, .. } => {
+                let resumption = session.map(|session| resumption(&session, options, received));
+                let status = |code| statuses.of(code);
+                reply(messages, options.keep_alive, half_closed, guard, resumption, status).await
             }
         }
     }
+}
+
+/// How the client of this session goes on with the stream for a request that was received then.
+fn resumption(session: &HttpSession, options: &Options, received: Instant) -> Resumption {
+    let opens = session.session.negotiated.borrow().revision.is_some_and(|revision| revision.features().polling);
+    let opens = opens && !options.resume.is_zero();
+    let closes = options.poll_after.filter(|_| opens).map(|after| received + after);
+    Resumption { responses: Arc::clone(&session.responses), opens, closes }
 }
 
 async fn answer(
@@ -194,7 +218,8 @@ async fn stateless(
     request: Request<'_>,
     stated: Result<Option<Rules>, Error>,
 ) -> Begun {
-    let refused = |error: Error| Begun::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id)));
+    let errors = ErrorId::of(headers);
+    let refused = |error: Error| Begun::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id), errors));
     // Whoever asks whether the server is there need not say how it would go on.
     if matches!(stated, Ok(None)) && request.method == Method::Ping.name() {
         let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
@@ -229,7 +254,8 @@ async fn stateless(
     let (outbox, messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
     drop(outbox);
-    Begun::Waiting { messages, guard: Some(guard), statuses: Statuses::Stateless { not_found }, is_stream }
+    let statuses = Statuses::Stateless { not_found };
+    Begun::Waiting { messages, guard: Some(guard), session: None, statuses, is_stream }
 }
 
 /// Creates a session.
@@ -250,7 +276,7 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: R
     let Ok(value) = HeaderValue::try_from(&name) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     if !app.sessions.insert(name, session, peer.source) {
         let what = "too many sessions are open, and this caller has none that is idle; retry later";
-        return unavailable(&Error::new(INVALID_REQUEST, what).of(&id));
+        return unavailable(&Error::new(INVALID_REQUEST, what).of(&id), ErrorId::Null);
     }
     response.headers_mut().insert(SESSION_ID, value);
     response
@@ -274,7 +300,7 @@ async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, 
             let known = Revision::parse(version).filter(|revision| revision.features().sessions);
             let Some(known) = known else {
                 let error = Error { id: incoming.id().cloned(), ..unsupported(version) };
-                return Begun::Done(refusal(StatusCode::BAD_REQUEST, &error));
+                return Begun::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(headers)));
             };
             known
         }
@@ -288,7 +314,7 @@ async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, 
         negotiated.revision = Some(revision);
         negotiated.initialized = true;
     });
-    take(session, caller, headers, incoming, Some(guard)).await
+    take(&session, caller, headers, incoming, (Some(guard), None)).await
 }
 
 /// Handles messages of a session.
@@ -297,16 +323,16 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
         Ok(entry) => entry,
         Err(response) => return Begun::Done(*response),
     };
-    take(Arc::clone(&entry.session), caller, headers, incoming, None).await
+    take(&entry.session, caller, headers, incoming, (None, Some(Arc::clone(&entry)))).await
 }
 
-/// Handles messages in `session`. `guard` ends it when the response has been received.
+/// Handles messages in `session`. It ends with its guard, when the response has been received, or it is in the table.
 async fn take(
-    session: Arc<Session>,
+    session: &Arc<Session>,
     caller: Arc<Caller>,
     headers: &HeaderMap,
     incoming: Incoming<'_>,
-    guard: Option<DropGuard>,
+    (guard, entry): (Option<DropGuard>, Option<Arc<HttpSession>>),
 ) -> Begun {
     let asks = incoming.asks();
     let (outbox, messages) = outbox::channel();
@@ -315,13 +341,13 @@ async fn take(
             let rules = session.rules(request.params);
             let rules =
                 rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers).map(Box::new), ..rules }));
-            dispatch::request(&session, &caller, request, rules, &outbox).await;
+            dispatch::request(session, &caller, request, rules, &outbox).await;
         }
-        incoming => dispatch::receive(&session, &caller, Ok(incoming), &outbox).await,
+        incoming => dispatch::receive(session, &caller, Ok(incoming), &outbox).await,
     }
     drop(outbox);
     if asks {
-        return Begun::Waiting { messages, guard, statuses: Statuses::Legacy, is_stream: false };
+        return Begun::Waiting { messages, guard, session: entry, statuses: Statuses::Legacy, is_stream: false };
     }
     Begun::Done(accepted(messages).await)
 }
@@ -351,12 +377,13 @@ fn session(
 ) -> Result<Arc<HttpSession>, Box<Response>> {
     let about = id.cloned();
     let of = |error: Error| Error { id: about.clone(), ..error };
-    let refused = |status, what: &str| Box::new(refusal(status, &of(Error::new(INVALID_REQUEST, what))));
+    let errors = ErrorId::of(headers);
+    let refused = |status, what: &str| Box::new(refusal(status, &of(Error::new(INVALID_REQUEST, what)), errors));
     let version = headers.get(headers::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default());
     if let Some(version) = version
         && Revision::parse(version).is_none_or(|revision| !revision.features().sessions)
     {
-        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, &of(unsupported(version)))));
+        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, &of(unsupported(version)), errors)));
     }
     let id = session_id(headers).ok_or_else(|| {
         refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing: send the value returned by initialize")
@@ -382,19 +409,38 @@ pub(super) async fn get(
         return post_only();
     }
     if let Err(error) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &error);
+        return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
     }
     if !headers::accepts(&headers, &mime::TEXT_EVENT_STREAM) {
         let what = "the Accept header must list text/event-stream";
-        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
+        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), ErrorId::of(&headers));
     }
-    match session(&app, &caller, &headers, None) {
-        Ok(entry) => {
-            let (outbox, messages) = outbox::channel();
-            tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
-            events(None, messages, app.options.keep_alive, None)
+    let last = match headers::last_event(&headers) {
+        Ok(last) => last,
+        Err(error) => return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers)),
+    };
+    let entry = match session(&app, &caller, &headers, None) {
+        Ok(entry) => entry,
+        Err(response) => return *response,
+    };
+    match last {
+        Some(id) if id.stream != news::STREAM => {
+            let closes = resumption(&entry, &app.options, Instant::now()).closes;
+            let Some(reader) = entry.responses.resume(id, closes) else {
+                let what = "the stream of Last-Event-ID is no longer kept (http.resume): repeat the request, or open a \
+                            stream without that header";
+                let error = Error::new(INVALID_REQUEST, what);
+                return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
+            };
+            events(None, reader, app.options.keep_alive)
         }
-        Err(response) => *response,
+        last => {
+            let (outbox, messages) = outbox::channel();
+            let news = entry.news.read(last.map(|id| id.event), &caller.rights, messages);
+            let opens = resumption(&entry, &app.options, Instant::now()).opens;
+            tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
+            events(opens.then(|| news.opening()), news, app.options.keep_alive)
+        }
     }
 }
 
@@ -408,7 +454,7 @@ pub(super) async fn delete(
         return post_only();
     }
     if let Err(error) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &error);
+        return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
     }
     match session(&app, &caller, &headers, None) {
         Ok(_) => {

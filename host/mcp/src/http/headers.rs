@@ -12,15 +12,19 @@ use toolbay_model::{HeaderKind, ParamHeader, Trace};
 
 use super::arguments;
 use super::decimal::Decimal;
+use super::event::EventId;
 use crate::caller::Caller;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST, Request};
 use crate::method::Method;
+use crate::revision::Revision;
 
 /// The id of the session of a request.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The protocol revision of a request.
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The id of the last event that a client has of a stream.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM: &str = "mcp-param-";
@@ -64,7 +68,7 @@ pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
 ///
 /// One of them is there twice, with different values.
 pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), Error> {
-    for name in [PROTOCOL_VERSION, SESSION_ID] {
+    for name in [PROTOCOL_VERSION, SESSION_ID, LAST_EVENT_ID] {
         let mut values = headers.get_all(&name).iter();
         if values.next().is_some_and(|first| values.any(|other| other != first)) {
             let what = format!("{} is present twice, with different values", title(name.as_str()));
@@ -72,6 +76,35 @@ pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// The last event that the client has of the stream that it goes on with; `None` if it begins one.
+///
+/// # Errors
+///
+/// The header is not the id of an event of this server.
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<EventId>, Error> {
+    let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let id = value.to_str().ok().and_then(|text| text.parse().ok());
+    id.map(Some).ok_or_else(|| Error::new(INVALID_REQUEST, "Last-Event-ID must be the id of an event of this session"))
+}
+
+/// How an error is written that belongs to no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ErrorId {
+    /// Its id is `null`, as JSON-RPC has it.
+    Null,
+    /// It has no id.
+    Absent,
+}
+
+impl ErrorId {
+    /// As the client of a request with these headers reads it: newer revisions have no `null`.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let version = headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+        let revision = version.and_then(Revision::parse);
+        if revision.is_some_and(|revision| revision.features().errors_without_id) { Self::Absent } else { Self::Null }
+    }
 }
 
 /// Whether the body is JSON.

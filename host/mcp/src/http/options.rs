@@ -45,6 +45,13 @@ pub struct Options {
     pub idle: Duration,
     /// How long a client may accept nothing while there is something to send to it.
     pub write_timeout: Duration,
+    /// How long a client can go on with a stream of its session whose connection has ended. 0: not at all.
+    pub resume: Duration,
+    /// Bytes that are kept of all streams for that. A caller has a quarter of it.
+    pub resume_size: usize,
+    /// How long the stream with the response to a request stays open until its client polls, if its revision knows that.
+    /// `None`: until the response.
+    pub poll_after: Option<Duration>,
     /// TLS on every connection; `None` if a proxy does that, or nobody.
     pub tls: Option<Arc<Tls>>,
     /// The accepted bearer tokens.
@@ -125,10 +132,20 @@ impl Default for Options {
             keep_alive: Duration::from_secs(15),
             idle: Duration::from_mins(1),
             write_timeout: Duration::from_secs(30),
+            resume: Duration::from_mins(1),
+            resume_size: 64 << 20,
+            poll_after: None,
             tls: None,
             tokens: Vec::new(),
             oauth: None,
         }
+    }
+}
+
+impl Options {
+    /// Bytes that are kept of the streams of one caller.
+    pub(super) fn caller_resume_size(&self) -> usize {
+        self.resume_size / 4
     }
 }
 

@@ -1,21 +1,31 @@
 //! Responses to a POST: one JSON object if there is only one message, otherwise a stream of events.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use futures_util::stream;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::event::{self, COMMENT};
+use super::headers::ErrorId;
+use super::responses::Responses;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST};
 use crate::outbox::{Kind, Messages, Outgoing};
 
 /// Tells reverse proxies such as nginx not to buffer events.
-pub(super) const NO_BUFFERING: (HeaderName, HeaderValue) =
+const NO_BUFFERING: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// How long a response may take until a peer that has closed its side gets a stream.
 const SOON: Duration = Duration::from_millis(100);
@@ -25,14 +35,31 @@ const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Responds with the content of `messages`. `guard` is dropped when the peer has received everything or disconnects.
-/// `status` maps the error code of a rejected request to an HTTP status. If the peer closes its side meanwhile, a stream is
-/// begun: what is sent finds out whether it still reads.
+/// Where the events of a stream come from.
+pub(super) trait EventSource: Send + 'static {
+    /// The next event; `None` at the end. Nothing is lost if it is dropped while it waits.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
+
+/// How a client can go on with the stream that responds to its request.
+pub(super) struct Resumption {
+    /// The streams of its session.
+    pub(super) responses: Arc<Responses>,
+    /// Whether its revision has an event that opens a stream.
+    pub(super) opens: bool,
+    /// When the stream ends, if it has not before, so that the client polls. Only with an event that opens it.
+    pub(super) closes: Option<Instant>,
+}
+
+/// Responds with the content of `messages`. `guard` is dropped when the peer has received everything or disconnects; without
+/// one, a client can have a `resumption`. `status` maps the error code of a rejected request to an HTTP status. If the peer
+/// closes its side meanwhile, a stream is begun: what is sent finds out whether it still reads.
 pub(super) async fn reply(
-    mut messages: Messages,
+    messages: Messages,
     keep_alive: Duration,
     half_closed: &CancellationToken,
     guard: Option<DropGuard>,
+    resumption: Option<Resumption>,
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
     let long = async {
@@ -40,27 +67,36 @@ pub(super) async fn reply(
             half_closed.cancelled().await;
             tokio::time::sleep(SOON).await;
         };
-        drop(tokio::time::timeout(keep_alive, closed).await);
+        let until = Instant::now() + keep_alive;
+        let closes = resumption.as_ref().and_then(|resumption| resumption.closes);
+        drop(tokio::time::timeout_at(closes.map_or(until, |closes| closes.min(until)), closed).await);
     };
     let first = tokio::select! {
         biased;
         first = messages.recv() => Ok(first),
         () = long => Err(()),
     };
-    match first {
-        Ok(Some(first)) if first.kind.responds() => single(first, status),
+    match (first, resumption) {
+        (Ok(Some(first)), _) if first.kind.responds() => single(first, status),
         // A cancelled call has no response.
-        Ok(first) => events(first, messages, keep_alive, guard),
+        (Ok(None), _) => begin(None, messages, guard, keep_alive),
         // It takes longer: a stream can send comments to keep the connection open.
-        Err(()) => events(None, messages, keep_alive, guard),
+        (first, None) => begin(first.unwrap_or(None), messages, guard, keep_alive),
+        (first, Some(Resumption { responses, opens, closes })) => {
+            match responses.open(first.unwrap_or(None), messages, closes) {
+                Ok(reader) => events(opens.then(|| reader.opening()), reader, keep_alive),
+                Err((first, messages)) => begin(first, messages, guard, keep_alive),
+            }
+        }
     }
 }
 
 /// Responds with the response in `messages` to a client that takes no streams. Notifications are not sent to it, and a plugin's
 /// question ends its call.
 pub(super) async fn without_stream(
-    mut messages: Messages,
+    messages: Messages,
     guard: Option<DropGuard>,
+    id: ErrorId,
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
     while let Some(message) = messages.recv().await {
@@ -69,7 +105,7 @@ pub(super) async fn without_stream(
             Kind::Notification => {}
             Kind::Request => {
                 drop(guard);
-                return no_stream();
+                return no_stream(id);
             }
         }
     }
@@ -78,9 +114,9 @@ pub(super) async fn without_stream(
 }
 
 /// The response to a client that takes no streams, where only a stream can respond.
-pub(super) fn no_stream() -> Response {
+pub(super) fn no_stream(id: ErrorId) -> Response {
     let what = "the Accept header must list text/event-stream: the response to this request is a stream";
-    refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what))
+    refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id)
 }
 
 /// Responds with one object.
@@ -97,51 +133,51 @@ pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Re
     response
 }
 
-/// Responds with a stream of events; `first` is a message that has been received already.
-pub(super) fn events(
-    first: Option<Outgoing>,
-    messages: Messages,
-    keep_alive: Duration,
-    guard: Option<DropGuard>,
-) -> Response {
+/// Responds with a stream that ends with its connection; `first` is a message that was received already.
+fn begin(first: Option<Outgoing>, messages: Messages, guard: Option<DropGuard>, keep_alive: Duration) -> Response {
+    let opening = first.map(|first| event::message(None, &first.text));
+    events(opening, Queue { messages, _guard: guard }, keep_alive)
+}
+
+/// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever there is none for a while.
+pub(super) fn events(opening: Option<Bytes>, source: impl EventSource, keep_alive: Duration) -> Response {
     // Proxies hold the head of a response until something of its body follows.
-    let begun = first.map_or(Next::Comment, Next::Message);
-    let events = stream::unfold((begun, messages, guard), |(next, mut messages, guard)| async move {
-        let message = match next {
-            Next::Comment => {
-                return Some((Ok::<_, Infallible>(Event::default().comment("")), (Next::Queued, messages, guard)));
-            }
-            Next::Message(first) => first,
-            Next::Queued => messages.recv().await?,
+    let opening = Some(opening.unwrap_or(COMMENT));
+    let frames = stream::unfold((opening, source), move |(opening, mut source)| async move {
+        let frame = match opening {
+            Some(opening) => opening,
+            None => match timeout(keep_alive, source.next()).await {
+                Ok(next) => next?,
+                Err(_elapsed) => COMMENT,
+            },
         };
-        Some((Ok(event(&message)), (Next::Queued, messages, guard)))
+        Some((Ok::<_, Infallible>(frame), (None, source)))
     });
-    let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(keep_alive));
-    ([NO_BUFFERING], sse).into_response()
+    let head = [NO_BUFFERING, (CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, NO_CACHE)];
+    (head, Body::from_stream(frames)).into_response()
 }
 
-/// What a stream sends next.
-enum Next {
-    /// A comment, as there is no message yet.
-    Comment,
-    Message(Outgoing),
-    /// What is queued.
-    Queued,
+/// The messages of a stream that nobody can go on with.
+struct Queue {
+    messages: Messages,
+    _guard: Option<DropGuard>,
 }
 
-/// A message as an event. The JSON contains no line feeds.
-pub(super) fn event(message: &Outgoing) -> Event {
-    Event::default().event("message").data(String::from_utf8_lossy(&message.text))
+impl EventSource for Queue {
+    async fn next(&mut self) -> Option<Bytes> {
+        let message = self.messages.recv().await?;
+        Some(event::message(None, &message.text))
+    }
 }
 
 /// Responds with an error that has passed after a while.
-pub(super) fn unavailable(error: &Error) -> Response {
-    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, error);
+pub(super) fn unavailable(error: &Error, id: ErrorId) -> Response {
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, error, id);
     response.headers_mut().insert(RETRY_AFTER, RETRY);
     response
 }
 
-/// Responds with an error that does not come from a session.
-pub(super) fn refusal(status: StatusCode, error: &Error) -> Response {
-    (status, [(CONTENT_TYPE, JSON)], jsonrpc::error(error, true)).into_response()
+/// Responds with an error that does not come from a session. If it belongs to no request, `id` says how it is written.
+pub(super) fn refusal(status: StatusCode, error: &Error, id: ErrorId) -> Response {
+    (status, [(CONTENT_TYPE, JSON)], jsonrpc::error(error, id == ErrorId::Null)).into_response()
 }

@@ -9,8 +9,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::news::News;
 use super::options::Options;
 use super::peer::Source;
+use super::responses::Responses;
 use super::trust::Trust;
 use crate::access::Rights;
 use crate::caller::Caller;
@@ -32,7 +34,10 @@ pub(super) struct Sessions {
     callers: Arc<Quota>,
     /// All sessions, of which so many came from one address.
     addresses: Arc<Quota>,
+    /// Bytes that are kept of streams, of which a caller has so many.
+    kept: Arc<Quota>,
     idle: Duration,
+    resume: Duration,
 }
 
 /// One session.
@@ -43,6 +48,10 @@ pub(super) struct HttpSession {
     used: Mutex<Instant>,
     /// The open streams for messages that belong to no request, in the order in which they were opened.
     streams: watch::Sender<BTreeSet<u64>>,
+    /// What was sent on them.
+    pub(super) news: Arc<News>,
+    /// The streams of its requests.
+    pub(super) responses: Arc<Responses>,
     /// Its part of what its caller and its address may have, given back as soon as it leaves the table.
     places: Mutex<[Portion; 2]>,
 }
@@ -62,7 +71,9 @@ impl Sessions {
             table: Mutex::default(),
             callers: Quota::new(options.sessions, options.caller_sessions),
             addresses: Quota::new(options.sessions, options.address_sessions),
+            kept: Quota::new(options.resume_size, options.caller_resume_size()),
             idle: options.session_idle,
+            resume: options.resume,
         }
     }
 
@@ -84,9 +95,18 @@ impl Sessions {
             let Some(entry) = victim(&table, &caller, full).and_then(|id| table.remove(&id)) else { return false };
             entry.end();
         };
-        let used = Mutex::new(Instant::now());
-        let entry =
-            HttpSession { session, network, used, streams: watch::Sender::default(), places: Mutex::new(places) };
+        // Where nothing may be kept, there is no room for it.
+        let kept = if self.resume.is_zero() { Quota::new(0, 0) } else { Arc::clone(&self.kept) };
+        let Ok(held) = kept.take(&caller, 0) else { return false };
+        let entry = HttpSession {
+            session,
+            network,
+            used: Mutex::new(Instant::now()),
+            streams: watch::Sender::default(),
+            news: Arc::new(News::new(held)),
+            responses: Responses::new(kept, caller, self.resume),
+            places: Mutex::new(places),
+        };
         table.insert(id, Arc::new(entry));
         true
     }
@@ -117,14 +137,17 @@ impl Sessions {
         removed.is_some()
     }
 
-    /// Ends sessions that were idle for too long, until `stop` is cancelled.
+    /// Ends sessions that were idle for too long, and streams that nobody went on with, until `stop` is cancelled.
     pub(super) async fn expire(&self, stop: CancellationToken) {
         // Precision does not matter here.
-        let every = (self.idle / 4).clamp(Duration::from_millis(50), Duration::from_mins(1));
+        let shortest = if self.resume.is_zero() { self.idle } else { self.idle.min(self.resume) };
+        let every = (shortest / 4).clamp(Duration::from_millis(50), Duration::from_mins(1));
         while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
             self.table().retain(|_, entry| {
                 let keep = entry.is_in_use() || entry.used().elapsed() < self.idle;
-                if !keep {
+                if keep {
+                    entry.responses.expire();
+                } else {
                     entry.end();
                 }
                 keep
@@ -201,6 +224,7 @@ impl HttpSession {
     fn end(&self) {
         self.session.life.ended.cancel();
         self.session.subscriptions.clear();
+        self.responses.close();
         for place in self.places.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             place.shrink_to(0);
         }

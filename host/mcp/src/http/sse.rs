@@ -1,23 +1,24 @@
 //! The HTTP+SSE transport of 2024-11-05: a stream at `/sse` announces the URL for messages and carries the responses.
 
-use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::extract::{Extension, Query, Request, State};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::{StreamExt as _, stream};
+use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 
 use super::app::{App, body};
+use super::headers::ErrorId;
 use super::streams::Open;
 use super::trust::Trust;
-use super::{reply, sessions};
+use super::reply::{self, EventSource};
+use super::{event, sessions};
 use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc;
-use crate::outbox;
+use crate::outbox::{self, Messages};
 use crate::session::{Channel, Session};
 
 /// Path at which clients open their stream.
@@ -56,24 +57,35 @@ pub(super) async fn open(
     let session =
         Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), Channel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
-    let endpoint = Event::default().event("endpoint").data(format!("{}?session={id}", relative(MESSAGES)));
+    let endpoint = event::named("endpoint", "", format!("{}?session={id}", relative(MESSAGES)).as_bytes());
     let stopped = app.life.closing.clone();
     app.streams.open().insert(id.clone(), Open { session, outbox });
-    let end = End { app: Arc::clone(&app), id };
-    let messages = stream::unfold((messages, end), |(mut messages, end)| async move {
-        let message = messages.recv().await?;
-        Some((reply::event(&message), (messages, end)))
-    });
-    let events = stream::once(async { endpoint }).chain(messages).map(Ok::<_, Infallible>);
+    let keep_alive = app.options.keep_alive;
     let over = async move {
         tokio::select! {
             () = stopped.cancelled() => {}
             () = trust.lapse() => {}
         }
     };
-    let events = events.take_until(Box::pin(over));
-    let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(app.options.keep_alive));
-    ([reply::NO_BUFFERING], sse).into_response()
+    let all = All { messages, over: Box::pin(over), _end: End { app, id } };
+    reply::events(Some(endpoint), all, keep_alive)
+}
+
+/// All messages of a session, until the server stops or the client is no longer trusted.
+struct All {
+    messages: Messages,
+    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _end: End,
+}
+
+impl EventSource for All {
+    async fn next(&mut self) -> Option<Bytes> {
+        tokio::select! {
+            biased;
+            () = self.over.as_mut() => None,
+            message = self.messages.recv() => Some(event::message(None, &message?.text)),
+        }
+    }
 }
 
 /// A path as a reference relative to [`PATH`], which holds if a proxy serves both below a prefix.
@@ -92,7 +104,7 @@ pub(super) async fn post(
     let Some(open) = open.filter(|open| open.session.is_of(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
-    let payload = match body(&app, &caller, request.into_body()).await {
+    let payload = match body(&app, &caller, request.into_body(), ErrorId::Null).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };

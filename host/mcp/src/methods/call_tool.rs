@@ -30,7 +30,7 @@ struct Params<A: Default> {
 /// They are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
     let whole = match extent {
-        Extent::Whole => params::read::<Params<Map<String, Value>>>(params),
+        Extent::Whole => params::read_with_meta::<Params<Map<String, Value>>>(params),
         Extent::Target => target(params),
     };
     // What is valid JSON is the model's mistake: it learns of it as of every other mistake in the arguments.
@@ -47,6 +47,6 @@ pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, E
 
 /// The parameters without the arguments.
 fn target(params: Option<&RawValue>) -> Result<Params<Map<String, Value>>, Error> {
-    let Params { name, arguments: IgnoredAny, meta, task } = params::read(params)?;
+    let Params { name, arguments: IgnoredAny, meta, task } = params::read_with_meta(params)?;
     Ok(Params { name, arguments: Map::new(), meta, task })
 }

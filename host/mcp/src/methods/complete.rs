@@ -60,9 +60,9 @@ struct Context {
 /// They are malformed, or the URI is longer than that of any resource.
 pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
     let Params { reference, argument, context, meta } = match extent {
-        Extent::Whole => params::read(params)?,
+        Extent::Whole => params::read_with_meta(params)?,
         Extent::Target => {
-            let Head { reference, meta } = params::read(params)?;
+            let Head { reference, meta } = params::read_with_meta(params)?;
             Params { reference, argument: Argument::default(), context: Context::default(), meta }
         }
     };

@@ -29,9 +29,9 @@ struct Params<A: Default> {
 /// They are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
     let Params { name, arguments, meta } = match extent {
-        Extent::Whole => params::read::<Params<BTreeMap<String, String>>>(params)?,
+        Extent::Whole => params::read_with_meta::<Params<BTreeMap<String, String>>>(params)?,
         Extent::Target => {
-            let Params { name, arguments: IgnoredAny, meta } = params::read(params)?;
+            let Params { name, arguments: IgnoredAny, meta } = params::read_with_meta(params)?;
             Params { name, arguments: BTreeMap::new(), meta }
         }
     };

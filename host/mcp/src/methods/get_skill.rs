@@ -29,6 +29,7 @@ pub(crate) async fn answer(
 ) -> Result<Listed, Error> {
     let Params { uri } = read(params)?;
     session.host.complete().await;
+    let uri = session.host.spelling(&uri).unwrap_or(uri);
     let skill = session.host.skill(&uri, &caller.rights);
     let skill = skill.ok_or_else(|| outcome::nothing_at(&uri, "Skill not found"))?;
     Ok(Listed::new(session, caller, revision, "skill", skill.entry.clone(), None))

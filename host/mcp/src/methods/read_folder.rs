@@ -34,10 +34,11 @@ pub(crate) async fn answer(
     revision: Revision,
 ) -> Result<Listed, Error> {
     let Params { uri, cursor } = read(params)?;
+    session.host.complete().await;
+    let uri = session.host.spelling(&uri).unwrap_or(uri);
     let after = cursor.map(|cursor| cursor::decode_in_folder(&uri, &cursor)).transpose()?;
     let after = after.as_deref().filter(|after| !after.is_empty());
     let host = &session.host;
-    host.complete().await;
     let page = host.folder(&uri, after, host.options().page_size, &caller.rights);
     let Page { items, more, .. } = page.ok_or_else(|| outcome::nothing_at(&uri, "Not a directory"))?;
     let page = write_elsewhere::<Resources>(items, more, revision, None).await?;

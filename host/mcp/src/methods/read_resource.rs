@@ -23,7 +23,7 @@ struct Params {
 ///
 /// They are malformed, or the URI is longer than that of any resource.
 pub(crate) fn read(params: Option<&RawValue>, _extent: Extent) -> Result<Asked, Error> {
-    let Params { uri, meta } = params::read(params)?;
+    let Params { uri, meta } = params::read_with_meta(params)?;
     if uri.len() > LONGEST {
         let what = format!("the URI of a resource has at most {LONGEST} bytes, and this one has {}", uri.len());
         return Err(Error::new(INVALID_PARAMS, what));

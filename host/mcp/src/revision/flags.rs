@@ -122,14 +122,18 @@ async fn takes_batches(revision: Revision) -> bool {
     messages.recv().await.unwrap().text.starts_with(b"[")
 }
 
-fn error_has_no_id(revision: Revision) -> bool {
+async fn error_has_no_id(revision: Revision) -> bool {
+    if !revision.features().sessions {
+        let client = Client::new(Stub::new(), http::Options::default()).await;
+        let version = format!("Mcp-Protocol-Version: {revision}\r\n");
+        let refused = client.exchange("POST", &version, "{").await;
+        client.stop().await;
+        return refused.status == 400 && refused.body.get("error").is_some() && refused.body.get("id").is_none();
+    }
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(host.clone(), caller, host.options().intake(true), Channel::Shared, Life::default());
-    // Only a session knows its revision before it can read a message.
-    session.negotiated.send_modify(|negotiated| {
-        negotiated.revision = Some(revision).filter(|revision| revision.features().sessions);
-    });
+    session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
     let error = session.encode_error(&jsonrpc::Error::new(jsonrpc::PARSE_ERROR, "no"));
     serde_json::from_slice::<Value>(&error).unwrap().get("id").is_none()
 }
@@ -155,6 +159,18 @@ async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
     let status = client.post(&headers, &body).await.status;
     client.stop().await;
     status
+}
+
+/// Whether the stream of a session begins with an event without a message.
+async fn opens_with_an_event(revision: Revision) -> bool {
+    if !revision.features().sessions {
+        return false;
+    }
+    let client = Client::new(Stub::new(), http::Options::default()).await;
+    let session = client.session(revision).await;
+    let first = client.events(&session).await.first().await;
+    client.stop().await;
+    first == "id: 0-0\nretry: 1000\ndata:"
 }
 
 /// The capabilities that the server declares.
@@ -310,7 +326,7 @@ async fn observed(revision: Revision) -> Features {
         elicitation_ids: asked(revision, QuestionKind::Url).contains_key("elicitationId"),
         sampling_tools: answerable.contains(QuestionKind::SamplingWithTools),
         input_requests: asks_in_result(revision).await,
-        errors_without_id: error_has_no_id(revision),
+        errors_without_id: error_has_no_id(revision).await,
         invalid_arguments_are_results: wrong_arguments_are_a_result(revision),
         result_type: list.get("resultType").is_some(),
         caching_hints: list.get("ttlMs").is_some(),
@@ -319,6 +335,7 @@ async fn observed(revision: Revision) -> Features {
         tasks_extension: capabilities(revision).await["extensions"].get("io.modelcontextprotocol/tasks").is_some(),
         http_headers: status(revision, "tools/list", false).await != 200,
         http_not_found: status(revision, "no/such", true).await == 404,
+        polling: opens_with_an_event(revision).await,
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Response {
     length: Option<usize>,
     /// The part of the event stream that has arrived.
     text: String,
+    /// The id of the last event that had one.
+    pub id: Option<String>,
 }
 
 impl Response {
@@ -37,7 +39,7 @@ impl Response {
             let Some((name, value)) = line.split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut response = Self { status, headers, reader, chunked: false, length: None, text: String::new() };
+        let mut response = Self { status, headers, reader, chunked: false, length: None, text: String::new(), id: None };
         response.chunked = response.header("transfer-encoding") == Some("chunked");
         response.length = response.header("content-length").map(|length| length.parse().unwrap());
         response
@@ -108,6 +110,7 @@ impl Response {
                     let line = event.lines().find_map(|line| line.strip_prefix(name));
                     line.unwrap_or_default().trim_start().to_owned()
                 };
+                self.id = Some(field("id:")).filter(|id| !id.is_empty()).or(self.id.take());
                 return Some((field("event:"), field("data:")));
             }
             if !self.chunk() {

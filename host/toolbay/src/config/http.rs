@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use toolbay_mcp::http::Address;
 use toolbay_mcp::{Pattern, Rights, http};
-use toolbay_model::setting::{Setting as _, positive, time};
+use toolbay_model::setting::{Setting as _, any, positive, size, time};
 use toolbay_model::{ArgumentCheck, Preferences, SchemaForm};
 use toolbay_socket::LONGEST as LONGEST_PATH;
 use toolbay_tls::{Files, Tls};
@@ -82,6 +83,17 @@ pub struct Http {
     /// 30 s.
     #[serde(deserialize_with = "positive")]
     pub write_timeout: Duration,
+    /// How long a client can go on with a stream of its session whose connection has ended, and what is sent on it is kept. 0:
+    /// not at all. Default: 1 min.
+    #[serde(deserialize_with = "any")]
+    pub resume: Duration,
+    /// How much is kept for that of all streams, 64 KiB to 4 TiB. A caller has a quarter of it. Default: 64 MiB.
+    #[serde(deserialize_with = "resume_size")]
+    pub resume_size: ByteSize,
+    /// How long the stream with the response to a request of a session stays open, at least 100 ms. Then it ends, and its
+    /// client polls, if it is of 2025-11-25. `None`: until the response.
+    #[serde(deserialize_with = "poll_after")]
+    pub poll_after: Option<Duration>,
     /// TLS on every connection; `None` if a proxy does that, or nobody.
     pub tls: Option<TlsConfig>,
     /// The accepted bearer tokens.
@@ -171,8 +183,9 @@ pub enum Jwks {
 
 impl Default for Http {
     fn default() -> Self {
-        let http::Options { connections, sessions, session_idle, keep_alive, idle, write_timeout, .. } =
+        let http::Options { connections, sessions, session_idle, keep_alive, idle, write_timeout, resume, .. } =
             http::Options::default();
+        let resume_size = ByteSize::b(http::Options::default().resume_size as u64);
         Self {
             listen: None,
             socket_mode: 0o600,
@@ -190,6 +203,9 @@ impl Default for Http {
             keep_alive,
             idle,
             write_timeout,
+            resume,
+            resume_size,
+            poll_after: None,
             tls: None,
             tokens: Vec::new(),
             oauth: None,
@@ -262,6 +278,9 @@ impl Http {
         if let Some(oauth) = &self.oauth {
             oauth.servers()?;
         }
+        if self.poll_after.is_some() && self.resume.is_zero() {
+            return Err("http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned());
+        }
         if let Some(path) = self.listen.as_ref().and_then(Address::socket) {
             if self.tls.is_some() {
                 return Err(
@@ -318,6 +337,9 @@ impl Http {
             keep_alive: self.keep_alive,
             idle: self.idle,
             write_timeout: self.write_timeout,
+            resume: self.resume,
+            resume_size: usize::try_from(self.resume_size.as_u64()).unwrap_or(usize::MAX),
+            poll_after: self.poll_after,
             tokens: self.tokens.iter().map(Token::options).collect(),
             oauth: self.oauth.as_ref().map(OAuth::options),
         }
@@ -440,6 +462,14 @@ fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D:
         }
         time => Ok(time),
     }
+}
+
+fn poll_after<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    keep_alive(deserializer).map(Some)
+}
+
+fn resume_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+    size(deserializer, ByteSize::kib(64), ByteSize::tib(4))
 }
 
 /// The default of [`OAuth::lifetime`].
@@ -633,6 +663,10 @@ mod tests {
             said("session_idle = \"2days\""),
             said("session_idle = \"0s\""),
             said("idle = 30"),
+            said("resume = \"2days\""),
+            said("resume_size = \"1KiB\""),
+            said("poll_after = \"1ms\""),
+            said("resume = \"0s\"\npoll_after = \"10s\""),
             said("sse = \"yes\""),
             said("listen = 8931"),
             said("listen = \"localhost\""),

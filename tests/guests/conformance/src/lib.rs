@@ -22,6 +22,9 @@ use self::media::{PNG, WAV};
 /// Long enough for a client to see messages one after another.
 const MOMENT: Duration = Duration::from_millis(50);
 
+/// Long enough for a server to end the stream of a call (`http.poll_after`).
+const LONGER: Duration = Duration::from_millis(500);
+
 /// Where the operator's grant shows the plugin folder, and plugins that are not in it.
 const FOLDER: &str = "/plugins";
 const SPARE: &str = "/spare";
@@ -71,6 +74,13 @@ fn test_tool_with_progress(ctx: &Context) -> &'static str {
         sleep(MOMENT);
     }
     "Progress was reported."
+}
+
+/// Takes long enough for its client to reconnect.
+#[tool(read_only)]
+fn test_reconnection() -> &'static str {
+    sleep(LONGER);
+    "The client has reconnected."
 }
 
 /// Logs three lines.
@@ -139,6 +149,7 @@ export!(
     test_tool_with_progress,
     test_tool_with_logging,
     test_logging_tool,
+    test_reconnection,
     test_trigger_tool_change,
     test_trigger_prompt_change,
     test_custom_headers,

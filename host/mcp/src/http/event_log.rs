@@ -1,0 +1,165 @@
+//! What was sent on a stream, kept for a client that goes on with it.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::outbox::{Kind, Outgoing};
+use crate::quota::Portion;
+
+/// Bytes that a stream or an event counts as, besides its text.
+pub(super) const OVERHEAD: usize = 512;
+
+/// Bytes of notifications that are kept of one stream. Older ones are no loss: the newest say how far a call is.
+const NOTIFICATIONS: usize = 64 << 10;
+
+/// What was sent on a stream, as far as its client may need it again.
+#[derive(Debug, Default)]
+pub(super) struct EventLog {
+    /// The number of the newest event. That of the first is 1.
+    newest: u64,
+    /// Responses and questions.
+    messages: VecDeque<SentEvent>,
+    /// Notifications, of which the oldest go first.
+    notifications: VecDeque<SentEvent>,
+    /// Bytes of the notifications.
+    notified: usize,
+    /// The newest event that is not kept although its client cannot do without it.
+    lost: u64,
+    /// The caller's part of what is kept of all streams.
+    held: Portion,
+}
+
+/// An event with a message.
+#[derive(Clone, Debug)]
+pub(super) struct SentEvent {
+    pub(super) number: u64,
+    pub(super) text: Bytes,
+}
+
+impl SentEvent {
+    fn size(&self) -> usize {
+        OVERHEAD + self.text.len()
+    }
+}
+
+impl EventLog {
+    /// An empty log, which takes what it keeps from `held`.
+    pub(super) fn new(held: Portion) -> Self {
+        Self { held, ..Self::default() }
+    }
+
+    /// The number of the newest event; 0 if there is none.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Adds a message as the newest event, and keeps it if there is room.
+    pub(super) fn push(&mut self, message: Outgoing) -> SentEvent {
+        self.newest += 1;
+        let event = SentEvent { number: self.newest, text: message.text.into() };
+        let fits = self.held.grow(event.size()).is_ok();
+        match message.kind {
+            Kind::Notification if fits => {
+                self.notified += event.size();
+                self.notifications.push_back(event.clone());
+                while self.notified > NOTIFICATIONS
+                    && let Some(oldest) = self.notifications.pop_front()
+                {
+                    self.notified -= oldest.size();
+                    self.held.give_back(oldest.size());
+                }
+            }
+            Kind::Notification => {}
+            Kind::Request | Kind::Answer | Kind::Refusal(_) if fits => self.messages.push_back(event.clone()),
+            Kind::Request | Kind::Answer | Kind::Refusal(_) => self.lost = self.newest,
+        }
+        event
+    }
+
+    /// Adds a message as the newest event, and does not keep it.
+    pub(super) fn pass(&mut self, message: Outgoing) -> SentEvent {
+        self.newest += 1;
+        SentEvent { number: self.newest, text: message.text.into() }
+    }
+
+    /// The oldest kept event after the one with this number.
+    pub(super) fn after(&self, number: u64) -> Option<&SentEvent> {
+        let next = |events: &VecDeque<SentEvent>| events.partition_point(|event| event.number <= number);
+        let message = self.messages.get(next(&self.messages));
+        let notification = self.notifications.get(next(&self.notifications));
+        message.into_iter().chain(notification).min_by_key(|event| event.number)
+    }
+
+    /// Whether a client that has the events up to this number can go on.
+    pub(super) fn continues(&self, number: u64) -> bool {
+        (self.lost..=self.newest).contains(&number)
+    }
+
+    /// Keeps nothing of what was sent until now.
+    pub(super) fn forget(&mut self) {
+        for event in self.messages.drain(..).chain(self.notifications.drain(..)) {
+            self.held.give_back(event.size());
+        }
+        self.notified = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quota::Quota;
+
+    fn texts(log: &EventLog, mut after: u64) -> Vec<String> {
+        let mut texts = Vec::new();
+        while let Some(event) = log.after(after) {
+            after = event.number;
+            texts.push(String::from_utf8(event.text.to_vec()).unwrap());
+        }
+        texts
+    }
+
+    #[test]
+    fn what_was_sent_is_kept_in_its_order() {
+        let quota = Quota::new(1 << 20, 1 << 20);
+        let mut log = EventLog::new(quota.take("ada", 0).unwrap());
+        for n in 1..=4 {
+            let text = n.to_string().into_bytes();
+            let message = if n % 2 == 0 { Outgoing::answer(text) } else { Outgoing::notification(text) };
+            assert_eq!(log.push(message).number, n);
+        }
+        assert_eq!(texts(&log, 0), ["1", "2", "3", "4"]);
+        assert_eq!(texts(&log, 2), ["3", "4"]);
+        assert_eq!((log.continues(0), log.continues(4), log.continues(5)), (true, true, false));
+        log.forget();
+        assert!(texts(&log, 0).is_empty());
+        assert_eq!((log.newest(), quota.of("ada")), (4, 0));
+    }
+
+    #[test]
+    fn notifications_are_kept_up_to_a_bound_and_the_oldest_go() {
+        let quota = Quota::new(10 << 20, 10 << 20);
+        let mut log = EventLog::new(quota.take("ada", 0).unwrap());
+        log.push(Outgoing::request(b"question".to_vec()));
+        for n in 0..10_000 {
+            log.push(Outgoing::notification(n.to_string().into_bytes()));
+        }
+        let kept = texts(&log, 0);
+        assert_eq!((kept[0].as_str(), kept.last().unwrap().as_str()), ("question", "9999"));
+        assert!(kept.len() < 200, "{}", kept.len());
+        assert!(quota.of("ada") <= NOTIFICATIONS + 2 * OVERHEAD, "{}", quota.of("ada"));
+        drop(log);
+        assert_eq!(quota.of("ada"), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_lost_and_known_to_be() {
+        let quota = Quota::new(3 * OVERHEAD, 3 * OVERHEAD);
+        let mut log = EventLog::new(quota.take("ada", 0).unwrap());
+        log.push(Outgoing::request(vec![b'x'; OVERHEAD]));
+        log.push(Outgoing::notification(vec![b'x'; OVERHEAD]));
+        assert!(log.continues(0), "clients do without notifications");
+        log.push(Outgoing::answer(vec![b'x'; OVERHEAD]));
+        assert_eq!((log.continues(1), log.continues(2), log.continues(3)), (false, false, true));
+    }
+}

@@ -1,0 +1,102 @@
+//! The messages of a session that belong to no request.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::event::{self, EventId};
+use super::event_log::EventLog;
+use super::reply::EventSource;
+use crate::access::Rights;
+use crate::outbox::{Messages, Outgoing};
+use crate::quota::Portion;
+
+/// The stream of the news of a session, in the ids of its events.
+pub(super) const STREAM: u64 = 0;
+
+/// What a session was notified of on its streams.
+#[derive(Debug)]
+pub(super) struct News {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    log: EventLog,
+    /// The rights of whoever was notified of what is kept.
+    rights: Rights,
+}
+
+impl News {
+    /// Nothing, yet. What is kept is taken from `held`.
+    pub(super) fn new(held: Portion) -> Self {
+        Self { state: Mutex::new(State { log: EventLog::new(held), rights: Rights::All }) }
+    }
+
+    /// Reads `messages`, which `rights` show. A client that has the events up to `after` first gets those that it missed, if
+    /// they were for somebody with the same rights.
+    pub(super) fn read(self: &Arc<Self>, after: Option<u64>, rights: &Rights, messages: Messages) -> NewsReader {
+        let mut state = self.state();
+        if state.rights != *rights {
+            state.rights = rights.clone();
+            state.log.forget();
+        }
+        let newest = state.log.newest();
+        // One that this session did not have is from another server.
+        let position = after.filter(|after| *after <= newest).unwrap_or(newest);
+        let (mut missed, mut read) = (VecDeque::new(), position);
+        while let Some(event) = state.log.after(read) {
+            read = event.number;
+            missed.push_back(event::message(Some(EventId { stream: STREAM, event: read }), &event.text));
+        }
+        drop(state);
+        NewsReader { news: Arc::clone(self), rights: rights.clone(), position, missed, messages }
+    }
+
+    fn push(&self, message: Outgoing, rights: &Rights) -> Bytes {
+        let mut state = self.state();
+        let event = if state.rights == *rights { state.log.push(message) } else { state.log.pass(message) };
+        event::message(Some(EventId { stream: STREAM, event: event.number }), &event.text)
+    }
+
+    // Held for a few instructions and never across an await.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads the news of a session. What it leaves is kept for the next.
+pub(super) struct NewsReader {
+    news: Arc<News>,
+    rights: Rights,
+    /// The event after which it begins.
+    position: u64,
+    missed: VecDeque<Bytes>,
+    messages: Messages,
+}
+
+impl NewsReader {
+    /// The event that opens the stream for its client.
+    pub(super) fn opening(&self) -> Bytes {
+        event::opening(EventId { stream: STREAM, event: self.position })
+    }
+}
+
+impl EventSource for NewsReader {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(missed) = self.missed.pop_front() {
+            return Some(missed);
+        }
+        let message = self.messages.recv().await?;
+        Some(self.news.push(message, &self.rights))
+    }
+}
+
+impl Drop for NewsReader {
+    fn drop(&mut self) {
+        while let Some(message) = self.messages.try_recv() {
+            self.news.push(message, &self.rights);
+        }
+    }
+}

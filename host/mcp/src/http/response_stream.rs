@@ -1,0 +1,192 @@
+//! The stream with the response to a request of a session, which a client can go on with after its connection has ended
+//! (2025-03-26, "Resumability and Redelivery").
+//!
+//! Only the newest [`Reader`] takes messages out of the queue, so that a client can reconnect before the server knows that the
+//! old connection is gone.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+use super::event::{self, EventId};
+use super::event_log::{EventLog, SentEvent};
+use crate::outbox::{Messages, Outgoing};
+use crate::quota::Portion;
+
+/// The stream with the response to a request.
+#[derive(Debug)]
+pub(super) struct ResponseStream {
+    number: u64,
+    messages: Messages,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    log: EventLog,
+    /// Which reader is the newest.
+    reader: u64,
+    /// Since when nobody reads.
+    left: Option<Instant>,
+    /// Whether the client has the id of an event.
+    is_named: bool,
+    /// Whether everything that was sent has been read.
+    is_over: bool,
+}
+
+/// What a reader finds.
+enum Found {
+    Event(SentEvent),
+    Nothing,
+    /// The stream is over, or another reader has replaced this one.
+    End,
+}
+
+/// How a reader leaves its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Another one reads it.
+    Replaced,
+    /// Its client has no id to go on with.
+    Unnamed,
+    /// Its client can go on with it.
+    Open,
+    /// Everything was sent.
+    Over,
+}
+
+impl ResponseStream {
+    /// Begins the stream with this number of its session: `first`, which was taken out of the queue already, and what will be in
+    /// `messages`. What is kept of it is taken from `held`. The client polls: at `closes`, the reader ends.
+    pub(super) fn begin(
+        number: u64,
+        first: Option<Outgoing>,
+        messages: Messages,
+        held: Portion,
+        closes: Option<Instant>,
+    ) -> Reader {
+        let mut log = EventLog::new(held);
+        if let Some(first) = first {
+            log.push(first);
+        }
+        let state = State { log, reader: 0, left: None, is_named: false, is_over: false };
+        let stream = Arc::new(Self { number, messages, state: Mutex::new(state) });
+        Reader { stream, mine: 0, position: 0, closes }
+    }
+
+    /// Reads what follows the event with this number, in place of whoever has read until now; `None` if something of it is no
+    /// longer kept. The client polls: at `closes`, the reader ends.
+    pub(super) fn read(self: &Arc<Self>, after: u64, closes: Option<Instant>) -> Option<Reader> {
+        let mut state = self.state();
+        if !state.log.continues(after) {
+            return None;
+        }
+        state.reader += 1;
+        state.left = None;
+        let mine = state.reader;
+        drop(state);
+        self.messages.wake();
+        Some(Reader { stream: Arc::clone(self), mine, position: after, closes })
+    }
+
+    /// Whether nobody has read it since then.
+    pub(super) fn is_left(&self, since: Instant) -> bool {
+        self.state().left.is_some_and(|left| left <= since)
+    }
+
+    fn find(&self, mine: u64, after: u64) -> Found {
+        let mut state = self.state();
+        if state.reader != mine {
+            return Found::End;
+        }
+        // Asked first: before the last sender left, it may have sent something.
+        let is_complete = self.messages.is_complete();
+        let kept = state.log.after(after).cloned();
+        let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(message)));
+        match event {
+            Some(event) => {
+                state.is_named = true;
+                Found::Event(event)
+            }
+            None if is_complete => {
+                state.is_over = true;
+                Found::End
+            }
+            None => Found::Nothing,
+        }
+    }
+
+    // Held for a few instructions and never across an await.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a [`ResponseStream`].
+#[derive(Debug)]
+pub(super) struct Reader {
+    stream: Arc<ResponseStream>,
+    mine: u64,
+    /// The number of the event that was read last.
+    position: u64,
+    closes: Option<Instant>,
+}
+
+impl Reader {
+    /// The event that opens the stream for its client.
+    pub(super) fn opening(&self) -> Bytes {
+        self.stream.state().is_named = true;
+        event::opening(self.id(self.position))
+    }
+
+    /// The next event; `None` at the end, when the client is to poll, or when another reader has replaced this one.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            // Made first: it notices what changes from here on.
+            let mut changed = pin!(self.stream.messages.changed());
+            match self.stream.find(self.mine, self.position) {
+                Found::Event(event) => {
+                    self.position = event.number;
+                    return Some(event::message(Some(self.id(event.number)), &event.text));
+                }
+                Found::End => return None,
+                Found::Nothing => {}
+            }
+            match self.closes {
+                None => changed.as_mut().await,
+                Some(closes) => tokio::select! {
+                    () = changed.as_mut() => {}
+                    () = sleep_until(closes) => return None,
+                },
+            }
+        }
+    }
+
+    /// Its stream, with its number.
+    pub(super) fn stream(&self) -> (u64, &Arc<ResponseStream>) {
+        (self.stream.number, &self.stream)
+    }
+
+    /// Reads nothing more.
+    pub(super) fn leave(&self) -> Left {
+        let mut state = self.stream.state();
+        if state.reader != self.mine {
+            drop(state);
+            // It may have been woken in place of the one that replaced it.
+            self.stream.messages.wake();
+            return Left::Replaced;
+        }
+        state.left = Some(Instant::now());
+        match (state.is_named, state.is_over) {
+            (false, _) => Left::Unnamed,
+            (true, false) => Left::Open,
+            (true, true) => Left::Over,
+        }
+    }
+
+    fn id(&self, event: u64) -> EventId {
+        EventId { stream: self.stream.number, event }
+    }
+}

@@ -1,0 +1,299 @@
+//! The response streams of a session: those that are read, and those that their client can go on with.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::event::EventId;
+use super::event_log::OVERHEAD;
+use super::reply::EventSource;
+use super::response_stream::{Left, Reader, ResponseStream};
+use crate::outbox::{Messages, Outgoing};
+use crate::quota::Quota;
+
+/// Streams of a session that have been sent as a whole and are kept. There may be more that a call still writes to.
+const OVER: usize = 16;
+
+/// The response streams of a session.
+#[derive(Debug)]
+pub(super) struct Responses {
+    table: Mutex<Table>,
+    /// What is kept of all streams of all sessions, of which a caller has so much.
+    kept: Arc<Quota>,
+    caller: String,
+    /// How long a stream that nobody reads is kept.
+    resume: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// How many streams there were.
+    count: u64,
+    streams: BTreeMap<u64, Arc<ResponseStream>>,
+    /// Those of them that have been sent as a whole, oldest first.
+    over: VecDeque<u64>,
+    /// The session has ended.
+    is_closed: bool,
+}
+
+impl Responses {
+    /// The streams of a session of this caller. What is kept of them is taken from `kept`, for the time `resume`; if that is 0,
+    /// nothing is kept.
+    pub(super) fn new(kept: Arc<Quota>, caller: String, resume: Duration) -> Arc<Self> {
+        Arc::new(Self { table: Mutex::default(), kept, caller, resume })
+    }
+
+    /// A stream with `first`, which was taken out of the queue already, and with what will be in `messages`.
+    ///
+    /// # Errors
+    ///
+    /// The client cannot go on with it, because nothing may be kept: what was given.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        first: Option<Outgoing>,
+        messages: Messages,
+        closes: Option<Instant>,
+    ) -> Result<ResumableReader, (Option<Outgoing>, Messages)> {
+        if self.resume.is_zero() {
+            return Err((first, messages));
+        }
+        let Ok(held) = self.kept.take(&self.caller, OVERHEAD) else { return Err((first, messages)) };
+        let mut table = self.table();
+        if table.is_closed {
+            return Err((first, messages));
+        }
+        table.count += 1;
+        let reader = ResponseStream::begin(table.count, first, messages, held, closes);
+        let (number, stream) = reader.stream();
+        table.streams.insert(number, Arc::clone(stream));
+        drop(table);
+        Ok(ResumableReader { responses: Arc::clone(self), reader })
+    }
+
+    /// Goes on after the event with this id; `None` if that stream is no longer kept.
+    pub(super) fn resume(self: &Arc<Self>, id: EventId, closes: Option<Instant>) -> Option<ResumableReader> {
+        let stream = self.table().streams.get(&id.stream).cloned()?;
+        Some(ResumableReader { reader: stream.read(id.event, closes)?, responses: Arc::clone(self) })
+    }
+
+    /// Forgets the streams that nobody has read for too long.
+    pub(super) fn expire(&self) {
+        let Some(since) = Instant::now().checked_sub(self.resume) else { return };
+        let mut gone = Vec::new();
+        let mut table = self.table();
+        table.streams.retain(|_, stream| {
+            let left = stream.is_left(since);
+            if left {
+                gone.push(Arc::clone(stream));
+            }
+            !left
+        });
+        let Table { streams, over, .. } = &mut *table;
+        over.retain(|number| streams.contains_key(number));
+        drop(table);
+    }
+
+    /// Forgets all, as the session has ended.
+    pub(super) fn close(&self) {
+        let mut table = self.table();
+        table.is_closed = true;
+        let streams = std::mem::take(&mut table.streams);
+        table.over.clear();
+        drop(table);
+        drop(streams);
+    }
+
+    /// Keeps or forgets a stream that is not read any more.
+    fn left(&self, number: u64, left: Left) {
+        let mut table = self.table();
+        let forgotten = match left {
+            Left::Replaced | Left::Open => None,
+            Left::Unnamed => Some(number),
+            Left::Over => {
+                // A client may have read it twice.
+                if !table.over.contains(&number) {
+                    table.over.push_back(number);
+                }
+                if table.over.len() > OVER { table.over.pop_front() } else { None }
+            }
+        };
+        let forgotten = forgotten.and_then(|number| table.streams.remove(&number));
+        drop(table);
+        drop(forgotten);
+    }
+
+    // Held for a few instructions and never across an await.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a stream of a session, and leaves it there when it is dropped.
+pub(super) struct ResumableReader {
+    responses: Arc<Responses>,
+    reader: Reader,
+}
+
+impl ResumableReader {
+    /// The event that opens the stream for its client.
+    pub(super) fn opening(&self) -> Bytes {
+        self.reader.opening()
+    }
+}
+
+impl EventSource for ResumableReader {
+    async fn next(&mut self) -> Option<Bytes> {
+        self.reader.next().await
+    }
+}
+
+impl Drop for ResumableReader {
+    fn drop(&mut self) {
+        self.responses.left(self.reader.stream().0, self.reader.leave());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::{self, Outbox};
+
+    const RESUME: Duration = Duration::from_secs(60);
+
+    fn responses(kept: usize) -> Arc<Responses> {
+        Responses::new(Quota::new(kept, kept), "ada".to_owned(), RESUME)
+    }
+
+    fn open(responses: &Arc<Responses>) -> (Outbox, ResumableReader) {
+        let (outbox, messages) = outbox::channel();
+        (outbox, responses.open(None, messages, None).unwrap_or_else(|_| panic!("it is not kept")))
+    }
+
+    fn id(stream: u64, event: u64) -> EventId {
+        EventId { stream, event }
+    }
+
+    async fn text(reader: &mut ResumableReader) -> Option<String> {
+        let event = reader.next().await?;
+        let text = std::str::from_utf8(&event).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned)
+    }
+
+    fn answer(text: impl AsRef<[u8]>) -> Outgoing {
+        Outgoing::answer(text.as_ref().to_vec())
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_was_left_is_kept_for_a_while() {
+        let kept = Quota::new(1 << 20, 1 << 20);
+        // So that it has passed whenever somebody looks.
+        let responses = Responses::new(kept, "ada".to_owned(), Duration::from_nanos(1));
+        let (outbox, mut reader) = open(&responses);
+        reader.opening();
+        responses.expire();
+        // While somebody reads, it stays.
+        outbox.send(answer("1")).await;
+        assert_eq!(text(&mut reader).await.unwrap(), "1");
+        drop(reader);
+        while responses.kept.of("ada") > 0 {
+            responses.expire();
+        }
+        assert!(responses.resume(id(1, 0), None).is_none());
+        outbox.closed().await;
+
+        let responses = self::responses(1 << 20);
+        let (outbox, reader) = open(&responses);
+        reader.opening();
+        drop(reader);
+        outbox.send(Outgoing::notification(b"1".to_vec())).await;
+        responses.expire();
+        let mut reader = responses.resume(id(1, 0), None).unwrap();
+        assert_eq!(text(&mut reader).await.unwrap(), "1");
+    }
+
+    #[tokio::test]
+    async fn a_stream_without_an_id_that_its_client_knows_ends_with_its_connection() {
+        let responses = responses(1 << 20);
+        let (outbox, reader) = open(&responses);
+        drop(reader);
+        outbox.closed().await;
+        assert_eq!(responses.kept.of("ada"), 0);
+    }
+
+    #[tokio::test]
+    async fn the_newest_reader_gets_everything_whatever_the_others_wait_for() {
+        let responses = responses(1 << 20);
+        let (outbox, mut old) = open(&responses);
+        old.opening();
+        let waiting = tokio::spawn(async move { old.next().await.is_none() });
+        tokio::task::yield_now().await;
+        for n in 1..=20 {
+            let mut reader = responses.resume(id(1, 0), None).unwrap();
+            outbox.send(Outgoing::notification(n.to_string().into_bytes())).await;
+            for expected in 1..=n {
+                assert_eq!(text(&mut reader).await.unwrap(), expected.to_string());
+            }
+        }
+        assert!(waiting.await.unwrap());
+        let mut last = responses.resume(id(1, 20), None).unwrap();
+        drop(outbox);
+        assert_eq!(text(&mut last).await, None);
+    }
+
+    #[tokio::test]
+    async fn of_streams_that_are_over_the_newest_are_kept() {
+        let responses = responses(1 << 20);
+        for n in 1..=2 * OVER as u64 {
+            let (outbox, mut reader) = open(&responses);
+            outbox.send(answer(n.to_string())).await;
+            drop(outbox);
+            assert_eq!(text(&mut reader).await.unwrap(), n.to_string());
+            assert_eq!(text(&mut reader).await, None);
+        }
+        let kept = |number| responses.resume(id(number, 0), None).is_some();
+        assert!(!kept(OVER as u64) && kept(OVER as u64 + 1) && kept(2 * OVER as u64));
+    }
+
+    #[tokio::test]
+    async fn what_there_is_no_room_for_is_sent_and_not_kept() {
+        let responses = responses(3 * OVERHEAD);
+        let (outbox, mut reader) = open(&responses);
+        outbox.send(answer("x".repeat(10 * OVERHEAD))).await;
+        assert_eq!(text(&mut reader).await.unwrap().len(), 10 * OVERHEAD);
+        drop(reader);
+        assert!(responses.resume(id(1, 0), None).is_none(), "something is missing");
+        assert!(responses.resume(id(1, 1), None).is_some(), "nothing is missing");
+        let _others = [open(&responses), open(&responses)];
+        let (_outbox, messages) = outbox::channel();
+        assert!(responses.open(None, messages, None).is_err());
+    }
+
+    #[tokio::test]
+    async fn nothing_outlives_the_session() {
+        let responses = responses(1 << 20);
+        let (outbox, reader) = open(&responses);
+        reader.opening();
+        drop(reader);
+        responses.close();
+        outbox.closed().await;
+        let (_outbox, messages) = outbox::channel();
+        assert!(responses.open(None, messages, None).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_client_that_polls_gets_a_stream_that_ends_in_time() {
+        let responses = responses(1 << 20);
+        let (outbox, messages) = outbox::channel();
+        let closes = Some(Instant::now());
+        let mut reader = responses.open(None, messages, closes).unwrap_or_else(|_| panic!("it is not kept"));
+        reader.opening();
+        assert_eq!(text(&mut reader).await, None);
+        drop(reader);
+        outbox.send(answer("1")).await;
+        let mut reader = responses.resume(id(1, 0), closes).unwrap();
+        assert_eq!(text(&mut reader).await.unwrap(), "1", "what is there is sent in any case");
+    }
+}
