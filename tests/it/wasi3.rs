@@ -309,12 +309,15 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
         ("unfinished", "deadline"),
         ("trap", "trap"),
         ("trap-after-head", "trap"),
+        ("break-a-rule", "trap"),
         ("stream-for-ever", "output"),
         ("large", "output"),
     ];
     for (tool, kind) in kinds {
         let (found, said) = server.failure(tool, json!({}));
         assert_eq!(found, kind, "{tool}: {said}");
+        // Whoever reads it knows whose mistake it is.
+        assert_eq!(said.contains("not in the server"), tool == "break-a-rule", "{tool}: {said}");
     }
     for tool in ["fail", "elsewhere"] {
         let (_, said) = server.failure(tool, json!({}));

@@ -30,8 +30,24 @@ const VERSION: &str = "2026-07-28";
 const HOUR: u64 = 3_600_000_000_000;
 
 /// What it does wrong, by the names of its tools.
-const WRONG: [&str; 8] =
-    ["fail", "hang", "unfinished", "trap", "trap-after-head", "stream-for-ever", "large", "elsewhere"];
+const WRONG: [&str; 9] =
+    ["fail", "hang", "unfinished", "trap", "trap-after-head", "break-a-rule", "stream-for-ever", "large", "elsewhere"];
+
+/// What the component model has for code that waits, without the checks of the bindings.
+#[allow(unsafe_code, reason = "it is wrong on purpose")]
+mod unchecked {
+    #[link(wasm_import_module = "$root")]
+    unsafe extern "C" {
+        #[link_name = "[waitable-set-drop]"]
+        fn waitable_set_drop(set: u32);
+    }
+
+    /// Drops a set that does not exist.
+    pub(crate) fn drop_no_set() {
+        // SAFETY: it takes a number, and the host checks it.
+        unsafe { waitable_set_drop(1 << 20) }
+    }
+}
 
 impl Guest for Server {
     async fn handle(request: Request) -> Result<Response, ErrorCode> {
@@ -96,6 +112,7 @@ async fn misbehave(how: &str, id: &Value) -> Result<Response, ErrorCode> {
         "fail" => return Err(ErrorCode::ConnectionRefused),
         "hang" => monotonic_clock::wait_for(HOUR).await,
         "trap" => std::process::abort(),
+        "break-a-rule" => unchecked::drop_no_set(),
         // Neither finished nor dropped.
         "unfinished" => spawn_local(write(writer, fine, false)),
         "trap-after-head" => spawn_local(async {
