@@ -905,7 +905,7 @@ mod tests {
         let rules =
             Rules { revision, capabilities: crate::capabilities::Capabilities::default(), log: None, trace: None };
         let calling = begin(&session, &caller, &request, crate::methods::call_tool::read, rules).unwrap();
-        let (outbox, mut messages) = outbox::channel();
+        let (outbox, messages) = outbox::channel();
         let ended = calling.run(&session, &outbox).await;
         assert!(ended.bytes() > 1 << 20, "the response is there");
         assert_eq!(*steps.lock().unwrap(), ["called", "encoded"]);

@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_queue_is_bounded_in_bytes() {
-        let (outbox, mut messages) = channel();
+        let (outbox, messages) = channel();
         let half = BYTES as usize / 2;
         for _ in 0..3 {
             outbox.offer(message(half));
@@ -284,7 +284,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_queue_is_bounded_in_messages() {
-        let (outbox, mut messages) = channel();
+        let (outbox, messages) = channel();
         for _ in 0..=CAPACITY {
             outbox.offer(message(1));
         }
@@ -298,14 +298,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_queue_without_senders_ends_after_its_messages() {
-        let (outbox, mut messages) = channel();
+        let (outbox, messages) = channel();
         let other = outbox.clone();
         other.offer(message(1));
         drop(outbox);
         drop(other);
         assert!(messages.recv().await.is_some());
         assert!(messages.recv().await.is_none() && messages.recv().await.is_none());
-        let (outbox, mut messages) = channel();
+        let (outbox, messages) = channel();
         let waiting = tokio::spawn(async move { messages.recv().await.is_none() });
         tokio::task::yield_now().await;
         drop(outbox);
@@ -328,7 +328,7 @@ mod tests {
 
     #[tokio::test]
     async fn messages_of_many_senders_all_arrive_in_each_ones_order() {
-        let (outbox, mut messages) = channel();
+        let (outbox, messages) = channel();
         for sender in 0..8_u8 {
             let outbox = outbox.clone();
             tokio::spawn(async move {

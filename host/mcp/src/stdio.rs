@@ -71,7 +71,7 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
 }
 
 /// Writes messages, one per line, until there are no more senders or the peer disconnects.
-async fn write(mut messages: Messages, mut writer: Writer) {
+async fn write(messages: Messages, mut writer: Writer) {
     let mut buffer = Vec::new();
     while let Some(message) = messages.recv().await {
         append(&mut buffer, &message.text);

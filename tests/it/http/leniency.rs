@@ -170,7 +170,8 @@ fn meta_is_an_object_in_every_method() {
 #[test]
 fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
     let server = server();
-    for (revision, has_id) in [("2025-03-26", true), ("2025-06-18", true), ("2025-11-25", false), ("2026-07-28", false)] {
+    for (revision, has_id) in [("2025-03-26", true), ("2025-06-18", true), ("2025-11-25", false), ("2026-07-28", false)]
+    {
         let version = ("MCP-Protocol-Version", revision);
         let refused = [
             server.post(&[version], b"{"),

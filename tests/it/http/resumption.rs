@@ -1,10 +1,8 @@
 //! Streams that a client goes on with after its connection has ended.
 
 use serde_json::json;
-use toolbay_testkit::Response;
-use toolbay_testkit::http::HttpSession;
 
-use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, hostile};
+use crate::support::{Folder, HttpServer, HttpSession, LIST_CHANGED, Response, Tiny, hostile};
 
 /// The stream of a session, after the event with this id.
 fn resume(server: &HttpServer, session: &HttpSession<'_>, id: &str) -> Response {
@@ -85,7 +83,8 @@ fn a_client_that_polls_gets_the_response_in_time() {
     assert!(answered.unwrap()["result"].is_object());
     // Clients of older revisions do not poll.
     let session = server.session("2025-06-18");
-    let mut response = session.ask("tools/call", json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": 1}}));
+    let mut response =
+        session.ask("tools/call", json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": 1}}));
     assert!(std::iter::from_fn(|| response.next()).last().unwrap()["result"].is_object());
 }
 

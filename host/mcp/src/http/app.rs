@@ -78,12 +78,7 @@ pub(super) struct Payload {
 }
 
 /// Reads the body of a request of `caller`, with the same size limit as a line over stdio.
-pub(super) async fn body(
-    app: &App,
-    caller: &Caller,
-    body: axum::body::Body,
-    id: ErrorId,
-) -> Result<Payload, Response> {
+pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body, id: ErrorId) -> Result<Payload, Response> {
     match tokio::time::timeout(app.options.idle, read(app, caller, body, id)).await {
         Ok(read) => read,
         Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),

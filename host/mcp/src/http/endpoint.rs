@@ -15,8 +15,8 @@ use super::app::{App, Payload, body};
 use super::denied::Denied;
 use super::headers::{self, ErrorId, SESSION_ID};
 use super::news;
-use super::peer::Peer;
 use super::options::Options;
+use super::peer::Peer;
 use super::reply::{Resumption, events, no_stream, refusal, reply, single, unavailable, without_stream};
 use super::sessions::{self, HttpSession};
 use super::trust::Trust;
@@ -92,8 +92,8 @@ enum Begun {
     Waiting {
         messages: outbox::Messages,
         guard: Option<DropGuard>,
-        /// The session that it belongs to, if that is one that outlives it.
-        session: Option<Arc<HttpSession>>,
+        /// The session that it belongs to, if that is one that outlives it, and who sent it.
+        session: Option<(Arc<HttpSession>, Arc<Caller>)>,
         statuses: Statuses,
         /// Whether it ends only when the client ends it.
         is_stream: bool,
@@ -139,7 +139,7 @@ impl Begun {
                 without_stream(messages, guard, id, |code| statuses.of(code)).await
             }
             Self::Waiting { messages, guard, session, statuses, .. } => {
-                let resumption = session.map(|session| resumption(&session, options, received));
+                let resumption = session.map(|(session, caller)| resumption(&session, caller, options, received));
                 let status = |code| statuses.of(code);
                 reply(messages, options.keep_alive, half_closed, guard, resumption, status).await
             }
@@ -148,11 +148,11 @@ impl Begun {
 }
 
 /// How the client of this session goes on with the stream for a request that was received then.
-fn resumption(session: &HttpSession, options: &Options, received: Instant) -> Resumption {
+fn resumption(session: &HttpSession, caller: Arc<Caller>, options: &Options, received: Instant) -> Resumption {
     let opens = session.session.negotiated.borrow().revision.is_some_and(|revision| revision.features().polling);
     let opens = opens && !options.resume.is_zero();
     let closes = options.poll_after.filter(|_| opens).map(|after| received + after);
-    Resumption { responses: Arc::clone(&session.responses), opens, closes }
+    Resumption { responses: Arc::clone(&session.responses), caller, opens, closes }
 }
 
 async fn answer(
@@ -264,7 +264,7 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: R
     let life = app.life.child();
     let channel = if app.has_sessions() { Channel::PerRequest } else { Channel::OneRequest };
     let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, channel, life);
-    let (outbox, mut messages) = outbox::channel();
+    let (outbox, messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
     drop(outbox);
     let Some(answer) = messages.recv().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
@@ -347,13 +347,14 @@ async fn take(
     }
     drop(outbox);
     if asks {
-        return Begun::Waiting { messages, guard, session: entry, statuses: Statuses::Legacy, is_stream: false };
+        let session = entry.map(|entry| (entry, caller));
+        return Begun::Waiting { messages, guard, session, statuses: Statuses::Legacy, is_stream: false };
     }
     Begun::Done(accepted(messages).await)
 }
 
 /// The response to notifications: 202, unless they are rejected.
-async fn accepted(mut messages: outbox::Messages) -> Response {
+async fn accepted(messages: outbox::Messages) -> Response {
     match messages.recv().await {
         Some(refused) if refused.kind.responds() => single(refused, legacy_status),
         _ => StatusCode::ACCEPTED.into_response(),
@@ -425,10 +426,10 @@ pub(super) async fn get(
     };
     match last {
         Some(id) if id.stream != news::STREAM => {
-            let closes = resumption(&entry, &app.options, Instant::now()).closes;
-            let Some(reader) = entry.responses.resume(id, closes) else {
-                let what = "the stream of Last-Event-ID is no longer kept (http.resume): repeat the request, or open a \
-                            stream without that header";
+            let closes = resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
+            let Some(reader) = entry.responses.resume(&caller, id, closes) else {
+                let what = "the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the \
+                            request, or open a stream without that header";
                 let error = Error::new(INVALID_REQUEST, what);
                 return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
             };
@@ -437,7 +438,7 @@ pub(super) async fn get(
         last => {
             let (outbox, messages) = outbox::channel();
             let news = entry.news.read(last.map(|id| id.event), &caller.rights, messages);
-            let opens = resumption(&entry, &app.options, Instant::now()).opens;
+            let opens = resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
             tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
             events(opens.then(|| news.opening()), news, app.options.keep_alive)
         }

@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::event::{self, COMMENT};
 use super::headers::ErrorId;
 use super::responses::Responses;
+use crate::caller::Caller;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST};
 use crate::outbox::{Kind, Messages, Outgoing};
 
@@ -45,6 +46,8 @@ pub(super) trait EventSource: Send + 'static {
 pub(super) struct Resumption {
     /// The streams of its session.
     pub(super) responses: Arc<Responses>,
+    /// Who sent the request.
+    pub(super) caller: Arc<Caller>,
     /// Whether its revision has an event that opens a stream.
     pub(super) opens: bool,
     /// When the stream ends, if it has not before, so that the client polls. Only with an event that opens it.
@@ -68,8 +71,8 @@ pub(super) async fn reply(
             tokio::time::sleep(SOON).await;
         };
         let until = Instant::now() + keep_alive;
-        let closes = resumption.as_ref().and_then(|resumption| resumption.closes);
-        drop(tokio::time::timeout_at(closes.map_or(until, |closes| closes.min(until)), closed).await);
+        let polls = resumption.as_ref().and_then(|resumption| resumption.closes);
+        drop(tokio::time::timeout_at(polls.map_or(until, |polls| polls.min(until)), closed).await);
     };
     let first = tokio::select! {
         biased;
@@ -82,8 +85,8 @@ pub(super) async fn reply(
         (Ok(None), _) => begin(None, messages, guard, keep_alive),
         // It takes longer: a stream can send comments to keep the connection open.
         (first, None) => begin(first.unwrap_or(None), messages, guard, keep_alive),
-        (first, Some(Resumption { responses, opens, closes })) => {
-            match responses.open(first.unwrap_or(None), messages, closes) {
+        (first, Some(Resumption { responses, caller, opens, closes })) => {
+            match responses.open(caller, first.unwrap_or(None), messages, closes) {
                 Ok(reader) => events(opens.then(|| reader.opening()), reader, keep_alive),
                 Err((first, messages)) => begin(first, messages, guard, keep_alive),
             }

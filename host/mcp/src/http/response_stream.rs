@@ -12,18 +12,19 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event::{self, EventId};
 use super::event_log::{EventLog, SentEvent};
+use crate::caller::Caller;
 use crate::outbox::{Messages, Outgoing};
 use crate::quota::Portion;
 
 /// The stream with the response to a request.
-#[derive(Debug)]
 pub(super) struct ResponseStream {
     number: u64,
+    /// Who sent the request. Somebody with other rights gets nothing of it.
+    caller: Arc<Caller>,
     messages: Messages,
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
 struct State {
     log: EventLog,
     /// Which reader is the newest.
@@ -45,14 +46,14 @@ enum Found {
 }
 
 /// How a reader leaves its stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// Another one reads it.
     Replaced,
     /// Its client has no id to go on with.
     Unnamed,
-    /// Its client can go on with it.
-    Open,
+    /// Its client can go on with it. Until then, this reader takes what is sent, so that it counts as what is kept and the call
+    /// does not wait.
+    Open(Reader),
     /// Everything was sent.
     Over,
 }
@@ -62,6 +63,7 @@ impl ResponseStream {
     /// `messages`. What is kept of it is taken from `held`. The client polls: at `closes`, the reader ends.
     pub(super) fn begin(
         number: u64,
+        caller: Arc<Caller>,
         first: Option<Outgoing>,
         messages: Messages,
         held: Portion,
@@ -72,15 +74,15 @@ impl ResponseStream {
             log.push(first);
         }
         let state = State { log, reader: 0, left: None, is_named: false, is_over: false };
-        let stream = Arc::new(Self { number, messages, state: Mutex::new(state) });
+        let stream = Arc::new(Self { number, caller, messages, state: Mutex::new(state) });
         Reader { stream, mine: 0, position: 0, closes }
     }
 
     /// Reads what follows the event with this number, in place of whoever has read until now; `None` if something of it is no
-    /// longer kept. The client polls: at `closes`, the reader ends.
-    pub(super) fn read(self: &Arc<Self>, after: u64, closes: Option<Instant>) -> Option<Reader> {
+    /// longer kept, or if `caller` has other rights than who sent the request. At `closes`, the reader ends.
+    pub(super) fn read(self: &Arc<Self>, caller: &Caller, after: u64, closes: Option<Instant>) -> Option<Reader> {
         let mut state = self.state();
-        if !state.log.continues(after) {
+        if caller.rights != self.caller.rights || !state.log.continues(after) {
             return None;
         }
         state.reader += 1;
@@ -89,6 +91,12 @@ impl ResponseStream {
         drop(state);
         self.messages.wake();
         Some(Reader { stream: Arc::clone(self), mine, position: after, closes })
+    }
+
+    /// Ends whoever reads it: it is not kept any more.
+    pub(super) fn forget(&self) {
+        self.state().reader += 1;
+        self.messages.wake();
     }
 
     /// Whether nobody has read it since then.
@@ -125,7 +133,6 @@ impl ResponseStream {
 }
 
 /// Reads a [`ResponseStream`].
-#[derive(Debug)]
 pub(super) struct Reader {
     stream: Arc<ResponseStream>,
     mine: u64,
@@ -181,8 +188,12 @@ impl Reader {
         state.left = Some(Instant::now());
         match (state.is_named, state.is_over) {
             (false, _) => Left::Unnamed,
-            (true, false) => Left::Open,
             (true, true) => Left::Over,
+            (true, false) => {
+                state.reader += 1;
+                let (mine, position) = (state.reader, state.log.newest());
+                Left::Open(Self { stream: Arc::clone(&self.stream), mine, position, closes: None })
+            }
         }
     }
 

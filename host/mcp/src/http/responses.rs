@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::event::EventId;
 use super::event_log::OVERHEAD;
 use super::reply::EventSource;
 use super::response_stream::{Left, Reader, ResponseStream};
+use crate::caller::Caller;
 use crate::outbox::{Messages, Outgoing};
 use crate::quota::Quota;
 
@@ -18,17 +20,15 @@ use crate::quota::Quota;
 const OVER: usize = 16;
 
 /// The response streams of a session.
-#[derive(Debug)]
 pub(super) struct Responses {
     table: Mutex<Table>,
     /// What is kept of all streams of all sessions, of which a caller has so much.
     kept: Arc<Quota>,
-    caller: String,
     /// How long a stream that nobody reads is kept.
     resume: Duration,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     /// How many streams there were.
     count: u64,
@@ -40,19 +40,19 @@ struct Table {
 }
 
 impl Responses {
-    /// The streams of a session of this caller. What is kept of them is taken from `kept`, for the time `resume`; if that is 0,
-    /// nothing is kept.
-    pub(super) fn new(kept: Arc<Quota>, caller: String, resume: Duration) -> Arc<Self> {
-        Arc::new(Self { table: Mutex::default(), kept, caller, resume })
+    /// No streams. What is kept of them is taken from `kept`, for the time `resume`; if that is 0, nothing is kept.
+    pub(super) fn new(kept: Arc<Quota>, resume: Duration) -> Arc<Self> {
+        Arc::new(Self { table: Mutex::default(), kept, resume })
     }
 
-    /// A stream with `first`, which was taken out of the queue already, and with what will be in `messages`.
+    /// A stream for a request of `caller`, with `first`, which was taken out of the queue already, and with what will be in `messages`.
     ///
     /// # Errors
     ///
     /// The client cannot go on with it, because nothing may be kept: what was given.
     pub(super) fn open(
         self: &Arc<Self>,
+        caller: Arc<Caller>,
         first: Option<Outgoing>,
         messages: Messages,
         closes: Option<Instant>,
@@ -60,23 +60,28 @@ impl Responses {
         if self.resume.is_zero() {
             return Err((first, messages));
         }
-        let Ok(held) = self.kept.take(&self.caller, OVERHEAD) else { return Err((first, messages)) };
+        let Ok(held) = self.kept.take(&caller.name, OVERHEAD) else { return Err((first, messages)) };
         let mut table = self.table();
         if table.is_closed {
             return Err((first, messages));
         }
         table.count += 1;
-        let reader = ResponseStream::begin(table.count, first, messages, held, closes);
+        let reader = ResponseStream::begin(table.count, caller, first, messages, held, closes);
         let (number, stream) = reader.stream();
         table.streams.insert(number, Arc::clone(stream));
         drop(table);
         Ok(ResumableReader { responses: Arc::clone(self), reader })
     }
 
-    /// Goes on after the event with this id; `None` if that stream is no longer kept.
-    pub(super) fn resume(self: &Arc<Self>, id: EventId, closes: Option<Instant>) -> Option<ResumableReader> {
+    /// Goes on after the event with this id; `None` if that stream is no longer kept for `caller`.
+    pub(super) fn resume(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: EventId,
+        closes: Option<Instant>,
+    ) -> Option<ResumableReader> {
         let stream = self.table().streams.get(&id.stream).cloned()?;
-        Some(ResumableReader { reader: stream.read(id.event, closes)?, responses: Arc::clone(self) })
+        Some(ResumableReader { reader: stream.read(caller, id.event, closes)?, responses: Arc::clone(self) })
     }
 
     /// Forgets the streams that nobody has read for too long.
@@ -94,6 +99,9 @@ impl Responses {
         let Table { streams, over, .. } = &mut *table;
         over.retain(|number| streams.contains_key(number));
         drop(table);
+        for stream in gone {
+            stream.forget();
+        }
     }
 
     /// Forgets all, as the session has ended.
@@ -103,15 +111,25 @@ impl Responses {
         let streams = std::mem::take(&mut table.streams);
         table.over.clear();
         drop(table);
-        drop(streams);
+        for stream in streams.into_values() {
+            stream.forget();
+        }
     }
 
-    /// Keeps or forgets a stream that is not read any more.
+    /// Keeps or forgets a stream that its client does not read any more.
     fn left(&self, number: u64, left: Left) {
         let mut table = self.table();
         let forgotten = match left {
-            Left::Replaced | Left::Open => None,
+            Left::Replaced => None,
             Left::Unnamed => Some(number),
+            Left::Open(mut reader) => match Handle::try_current() {
+                Ok(runtime) if table.streams.contains_key(&number) => {
+                    drop(runtime.spawn(async move { while reader.next().await.is_some() {} }));
+                    None
+                }
+                // The session or the server has ended.
+                _ => Some(number),
+            },
             Left::Over => {
                 // A client may have read it twice.
                 if !table.over.contains(&number) {
@@ -159,17 +177,24 @@ impl Drop for ResumableReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Rights;
+    use crate::host::Host as _;
     use crate::outbox::{self, Outbox};
+    use crate::stub::Stub;
 
-    const RESUME: Duration = Duration::from_secs(60);
+    const RESUME: Duration = Duration::from_mins(1);
 
     fn responses(kept: usize) -> Arc<Responses> {
-        Responses::new(Quota::new(kept, kept), "ada".to_owned(), RESUME)
+        Responses::new(Quota::new(kept, kept), RESUME)
+    }
+
+    fn ada() -> Arc<Caller> {
+        Arc::new(Caller { name: "ada".to_owned(), ..Caller::local(Stub::new().client(Caller::LOCAL)) })
     }
 
     fn open(responses: &Arc<Responses>) -> (Outbox, ResumableReader) {
         let (outbox, messages) = outbox::channel();
-        (outbox, responses.open(None, messages, None).unwrap_or_else(|_| panic!("it is not kept")))
+        (outbox, responses.open(ada(), None, messages, None).unwrap_or_else(|_| panic!("it is not kept")))
     }
 
     fn id(stream: u64, event: u64) -> EventId {
@@ -190,7 +215,7 @@ mod tests {
     async fn a_stream_that_was_left_is_kept_for_a_while() {
         let kept = Quota::new(1 << 20, 1 << 20);
         // So that it has passed whenever somebody looks.
-        let responses = Responses::new(kept, "ada".to_owned(), Duration::from_nanos(1));
+        let responses = Responses::new(kept, Duration::from_nanos(1));
         let (outbox, mut reader) = open(&responses);
         reader.opening();
         responses.expire();
@@ -201,7 +226,7 @@ mod tests {
         while responses.kept.of("ada") > 0 {
             responses.expire();
         }
-        assert!(responses.resume(id(1, 0), None).is_none());
+        assert!(responses.resume(&ada(), id(1, 0), None).is_none());
         outbox.closed().await;
 
         let responses = self::responses(1 << 20);
@@ -210,7 +235,7 @@ mod tests {
         drop(reader);
         outbox.send(Outgoing::notification(b"1".to_vec())).await;
         responses.expire();
-        let mut reader = responses.resume(id(1, 0), None).unwrap();
+        let mut reader = responses.resume(&ada(), id(1, 0), None).unwrap();
         assert_eq!(text(&mut reader).await.unwrap(), "1");
     }
 
@@ -231,14 +256,14 @@ mod tests {
         let waiting = tokio::spawn(async move { old.next().await.is_none() });
         tokio::task::yield_now().await;
         for n in 1..=20 {
-            let mut reader = responses.resume(id(1, 0), None).unwrap();
+            let mut reader = responses.resume(&ada(), id(1, 0), None).unwrap();
             outbox.send(Outgoing::notification(n.to_string().into_bytes())).await;
             for expected in 1..=n {
                 assert_eq!(text(&mut reader).await.unwrap(), expected.to_string());
             }
         }
         assert!(waiting.await.unwrap());
-        let mut last = responses.resume(id(1, 20), None).unwrap();
+        let mut last = responses.resume(&ada(), id(1, 20), None).unwrap();
         drop(outbox);
         assert_eq!(text(&mut last).await, None);
     }
@@ -253,7 +278,7 @@ mod tests {
             assert_eq!(text(&mut reader).await.unwrap(), n.to_string());
             assert_eq!(text(&mut reader).await, None);
         }
-        let kept = |number| responses.resume(id(number, 0), None).is_some();
+        let kept = |number| responses.resume(&ada(), id(number, 0), None).is_some();
         assert!(!kept(OVER as u64) && kept(OVER as u64 + 1) && kept(2 * OVER as u64));
     }
 
@@ -264,11 +289,48 @@ mod tests {
         outbox.send(answer("x".repeat(10 * OVERHEAD))).await;
         assert_eq!(text(&mut reader).await.unwrap().len(), 10 * OVERHEAD);
         drop(reader);
-        assert!(responses.resume(id(1, 0), None).is_none(), "something is missing");
-        assert!(responses.resume(id(1, 1), None).is_some(), "nothing is missing");
+        assert!(responses.resume(&ada(), id(1, 0), None).is_none(), "something is missing");
+        assert!(responses.resume(&ada(), id(1, 1), None).is_some(), "nothing is missing");
         let _others = [open(&responses), open(&responses)];
         let (_outbox, messages) = outbox::channel();
-        assert!(responses.open(None, messages, None).is_err());
+        assert!(responses.open(ada(), None, messages, None).is_err());
+    }
+
+    /// A client that leaves as soon as it can and never comes back takes no more than its share.
+    #[tokio::test]
+    async fn what_is_sent_while_nobody_reads_counts_and_no_call_waits_for_a_reader() {
+        let responses = responses(8 * OVERHEAD);
+        let (outbox, reader) = open(&responses);
+        reader.opening();
+        drop(reader);
+        // More than the queue has room for.
+        for n in 0..2_000 {
+            outbox.send(Outgoing::notification(vec![b'x'; 10_000])).await;
+            assert!(responses.kept.of("ada") <= 8 * OVERHEAD, "{n}");
+        }
+        outbox.send(answer("x".repeat(4 << 20))).await;
+        drop(outbox);
+        let is_over = || async {
+            let Some(mut reader) = responses.resume(&ada(), id(1, 2_001), None) else { return false };
+            text(&mut reader).await.is_none()
+        };
+        while !is_over().await {
+            tokio::task::yield_now().await;
+        }
+        assert!(responses.resume(&ada(), id(1, 2_000), None).is_none(), "the response is lost, and that is known");
+        assert!(responses.kept.of("ada") <= 8 * OVERHEAD);
+    }
+
+    #[tokio::test]
+    async fn somebody_with_other_rights_gets_nothing() {
+        let responses = responses(1 << 20);
+        let (outbox, reader) = open(&responses);
+        reader.opening();
+        drop(reader);
+        outbox.send(answer("1")).await;
+        let other = Caller { rights: Rights::Only(Vec::new()), ..Caller::clone(&ada()) };
+        assert!(responses.resume(&other, id(1, 0), None).is_none());
+        assert_eq!(text(&mut responses.resume(&ada(), id(1, 0), None).unwrap()).await.unwrap(), "1");
     }
 
     #[tokio::test]
@@ -280,7 +342,7 @@ mod tests {
         responses.close();
         outbox.closed().await;
         let (_outbox, messages) = outbox::channel();
-        assert!(responses.open(None, messages, None).is_err());
+        assert!(responses.open(ada(), None, messages, None).is_err());
     }
 
     #[tokio::test]
@@ -288,12 +350,12 @@ mod tests {
         let responses = responses(1 << 20);
         let (outbox, messages) = outbox::channel();
         let closes = Some(Instant::now());
-        let mut reader = responses.open(None, messages, closes).unwrap_or_else(|_| panic!("it is not kept"));
+        let mut reader = responses.open(ada(), None, messages, closes).unwrap_or_else(|_| panic!("it is not kept"));
         reader.opening();
         assert_eq!(text(&mut reader).await, None);
         drop(reader);
         outbox.send(answer("1")).await;
-        let mut reader = responses.resume(id(1, 0), closes).unwrap();
+        let mut reader = responses.resume(&ada(), id(1, 0), closes).unwrap();
         assert_eq!(text(&mut reader).await.unwrap(), "1", "what is there is sent in any case");
     }
 }

@@ -104,7 +104,7 @@ impl Sessions {
             used: Mutex::new(Instant::now()),
             streams: watch::Sender::default(),
             news: Arc::new(News::new(held)),
-            responses: Responses::new(kept, caller, self.resume),
+            responses: Responses::new(kept, self.resume),
             places: Mutex::new(places),
         };
         table.insert(id, Arc::new(entry));

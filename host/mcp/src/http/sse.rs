@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use super::app::{App, body};
 use super::headers::ErrorId;
+use super::reply::{self, EventSource};
 use super::streams::Open;
 use super::trust::Trust;
-use super::reply::{self, EventSource};
 use super::{event, sessions};
 use crate::caller::Caller;
 use crate::dispatch;

@@ -33,7 +33,7 @@ async fn ask_with(revision: Revision, method: &str, mut params: Value, with_sess
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session =
         Session::new(host.clone(), Arc::clone(&caller), host.options().intake(true), Channel::Shared, Life::default());
-    let (outbox, mut messages) = outbox::channel();
+    let (outbox, messages) = outbox::channel();
     let mut send = Vec::new();
     if revision.features().sessions {
         if with_session {
@@ -116,7 +116,7 @@ async fn takes_batches(revision: Revision) -> bool {
     let session =
         Session::new(host.clone(), Arc::clone(&caller), host.options().intake(true), Channel::Shared, Life::default());
     session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
-    let (outbox, mut messages) = outbox::channel();
+    let (outbox, messages) = outbox::channel();
     let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
     dispatch::receive(&session, &caller, jsonrpc::decode(batch), &outbox).await;
     messages.recv().await.unwrap().text.starts_with(b"[")

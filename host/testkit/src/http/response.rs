@@ -39,7 +39,8 @@ impl Response {
             let Some((name, value)) = line.split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut response = Self { status, headers, reader, chunked: false, length: None, text: String::new(), id: None };
+        let mut response =
+            Self { status, headers, reader, chunked: false, length: None, text: String::new(), id: None };
         response.chunked = response.header("transfer-encoding") == Some("chunked");
         response.length = response.header("content-length").map(|length| length.parse().unwrap());
         response

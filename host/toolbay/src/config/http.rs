@@ -279,7 +279,9 @@ impl Http {
             oauth.servers()?;
         }
         if self.poll_after.is_some() && self.resume.is_zero() {
-            return Err("http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned());
+            return Err(
+                "http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned()
+            );
         }
         if let Some(path) = self.listen.as_ref().and_then(Address::socket) {
             if self.tls.is_some() {
