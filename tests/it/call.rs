@@ -218,6 +218,8 @@ fn a_cancelled_call_gets_no_response_and_frees_its_slot_at_once() {
 fn a_call_that_waits_for_its_turn_can_be_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");
+    // Otherwise a call that waits lets others compute.
+    folder.configure("[server]\nwaiting = 0");
     let mut server = Server::start(&folder);
     let first = server.begin_with_progress("wait_for_gate", json!({}));
     server.notification("notifications/progress");

@@ -359,6 +359,10 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
     }
     let (kind, _) = server.failure("keep", json!({"steps": [{"forever": "a"}]}));
     assert_eq!(kind, "deadline");
+    // On a busy machine, half a second is too short for what follows.
+    server.end();
+    folder.put("keeper.toml", GRANT);
+    let mut server = Server::start(&folder);
     assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["b", "1"]}, "count"])), ["some again", "fine", "2"]);
     assert_eq!(listed(&folder)["state"][0]["bytes"], "a".len() + "again".len() + "b".len() + 1);
 }

@@ -77,7 +77,7 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
         "hostile.toml",
         folder.gate() + "[limits]\nconcurrency = 1\n[tools.wait_for_gate]\ntask_support = \"optional\"",
     );
-    let mut server = Server::configured(&folder, "[tasks]\nttl = \"1m\"\n");
+    let mut server = Server::configured(&folder, "[server]\nwaiting = 0\n[tasks]\nttl = \"1m\"\n");
     let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {"ttl": 30_000}}));
     assert_eq!((&created["task"]["status"], &created["task"]["ttl"]), (&json!("working"), &json!(30_000)));
     let id = &created["task"]["taskId"];

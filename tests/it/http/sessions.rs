@@ -159,7 +159,8 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
 fn hanging_up_does_not_cancel_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");
-    let server = HttpServer::start(&folder).ready();
+    // Otherwise a call that waits lets others compute.
+    let server = HttpServer::configured(&folder, "[server]\nwaiting = 0").ready();
     let session = server.session("2025-11-25");
     let call = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
     let mut response = session.ask("tools/call", call);
