@@ -9,6 +9,7 @@ mod features;
 mod fmt;
 mod hostcalls;
 mod it;
+mod lanes;
 mod rustdoc;
 mod select;
 mod soak;
@@ -64,12 +65,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
             Ok(())
         }));
     }
-    for step in steps {
-        if step.needs_build && built.is_none() {
-            continue;
-        }
-        let built = built.as_ref();
-        ended.push(take(step.name, |tally| (step.run)(&mut Context { workspace, built, tally })));
+    let (of_build, of_sources): (Vec<&Step>, Vec<&Step>) = steps.into_iter().partition(|step| step.needs_build);
+    let mut run = |step: &Step| {
+        ended.push(take(step.name, |tally| (step.run)(&mut Context { workspace, built: built.as_ref(), tally })));
+    };
+    of_sources.into_iter().for_each(&mut run);
+    match &of_build[..] {
+        _ if built.is_none() => {}
+        [only] => run(only),
+        several => ended.extend(lanes::run(several)),
     }
     Ok(conclude(&ended))
 }

@@ -1,6 +1,7 @@
 //! A plugin's project: what its `plugin.toml` says, and the machine that runs its commands.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -102,7 +103,11 @@ impl Machine {
             return Ok(());
         }
         fs::create_dir_all(self.programs())?;
-        std::os::unix::fs::symlink(environment.join("bin/go"), link).context("failed to link go")
+        match std::os::unix::fs::symlink(environment.join("bin/go"), link) {
+            // Another step did it at the same time.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            linked => linked.context("failed to link go"),
+        }
     }
 
     /// The programs that were installed here.

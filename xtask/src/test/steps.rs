@@ -23,7 +23,7 @@ pub(super) struct Step {
 /// A step of every run that does not need the build.
 const SOURCES: Step = Step { name: "", about: "", is_usual: true, needs_build: false, run: |_| Ok(()) };
 
-/// A step of every run that needs the build.
+/// A step of every run that needs the build. Several of them run at once.
 const BUILT: Step = Step { needs_build: true, ..SOURCES };
 
 /// All of them.

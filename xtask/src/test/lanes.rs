@@ -1,0 +1,79 @@
+//! Runs steps that do not depend on each other, two at a time: most of them wait for one thread, or for a download.
+
+use std::collections::VecDeque;
+use std::env;
+use std::io::{BufRead as _, BufReader, pipe};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use anstream::println;
+use anyhow::{Context as _, Result, bail};
+use toolbay_testkit::terminal;
+
+use super::Ended;
+use super::steps::Step;
+use crate::tally::Tally;
+
+/// How many steps run at once: as many as CI has cores.
+const LANES: usize = 2;
+
+/// Runs each step in a process of its own, with its name before each line. Returns how they ended, in the order of `steps`.
+pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
+    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..steps.len()).collect());
+    let ended: Mutex<Vec<(usize, Ended)>> = Mutex::default();
+    let lane = || {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some((index, step)) = next.and_then(|index| Some((index, steps.get(index)?))) else { return };
+            let outcome = take(step.name);
+            ended.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
+        }
+    };
+    thread::scope(|threads| {
+        for _ in 0..LANES {
+            threads.spawn(lane);
+        }
+    });
+    let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ended.sort_by_key(|(index, _)| *index);
+    ended.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Takes one step in a process of its own.
+fn take(name: &str) -> Ended {
+    println!("{}", terminal::bold(format!("\n==> {name}")));
+    let mut tally = Tally::default();
+    let begun = Instant::now();
+    let error = stream(name, &mut tally).err();
+    if error.is_some() && tally.failed == 0 {
+        // A failure without a failed test counts as one.
+        tally.failed = 1;
+    }
+    let ended = Ended { name: name.to_owned(), tally, took: begun.elapsed(), error };
+    println!("{}", terminal::bold(format!("<== {}", ended.line())));
+    ended
+}
+
+/// Prints what the step prints. Its last line of counts is its own.
+fn stream(name: &str, tally: &mut Tally) -> Result<()> {
+    let (output, input) = pipe()?;
+    let mut program = Command::new(env::current_exe()?);
+    program.args(["test", "--only", name]).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
+    let mut child = program.spawn().with_context(|| format!("failed to start the step {name}"))?;
+    // Its ends of the pipe: otherwise there is no end of what it prints.
+    drop(program);
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{} {line}", terminal::dim(format!("{name:>11} |")));
+        if let Some(counts) = Tally::of_line(&line) {
+            *tally = counts;
+        }
+    }
+    if !child.wait()?.success() {
+        bail!("see above, at the lines that begin with {name}");
+    }
+    Ok(())
+}
