@@ -389,6 +389,8 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let config = "[http]\nresume = \"1s\"\nsession_idle = \"300ms\"";
     let server = configured(&folder, config);
     let session = server.session_declaring("2025-11-25", everything(), &[]);
+    // Until it is closed, the session is in use.
+    let stream = session.stream();
     let mut call = session.ask("tools/call", steps(json!([form("name")])));
     drop(call.event());
     let opened = call.id.clone().unwrap();
@@ -402,8 +404,9 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     assert_eq!(said(&resumed.next().unwrap()["result"]), ["name: Ada"]);
     // Nobody comes back.
     let mut call = session.ask("tools/call", steps(json!([form("name")])));
-    while call.next().is_some_and(|message| message["method"] != "elicitation/create") {}
+    assert_eq!(call.next().unwrap()["method"], "elicitation/create");
     call.hang_up();
+    stream.hang_up();
     let sessions = || {
         let metrics = server.get("/metrics", &[]).text();
         metrics.lines().find_map(|line| line.strip_prefix("toolbay_sessions ")).map(str::to_owned).unwrap()

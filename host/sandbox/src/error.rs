@@ -98,7 +98,8 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
             stderr => CallError::Trap { what: format!("exited with code {code}"), stderr },
         };
     }
-    CallError::Trap { what: root, stderr: evidence.stderr }
+    let rule = if is_rule_of_handles(&root) { RULE } else { "" };
+    CallError::Trap { what: format!("{root}{rule}"), stderr: evidence.stderr }
 }
 
 /// Whether a trap means that a guest broke a rule of the component model, which its author cannot see in the source.
@@ -127,6 +128,32 @@ fn is_rule(trap: Trap) -> bool {
             | Trap::StreamOpTooBig
             | Trap::ReferenceCountOverflow
     )
+}
+
+/// What wasmtime says, in part, of a guest that misuses a handle, a stream or a future. wasmtime has no types for these errors.
+const HANDLES: [&str; 17] = [
+    "unknown handle index ",
+    "used with the wrong type",
+    "is not a resource",
+    "is not an own resource",
+    "cannot remove owned resource while borrowed",
+    "cannot lift own resource from a borrow",
+    "borrow handles still remain",
+    "handle is ",
+    "cannot remove busy ",
+    "cannot drop busy ",
+    "passed read end to ",
+    "passed write end to ",
+    "pointer not aligned",
+    "cannot write after being notified",
+    "cannot write to future after",
+    "cannot read after being notified",
+    "cannot read from future after",
+];
+
+/// Whether an error means that a guest misused a handle, a stream or a future.
+fn is_rule_of_handles(root: &str) -> bool {
+    HANDLES.iter().any(|said| root.contains(said))
 }
 
 /// Describes a component for which the pool has no room, in terms of the ceilings that determine the pool; `None` for

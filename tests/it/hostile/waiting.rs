@@ -105,12 +105,14 @@ cases! {
 
     invented_handles: HostCall, "uses a handle that it does not have",
         |folder| poll(folder, "(call $block (i32.const 77))")
-        => fails("trap", "The tool crashed: unknown handle index 77.");
+        => fails("trap", "The tool crashed: unknown handle index 77; this breaks a rule of the component model, so it is a \
+            mistake in the plugin or in the tool that made it, not in the server.");
 
     dropping_a_handle_twice: HostCall, "closes a handle twice",
         |folder| poll(folder, "(local $p i32) (local.set $p (call $subscribe (i64.const 0)))
             (call $drop (local.get $p)) (call $drop (local.get $p))")
-        => fails("trap", "The tool crashed: unknown handle index 1.");
+        => fails("trap", "The tool crashed: unknown handle index 1; this breaks a rule of the component model, so it is a \
+            mistake in the plugin or in the tool that made it, not in the server.");
 
     progress_without_end: HostCall, "reports progress forever",
         |folder| put(folder, calls(PROGRESS, &[("progress", "(param f64 i32 f64 i32 i32 i32)")],

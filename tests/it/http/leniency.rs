@@ -141,7 +141,6 @@ fn meta_is_an_object_in_every_method() {
         ("resources/list", json!({})),
         ("resources/templates/list", json!({})),
         ("skills/list", json!({})),
-        ("tasks/list", json!({})),
         ("logging/setLevel", json!({"level": "error"})),
         ("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}})),
     ];

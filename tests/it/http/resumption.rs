@@ -118,8 +118,8 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
         assert_eq!(response.status, 400, "{id}");
         response.json()["error"]["message"].as_str().unwrap().to_owned()
     };
-    insta::assert_snapshot!(refused(&other, &id), @"");
-    insta::assert_snapshot!(refused(&session, "nonsense"), @"");
+    insta::assert_snapshot!(refused(&other, &id), @"the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the request, or open a stream without that header");
+    insta::assert_snapshot!(refused(&session, "nonsense"), @"Last-Event-ID must be the id of an event of this session");
     let stream = id.split_once('-').unwrap().0;
     for wrong in ["9999-0".to_owned(), format!("{stream}-9999"), "-1-0".to_owned(), format!("{id} ")] {
         drop(refused(&session, &wrong));

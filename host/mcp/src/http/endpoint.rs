@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::app::{App, Payload, body};
 use super::denied::Denied;
+use super::event::COMMENT;
 use super::headers::{self, ErrorId, SESSION_ID};
 use super::news;
 use super::options::Options;
@@ -433,14 +434,15 @@ pub(super) async fn get(
                 let error = Error::new(INVALID_REQUEST, what);
                 return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
             };
-            events(None, reader, app.options.keep_alive)
+            events(Some(COMMENT), reader, app.options.keep_alive)
         }
         last => {
             let (outbox, messages) = outbox::channel();
             let news = entry.news.read(last.map(|id| id.event), &caller.rights, messages);
             let opens = resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
             tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
-            events(opens.then(|| news.opening()), news, app.options.keep_alive)
+            let opening = if opens { news.opening() } else { COMMENT };
+            events(Some(opening), news, app.options.keep_alive)
         }
     }
 }

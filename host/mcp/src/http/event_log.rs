@@ -57,7 +57,8 @@ impl EventLog {
     /// Adds a message as the newest event, and keeps it if there is room.
     pub(super) fn push(&mut self, message: Outgoing) -> SentEvent {
         self.newest += 1;
-        let event = SentEvent { number: self.newest, text: message.text.into() };
+        // Without the room that was left when it was written.
+        let event = SentEvent { number: self.newest, text: message.text.into_boxed_slice().into() };
         let fits = self.held.grow(event.size()).is_ok();
         match message.kind {
             Kind::Notification if fits => {

@@ -86,8 +86,13 @@ pub(super) async fn reply(
         // It takes longer: a stream can send comments to keep the connection open.
         (first, None) => begin(first.unwrap_or(None), messages, guard, keep_alive),
         (first, Some(Resumption { responses, caller, opens, closes })) => {
-            match responses.open(caller, first.unwrap_or(None), messages, closes) {
-                Ok(reader) => events(opens.then(|| reader.opening()), reader, keep_alive),
+            let first = first.unwrap_or(None);
+            let has_first = first.is_some();
+            match responses.open(caller, first, messages, closes) {
+                Ok(reader) => {
+                    let opening = opens.then(|| reader.opening()).or((!has_first).then_some(COMMENT));
+                    events(opening, reader, keep_alive)
+                }
                 Err((first, messages)) => begin(first, messages, guard, keep_alive),
             }
         }
@@ -138,14 +143,13 @@ pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Re
 
 /// Responds with a stream that ends with its connection; `first` is a message that was received already.
 fn begin(first: Option<Outgoing>, messages: Messages, guard: Option<DropGuard>, keep_alive: Duration) -> Response {
-    let opening = first.map(|first| event::message(None, &first.text));
-    events(opening, Queue { messages, _guard: guard }, keep_alive)
+    let opening = first.map_or(COMMENT, |first| event::message(None, &first.text));
+    events(Some(opening), Queue { messages, _guard: guard }, keep_alive)
 }
 
 /// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever there is none for a while.
+/// Proxies hold the head of a response until something of its body follows: without an opening, there must be an event.
 pub(super) fn events(opening: Option<Bytes>, source: impl EventSource, keep_alive: Duration) -> Response {
-    // Proxies hold the head of a response until something of its body follows.
-    let opening = Some(opening.unwrap_or(COMMENT));
     let frames = stream::unfold((opening, source), move |(opening, mut source)| async move {
         let frame = match opening {
             Some(opening) => opening,
