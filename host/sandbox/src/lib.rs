@@ -13,6 +13,7 @@ compile_error!(
 
 mod about;
 mod account;
+mod act;
 mod adapt;
 mod ask;
 mod asked;
@@ -20,6 +21,7 @@ mod block;
 mod cache;
 mod call;
 mod callable;
+mod cbor;
 mod cleaner;
 mod command;
 mod compilations;
@@ -67,6 +69,7 @@ mod optimize;
 mod origin;
 mod output;
 mod part;
+mod parts;
 mod preamble;
 mod preinit;
 mod prepare_error;

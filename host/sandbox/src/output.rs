@@ -11,7 +11,8 @@ use toolbay_secrets::Secrets;
 
 use crate::cleaner::{Cleaner, quoted};
 use crate::content::content;
-use crate::returned::{FilledPrompt, Item, ReadResource, Refusal, Returned, Suggestions, ToolResult};
+use crate::parts::{self, Unfit};
+use crate::returned::{FilledPrompt, Item, Part, ReadResource, Refusal, Returned, Suggestions, ToolResult};
 use crate::syntax::{is_mime_type, is_uri};
 
 /// Longest value of a completion, in bytes. A longer one is left out: cut off, it would be another value.
@@ -75,7 +76,7 @@ fn check(
         Returned::Completion(suggestions) => Ok(Some(Reply::Completion(completions(suggestions, &mut cleaner)))),
         returned => {
             bounded(&returned, limits, kept)?;
-            cleaned(returned, &mut cleaner).map_err(CallError::InvalidOutput)
+            cleaned(returned, &mut cleaner, |parts| whole(parts, limits, kept, interrupt))
         }
     };
     // Whatever came of it: what was not cleaned goes nowhere.
@@ -89,30 +90,73 @@ fn bounded(returned: &Returned, limits: &Limits, kept: Option<ByteSize>) -> Resu
     if returned.items() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
     }
-    let kept = kept.filter(|kept| matches!(returned, Returned::Tool(_)) && *kept > limits.output);
-    if returned.size() as u64 > kept.unwrap_or(limits.output).as_u64() {
-        return Err(CallError::limit(kept.map_or(Limit::Output(limits.output), Limit::ResultSize)));
+    let is_tool = matches!(returned, Returned::Tool(_) | Returned::Parts(_));
+    sized(returned.size(), returned.json(), limits, kept.filter(|_| is_tool))
+}
+
+/// The same for so many bytes, of which these texts are JSON.
+fn sized<'a>(
+    size: usize,
+    json: impl Iterator<Item = &'a String>,
+    limits: &Limits,
+    kept: Option<ByteSize>,
+) -> Result<(), CallError> {
+    let (most, limit) = most(limits, kept);
+    if size as u64 > most.as_u64() {
+        return Err(CallError::limit(limit));
     }
     // The guest's own memory is free by now: the values in its answer may take its place.
-    if returned.json().map(|text| JsonSize::of(text).memory).sum::<u64>() > limits.memory.as_u64() {
+    if json.map(|text| JsonSize::of(text).memory).sum::<u64>() > limits.memory.as_u64() {
         return Err(CallError::limit(Limit::Parsed(limits.memory)));
     }
     Ok(())
 }
 
+/// How many bytes an answer can have, and the limit that a longer one exceeds.
+fn most(limits: &Limits, kept: Option<ByteSize>) -> (ByteSize, Limit) {
+    match kept.filter(|kept| *kept > limits.output) {
+        Some(kept) => (kept, Limit::ResultSize(kept)),
+        None => (limits.output, Limit::Output(limits.output)),
+    }
+}
+
+/// The result that consists of these parts, which is bounded anew: CBOR is longer as JSON.
+fn whole(
+    parts: Vec<Part>,
+    limits: &Limits,
+    kept: Option<ByteSize>,
+    interrupt: &Interrupt,
+) -> Result<ToolResult, CallError> {
+    let (most, limit) = most(limits, kept);
+    let result = parts::result(parts, usize::try_from(most.as_u64()).unwrap_or(usize::MAX), interrupt);
+    let result = result.map_err(|unfit| match unfit {
+        Unfit::Malformed(why) => CallError::InvalidOutput(why),
+        Unfit::Large => CallError::limit(limit),
+        Unfit::Interrupted => CallError::limit(Limit::Deadline(limits.timeout)),
+    })?;
+    sized(result.size(), result.structured.iter(), limits, kept)?;
+    Ok(result)
+}
+
 /// # Errors
 ///
-/// The rule of the contract that an answer breaks.
-fn cleaned(returned: Returned, cleaner: &mut Cleaner<'_>) -> Result<Option<Reply>, String> {
-    Ok(Some(match returned {
-        Returned::Tool(result) => Reply::Tool(output(result, cleaner)?),
-        Returned::Prompt(prompt) => Reply::Prompt(prompt_output(prompt, cleaner)?),
+/// The rule of the contract that an answer breaks, or why its parts are not `whole`.
+fn cleaned(
+    returned: Returned,
+    cleaner: &mut Cleaner<'_>,
+    whole: impl FnOnce(Vec<Part>) -> Result<ToolResult, CallError>,
+) -> Result<Option<Reply>, CallError> {
+    let reply = match returned {
+        Returned::Tool(result) => output(result, cleaner).map(Reply::Tool),
+        Returned::Parts(parts) => output(whole(parts)?, cleaner).map(Reply::Tool),
+        Returned::Prompt(prompt) => prompt_output(prompt, cleaner).map(Reply::Prompt),
         Returned::Resource(read) if read.items.is_empty() => return Ok(None),
-        Returned::Resource(read) => Reply::Resource(contents(read, cleaner)?),
-        Returned::Completion(suggestions) => Reply::Completion(completions(suggestions, cleaner)),
+        Returned::Resource(read) => contents(read, cleaner).map(Reply::Resource),
+        Returned::Completion(suggestions) => Ok(Reply::Completion(completions(suggestions, cleaner))),
         // They were checked and cleaned when they were asked.
-        Returned::Questions(interview) => Reply::Questions(interview),
-    }))
+        Returned::Questions(interview) => Ok(Reply::Questions(interview)),
+    };
+    reply.map(Some).map_err(CallError::InvalidOutput)
 }
 
 fn output(result: ToolResult, cleaner: &mut Cleaner<'_>) -> Result<Output, String> {

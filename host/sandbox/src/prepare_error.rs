@@ -52,10 +52,11 @@ pub enum PrepareError {
     /// The component completes arguments, but offers nothing that has any; this is the name of the export.
     #[error("exports {0}, but nothing that has arguments to complete; export prompts or resources, too")]
     NothingToComplete(String),
-    /// The component offers tools through the interface of another host; this is the name of its export.
+    /// The component offers tools through an interface of another host that is not called; this is the name of its export.
     #[error(
-        "exports {0}: its tools are behind the interface of ACT, which Toolbay does not call; export the functions \
-         themselves, or build it with an SDK of toolbay:plugin"
+        "exports {0}: its tools are behind an interface of ACT that Toolbay does not call; it calls \
+         act:tools/tool-provider 0.1 and 0.2. Build the component for one of these, export the functions themselves, or \
+         use an SDK of toolbay:plugin"
     )]
     OtherTools(String),
     /// The component exports nothing that a plugin can offer.

@@ -7,6 +7,7 @@ use toolbay_model::{Description, Manner, ToolDefinition};
 use wasmtime::component::{Component, Instance, types};
 use wasmtime::{Engine, Store};
 
+use crate::act::{self, Act};
 use crate::asked::Asked;
 use crate::contract::{self, Contract, Exported};
 use crate::docs::Docs;
@@ -29,9 +30,6 @@ const RUN: &str = "wasi:cli/run";
 
 /// What a component imports to find folders.
 const PREOPENS: &str = "wasi:filesystem/preopens@";
-
-/// The beginning of the names of ACT's interfaces that list and call tools.
-const OTHER_TOOLS: &str = "act:tools";
 
 /// Longest list of what is not offered, in bytes.
 const LEFT_OUT: usize = 500;
@@ -65,6 +63,8 @@ pub struct Prepared {
 enum Form {
     /// It implements the contract.
     Contract(Contract),
+    /// It exports the interface of ACT that lists and calls tools.
+    Act(Act),
     /// It exports plain functions. Each is a tool, and so is its command, if it exports one.
     Functions(Functions, Option<(String, Run)>),
     /// It exports an interface that handles HTTP requests, of this name. It is an MCP server, or no plugin.
@@ -87,24 +87,27 @@ impl Prepared {
         let handler = handler::INTERFACES.iter().find_map(|wanted| exported(wanted));
         let unlinked = |error: wasmtime::Error| PrepareError::Link(joined(&format!("{error:#}")));
         let contract = Exported::find(exports.iter().copied())?;
-        if let (None, Some(name)) = (&contract, exports.iter().find(|name| name.starts_with(OTHER_TOOLS))) {
-            return Err(PrepareError::OtherTools(line(name, LEFT_OUT)));
-        }
-        let functions = if contract.is_some() { None } else { Some(functions::find(engine, component)) };
+        let act = if contract.is_some() { None } else { act::find(&exports)? };
+        let is_listed = contract.is_some() || act.is_some();
+        let functions = if is_listed { None } else { Some(functions::find(engine, component)) };
         let pre = linker.instantiate_pre(component).map_err(unlinked)?;
         let run = exported(RUN).copied();
         let mut left_out = other_exports(engine, &ty);
         let command = |name: &str| Run::new(component, pre.clone(), name).map_err(unlinked);
         let mut fallback = None;
-        let form = match (contract, functions) {
-            (Some(exported), _) => Form::Contract(Contract::new(engine, component, pre, &exported)?),
-            (None, Some(Ok(functions))) => {
+        let form = match (contract, act, functions) {
+            (Some(exported), ..) => Form::Contract(Contract::new(engine, component, pre, &exported)?),
+            (None, Some(interface), _) => {
+                left_out.retain(|other| other != interface);
+                Form::Act(Act::new(engine, component, pre, interface)?)
+            }
+            (None, None, Some(Ok(functions))) => {
                 left_out.retain(|name| Some(name.as_str()) != run && is_wasi(name));
                 let tool = functions.free_name(command::NAME);
                 let command = run.map(|name| Ok::<_, PrepareError>((tool, command(name)?))).transpose()?;
                 Form::Functions(functions.linked(pre), command)
             }
-            (None, refused) => match (handler, run) {
+            (None, None, refused) => match (handler, run) {
                 (Some(name), run) => {
                     left_out.retain(|other| other != name);
                     fallback = run.map(command).transpose()?.map(|run| (run, (*name).to_owned()));
@@ -157,6 +160,7 @@ impl Prepared {
         }
         match &self.form {
             Form::Contract(contract) => format!("it exports {contract}"),
+            Form::Act(act) => format!("it exports {}, which lists its tools", act.interface()),
             Form::Handler(handler) => format!("it exports {}", handler.interface()),
             Form::Functions(_, None) => "it exports plain functions; each is a tool".to_owned(),
             Form::Functions(_, Some((name, _))) => {
@@ -223,6 +227,7 @@ impl Prepared {
         }
         let why = match &self.form {
             Form::Contract(_) => "the interfaces of toolbay:plugin are",
+            Form::Act(_) => "its tools are",
             Form::Functions(..) => "its functions are",
             Form::Handler(_) => "its MCP server is",
             Form::Command(_) => "its command is",
@@ -235,7 +240,7 @@ impl Prepared {
         match &self.form {
             Form::Handler(pre) => Some(Wire::Handler(pre)),
             Form::Command(pre) => Some(Wire::Command(pre)),
-            Form::Contract(_) | Form::Functions(..) => None,
+            Form::Contract(_) | Form::Act(_) | Form::Functions(..) => None,
         }
     }
 
@@ -248,7 +253,7 @@ impl Prepared {
     pub fn wordless(&self, description: &Description) -> Vec<String> {
         match &self.form {
             Form::Functions(functions, _) => functions.wordless(description),
-            Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Vec::new(),
+            Form::Contract(_) | Form::Act(_) | Form::Handler(_) | Form::Command(_) => Vec::new(),
         }
     }
 
@@ -256,6 +261,7 @@ impl Prepared {
     pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
             Form::Contract(contract) => contract.list(store).await.map(Listed::from),
+            Form::Act(act) => act.list(store).await,
             Form::Functions(..) | Form::Handler(_) | Form::Command(_) => Ok(Listed::default()),
         }
     }
@@ -263,7 +269,7 @@ impl Prepared {
     /// What it offers. `docs` is the documentation of plain functions.
     pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
         let (listed, refused) = match &self.form {
-            Form::Contract(_) | Form::Handler(_) => (listed.description, [].as_slice()),
+            Form::Contract(_) | Form::Act(_) | Form::Handler(_) => (listed.description, [].as_slice()),
             Form::Functions(functions, command) => {
                 let named = |(name, _): &(String, Run)| ToolDefinition { name: name.clone(), ..command::definition() };
                 let all = functions.definitions(docs).into_iter().chain(command.as_ref().map(named));
@@ -289,7 +295,7 @@ impl Prepared {
     ) -> wasmtime::Result<Option<Result<ToolResult, Refusal>>> {
         match &self.form {
             Form::Functions(functions, _) => functions.call(store, Some(within), name, arguments).await.map(Some),
-            Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Ok(None),
+            Form::Contract(_) | Form::Act(_) | Form::Handler(_) | Form::Command(_) => Ok(None),
         }
     }
 
@@ -304,6 +310,7 @@ impl Prepared {
         }
         let result = match (&self.form, asked) {
             (Form::Contract(contract), _) => return contract.call(store, asked).await,
+            (Form::Act(act), Asked::Tool { name, arguments }) => return act.call(store, name, arguments).await,
             (Form::Functions(_, Some((tool, command))), Asked::Tool { name, .. }) if tool == name => {
                 command::call(command, store).await?
             }
@@ -311,7 +318,7 @@ impl Prepared {
                 functions.call(store, None, name, arguments).await?
             }
             (Form::Command(pre), Asked::Tool { .. }) => command::call(pre, store).await?,
-            (Form::Functions(..) | Form::Handler(_) | Form::Command(_), _) => Err(asked.not_offered()),
+            (Form::Act(_) | Form::Functions(..) | Form::Handler(_) | Form::Command(_), _) => Err(asked.not_offered()),
         };
         Ok(result.map(Returned::Tool))
     }

@@ -9,6 +9,8 @@ use crate::block::Block;
 pub(crate) enum Returned {
     /// The result of a tool.
     Tool(ToolResult),
+    /// The result of a tool in parts that have media types.
+    Parts(Vec<Part>),
     /// A prompt with its arguments filled in.
     Prompt(FilledPrompt),
     /// What was read of a resource.
@@ -48,6 +50,14 @@ pub(crate) struct ToolResult {
     pub(crate) structured: Option<String>,
     /// Members for the result's `_meta`: a JSON object as text.
     pub(crate) meta: Option<String>,
+}
+
+/// A part of a result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) data: Vec<u8>,
+    /// What `data` is; `None` if nobody says.
+    pub(crate) mime_type: Option<String>,
 }
 
 /// A prompt with its arguments filled in.
@@ -97,9 +107,8 @@ impl Returned {
     /// The bytes that there are to check.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Self::Tool(result) => {
-                result.content.iter().map(Block::size).sum::<usize>() + size([&result.structured, &result.meta])
-            }
+            Self::Tool(result) => result.size(),
+            Self::Parts(parts) => parts.iter().map(|part| part.data.len() + size([&part.mime_type])).sum(),
             Self::Prompt(prompt) => {
                 prompt.messages.iter().map(|(_, block)| block.size()).sum::<usize>()
                     + size([&prompt.description, &prompt.meta])
@@ -115,6 +124,7 @@ impl Returned {
     pub(crate) fn items(&self) -> usize {
         match self {
             Self::Tool(result) => result.content.len(),
+            Self::Parts(parts) => parts.len(),
             Self::Prompt(prompt) => prompt.messages.len(),
             Self::Resource(read) => read.items.len(),
             Self::Completion(suggestions) => suggestions.values.len(),
@@ -128,9 +138,16 @@ impl Returned {
             Self::Tool(result) => (&result.structured, &result.meta, [].as_slice()),
             Self::Prompt(prompt) => (&prompt.meta, &None, [].as_slice()),
             Self::Resource(read) => (&None, &None, read.items.as_slice()),
-            Self::Completion(_) | Self::Questions(_) => (&None, &None, [].as_slice()),
+            Self::Parts(_) | Self::Completion(_) | Self::Questions(_) => (&None, &None, [].as_slice()),
         };
         [one, other].into_iter().chain(items.iter().map(|item| &item.meta)).flatten()
+    }
+}
+
+impl ToolResult {
+    /// The bytes that there are to check.
+    pub(crate) fn size(&self) -> usize {
+        self.content.iter().map(Block::size).sum::<usize>() + size([&self.structured, &self.meta])
     }
 }
 

@@ -1,0 +1,239 @@
+//! Components that offer their tools through the interface of ACT (`act:tools/tool-provider`, 0.1 and 0.2), with one
+//! function that lists them and one that calls any of them. They know nothing of Toolbay.
+//!
+//! Arguments and metadata are CBOR. A result is a list of events, or a stream of them while the guest goes on, and ends
+//! with the first error; what its parts mean is decided later, by [`parts`](crate::parts). Metadata of calls are empty,
+//! and no sessions are opened.
+
+mod events;
+mod hints;
+mod tools;
+mod types;
+
+use semver::Version;
+use serde_json::Value;
+use toolbay_model::text::{joined, line};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
+use wasmtime::{Engine, Store};
+
+use self::types::{CallParams, CallResults, Error, ListParams, ListResults, ToolEvent, ToolResult};
+use crate::cbor;
+use crate::listed::Listed;
+use crate::prepare_error::PrepareError;
+use crate::returned::{Part, Refusal, Returned};
+use crate::state::State;
+
+/// The name of the interface, up to its version.
+const TOOLS: &str = "act:tools/tool-provider@";
+
+/// How names of other interfaces for the same begin: of versions before 0.1, and of those that ACT's adapters take.
+const OTHERS: [&str; 2] = ["act:tools", "act:core/tool-provider"];
+
+const LIST: &str = "list-tools";
+const CALL: &str = "call-tool";
+
+/// The kind of errors in arguments.
+const INVALID_ARGUMENTS: &str = "std:invalid-args";
+
+/// The kind of errors for want of a session.
+const NO_SESSION: &str = "std:session-not-found";
+
+/// Longest kind of an error that is shown, in bytes.
+const KIND: usize = 100;
+
+/// Longest error of a list that is shown, in bytes.
+const SHOWN: usize = 500;
+
+/// A linked component of this kind.
+pub(crate) struct Act {
+    pre: InstancePre<State>,
+    /// The interface that it exports, with its version.
+    interface: String,
+    list: ComponentExportIndex,
+    call: ComponentExportIndex,
+}
+
+/// The newest interface that is served among the names that a component exports; `None` if there is nothing of ACT's tools.
+///
+/// # Errors
+///
+/// There are only others.
+pub(crate) fn find<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareError> {
+    let version = |name: &&'a str| {
+        let version = Version::parse(name.strip_prefix(TOOLS)?).ok()?;
+        (version.pre.is_empty() && version.major == 0 && matches!(version.minor, 1 | 2)).then_some((version, *name))
+    };
+    if let Some((_, name)) = exports.iter().filter_map(version).max() {
+        return Ok(Some(name));
+    }
+    match exports.iter().find(|name| OTHERS.iter().any(|other| name.starts_with(other))) {
+        Some(name) if !name.starts_with("act:tools/types") => Err(PrepareError::OtherTools(line(name, SHOWN))),
+        _ => Ok(None),
+    }
+}
+
+impl Act {
+    /// Checks the types of the functions.
+    pub(crate) fn new(
+        engine: &Engine,
+        component: &Component,
+        pre: InstancePre<State>,
+        interface: &str,
+    ) -> Result<Self, PrepareError> {
+        let ty = component.component_type();
+        let differs = |why: String| PrepareError::ContractTypes(line(interface, SHOWN), why);
+        let Some(ComponentItem::ComponentInstance(instance)) = ty.get_export(engine, interface).map(|item| item.ty) else {
+            return Err(differs("it is not an interface".to_owned()));
+        };
+        let function = |name: &str, check: &dyn Fn(&ComponentFunc) -> wasmtime::Result<()>| {
+            let Some(ComponentItem::ComponentFunc(function)) = instance.get_export(engine, name).map(|item| item.ty) else {
+                return Err(differs(format!("there is no function {name}")));
+            };
+            check(&function)
+                .map_err(|error| differs(joined(&format!("{:#}", error.context(format!("function {name}"))))))?;
+            let interface = component.get_export_index(None, interface);
+            interface
+                .and_then(|interface| component.get_export_index(Some(&interface), name))
+                .ok_or_else(|| differs(format!("there is no function {name}")))
+        };
+        let instance_type = ty.instance_type();
+        let list = function(LIST, &|function| function.typecheck::<ListParams, ListResults>(&instance_type))?;
+        let call = function(CALL, &|function| function.typecheck::<CallParams, CallResults>(&instance_type))?;
+        Ok(Self { pre, interface: interface.to_owned(), list, call })
+    }
+
+    /// The interface that it exports, with its version.
+    pub(crate) fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    /// Asks it for its tools.
+    pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let list = instance.get_typed_func::<ListParams, ListResults>(&mut *store, self.list)?;
+        // It is large, and calls of other components do not pay for it.
+        let (listed,) = Box::pin(list.call_async(store, (Vec::new(),))).await?;
+        Ok(match listed {
+            Ok(listed) => tools::description(listed.tools).into(),
+            Err(error) => {
+                let why = line(&refusal(error, "").into_text(), SHOWN);
+                let refused = format!(
+                    "its {LIST} failed: {why} (it was asked without a grant, without metadata and without a session)"
+                );
+                Listed { refused: Some(refused), ..Listed::default() }
+            }
+        })
+    }
+
+    /// Calls a tool. The arguments are a JSON object.
+    pub(crate) async fn call(
+        &self,
+        store: &mut Store<State>,
+        name: &str,
+        arguments: &str,
+    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        let arguments: Value = serde_json::from_str(arguments)?;
+        let arguments = match cbor::from_json(&arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => return Ok(Err(Refusal::InvalidArguments(why))),
+        };
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let call = instance.get_typed_func::<CallParams, CallResults>(&mut *store, self.call)?;
+        let params = (name.to_owned(), arguments, Vec::new());
+        let calling = store.run_concurrent(async move |accessor| {
+            let (result,) = call.call_concurrent(accessor, params).await?;
+            match result {
+                ToolResult::Immediate(events) => wasmtime::error::Ok(events),
+                ToolResult::Streaming(stream) => events::read(accessor, stream).await,
+            }
+        });
+        let events = Box::pin(calling).await??;
+        Ok(returned(events))
+    }
+}
+
+/// The parts of a result, or its error.
+fn returned(events: Vec<ToolEvent>) -> Result<Returned, Refusal> {
+    let mut parts = Vec::new();
+    for event in events {
+        match event {
+            ToolEvent::Content(part) => parts.push(Part { data: part.data, mime_type: part.mime_type }),
+            ToolEvent::Error(error) => return Err(refusal(error, &texts(&parts))),
+        }
+    }
+    Ok(Returned::Parts(parts))
+}
+
+/// What came before an error and is text.
+fn texts(parts: &[Part]) -> String {
+    let is_text = |part: &&Part| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
+    let texts = parts.iter().filter(is_text).filter_map(|part| str::from_utf8(&part.data).ok());
+    texts.map(|text| format!("{text}\n")).collect()
+}
+
+/// What an error means to the host. `before` is what the tool has said before it.
+fn refusal(error: Error, before: &str) -> Refusal {
+    let Error { kind, message, metadata: _ } = error;
+    let message = message.into_text();
+    let message = if message.trim().is_empty() { "The tool failed and did not say why." } else { message.as_str() };
+    match kind.as_str() {
+        INVALID_ARGUMENTS => Refusal::InvalidArguments(format!("{before}{message}")),
+        NO_SESSION => {
+            Refusal::Failed(format!("{before}{message} ({kind}: the server opens no sessions of act:sessions)"))
+        }
+        _ => Refusal::Failed(format!("{before}{message} ({})", line(&kind, KIND))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::types::{ContentPart, LocalizedString};
+    use super::*;
+
+    #[test]
+    fn the_newest_interface_that_is_served_is_found() {
+        let [first, second] = ["act:tools/tool-provider@0.1.0", "act:tools/tool-provider@0.2.3"];
+        assert_eq!(find(&["a:b/c", first, second]), Ok(Some(second)));
+        assert_eq!(find(&[first, "act:sessions/session-provider@0.2.0"]), Ok(Some(first)));
+        for nothing in [&[][..], &["a:b/c", "act:sessions/session-provider@0.2.0"], &["act:tools/types@0.2.0"]] {
+            assert_eq!(find(nothing), Ok(None));
+        }
+        for other in [
+            "act:tools/tool-provider@0.3.0",
+            "act:tools/tool-provider@0.2.0-rc.1",
+            "act:tools/tool-provider@1.1.0",
+            "act:tools-sync/tool-provider-sync@0.1.0",
+            "act:core/tool-provider@0.3.0",
+        ] {
+            assert_eq!(find(&[other]), Err(PrepareError::OtherTools(other.to_owned())));
+        }
+    }
+
+    #[test]
+    fn an_error_is_what_the_tool_said_and_its_kind() {
+        let error = |kind: &str, message: &str| {
+            ToolEvent::Error(Error {
+                kind: kind.into(),
+                message: LocalizedString::Plain(message.into()),
+                metadata: Vec::new(),
+            })
+        };
+        let part = |mime: &str, data: &str| {
+            let (data, mime_type) = (data.as_bytes().to_vec(), Some(mime.to_owned()));
+            ToolEvent::Content(ContentPart { data, mime_type, metadata: Vec::new() })
+        };
+        let refused = |events| match returned(events) {
+            Err(Refusal::InvalidArguments(text)) => format!("invalid: {text}"),
+            Err(Refusal::Failed(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(vec![error("std:not-found", "no b")]), "no b (std:not-found)");
+        assert_eq!(refused(vec![error("std:invalid-args", "no b")]), "invalid: no b");
+        assert_eq!(refused(vec![error("acme:x", " ")]), "The tool failed and did not say why. (acme:x)");
+        let session = refused(vec![error("std:session-not-found", "open one")]);
+        assert_eq!(session, "open one (std:session-not-found: the server opens no sessions of act:sessions)");
+        let late = vec![part("text/plain", "half"), part("image/png", "x"), error("std:internal", "oh"), part("a/b", "")];
+        assert_eq!(refused(late), "half\noh (std:internal)");
+    }
+}

@@ -1,0 +1,110 @@
+//! The events of a result, one by one as the guest writes them.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::mpsc::{self, UnboundedSender};
+use wasmtime::{AsContextMut as _, StoreContextMut};
+use wasmtime::component::{Accessor, Source, StreamConsumer, StreamReader, StreamResult};
+
+use super::hints;
+use super::types::{Metadata, ToolEvent};
+use crate::state::State;
+
+/// Reads a stream to its end, or to the first error, after which nothing counts.
+///
+/// # Errors
+///
+/// Ends the call: the guest trapped, or wrote more than the call may pass on or keep.
+pub(super) async fn read(
+    accessor: &Accessor<State>,
+    stream: StreamReader<ToolEvent>,
+) -> wasmtime::Result<Vec<ToolEvent>> {
+    // What is in the channel was counted before.
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    accessor.with(|mut access| {
+        let room = access.as_context_mut().hostcall_fuel();
+        stream.pipe(access, Reading { sender, room })
+    })?;
+    let mut events = Vec::new();
+    loop {
+        let next = poll_fn(|context| match receiver.poll_recv(context) {
+            Poll::Ready(event) => Poll::Ready(Ok(event)),
+            // Nobody is left who could write.
+            Poll::Pending => accessor.poll_no_interesting_tasks(context).map(Err),
+        });
+        match next.await {
+            Ok(Some(event)) => {
+                let is_last = matches!(event, ToolEvent::Error(_));
+                events.push(event);
+                if is_last {
+                    return Ok(events);
+                }
+            }
+            Ok(None) => return Ok(events),
+            Err(()) => wasmtime::bail!("it ended without closing the stream of its result"),
+        }
+    }
+}
+
+/// Takes in what the guest writes.
+struct Reading {
+    sender: UnboundedSender<ToolEvent>,
+    /// Bytes that it may still write.
+    room: usize,
+}
+
+impl StreamConsumer<State> for Reading {
+    type Item = ToolEvent;
+
+    fn poll_consume(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        mut store: StoreContextMut<'_, State>,
+        mut from: Source<'_, ToolEvent>,
+        _finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        if self.sender.is_closed() {
+            return Poll::Ready(Ok(StreamResult::Dropped));
+        }
+        // Wasmtime bounds each piece that it reads. All of them together have what a call may transfer.
+        let all = store.hostcall_fuel();
+        store.set_hostcall_fuel(self.room);
+        let mut next = None;
+        let read = from.read(&mut store, &mut next);
+        store.set_hostcall_fuel(all);
+        read?;
+        if let Some(mut event) = next {
+            let bytes = size(&event);
+            self.room = self.room.saturating_sub(bytes);
+            let state = store.data();
+            state.account.take(bytes)?;
+            if let ToolEvent::Content(part) = &mut event {
+                progress(state, &std::mem::take(&mut part.metadata));
+            }
+            // Who no longer listens has heard enough.
+            let _sent = self.sender.send(event);
+        }
+        Poll::Ready(Ok(StreamResult::Completed))
+    }
+}
+
+/// Tells the caller how far the tool is, if a part says so.
+fn progress(state: &State, metadata: &Metadata) {
+    if let Some(done) = hints::number(metadata, "std:progress") {
+        state.imports.progress(done, hints::number(metadata, "std:progress-total"), None);
+    }
+}
+
+/// Bytes that an event holds.
+fn size(event: &ToolEvent) -> usize {
+    let (texts, metadata) = match event {
+        ToolEvent::Content(part) => {
+            (part.data.len() + part.mime_type.as_ref().map_or(0, String::len), &part.metadata)
+        }
+        ToolEvent::Error(error) => (error.kind.len() + error.message.size(), &error.metadata),
+    };
+    let entry = |(key, value): &(String, Vec<u8>)| size_of::<(String, Vec<u8>)>() + key.len() + value.len();
+    size_of::<ToolEvent>() + texts + metadata.iter().map(entry).sum::<usize>()
+}

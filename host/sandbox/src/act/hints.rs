@@ -1,0 +1,124 @@
+//! What is in metadata: values in CBOR under names, of which most are optional.
+
+use serde_json::Value;
+use toolbay_model::Interrupt;
+
+use super::types::{LocalizedString, Metadata};
+use crate::cbor::{self, Unreadable};
+
+/// Longest value that is read, as JSON in bytes.
+const VALUE: usize = 64 << 10;
+
+/// The language that is shown of a text in several.
+const LANGUAGE: &str = "en";
+
+/// The value of this name; `None` if there is none.
+///
+/// # Errors
+///
+/// Why it cannot be read.
+fn value(metadata: &Metadata, name: &str) -> Option<Result<Value, &'static str>> {
+    let (_, cbor) = metadata.iter().find(|(key, _)| key == name)?;
+    let json = cbor::to_json(cbor, VALUE, &Interrupt::default()).map_err(|error| match error {
+        Unreadable::Malformed(why) => why,
+        Unreadable::Large | Unreadable::Interrupted => "is too large",
+    });
+    Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is no value")))
+}
+
+/// A number; `None` if there is none.
+pub(super) fn number(metadata: &Metadata, name: &str) -> Option<f64> {
+    value(metadata, name)?.ok()?.as_f64()
+}
+
+/// Whether something holds; `None` if nothing is said of it.
+pub(super) fn flag(metadata: &Metadata, name: &str) -> Result<Option<bool>, String> {
+    match value(metadata, name) {
+        None => Ok(None),
+        Some(Ok(Value::Bool(flag))) => Ok(Some(flag)),
+        Some(Ok(_)) => Err(format!("{name} is neither true nor false")),
+        Some(Err(why)) => Err(format!("{name} {why}")),
+    }
+}
+
+/// A text for people, which may be there in several languages.
+pub(super) fn text(metadata: &Metadata, name: &str) -> Result<Option<String>, String> {
+    match value(metadata, name) {
+        None => Ok(None),
+        Some(Ok(Value::String(text))) => Ok(Some(text)),
+        Some(Ok(Value::Object(by_language))) => {
+            let text = |(tag, text)| if let Value::String(text) = text { Some((tag, text)) } else { None };
+            Ok(best(by_language.into_iter().filter_map(text).collect()))
+        }
+        Some(Ok(_)) => Err(format!("{name} is no text")),
+        Some(Err(why)) => Err(format!("{name} {why}")),
+    }
+}
+
+impl LocalizedString {
+    /// Its text in one language: English, or else the first one.
+    pub(super) fn into_text(self) -> String {
+        match self {
+            Self::Plain(text) => text,
+            Self::Localized(by_language) => best(by_language).unwrap_or_default(),
+        }
+    }
+
+    /// Bytes that it holds.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Plain(text) => text.len(),
+            Self::Localized(by_language) => {
+                by_language.iter().map(|(tag, text)| size_of::<(String, String)>() + tag.len() + text.len()).sum()
+            }
+        }
+    }
+}
+
+fn best(mut by_language: Vec<(String, String)>) -> Option<String> {
+    let is_best = |(tag, _): &(String, String)| {
+        tag.split(['-', '_']).next().is_some_and(|language| language.eq_ignore_ascii_case(LANGUAGE))
+    };
+    let at = by_language.iter().position(is_best).unwrap_or_default();
+    (at < by_language.len()).then(|| by_language.swap_remove(at).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn metadata(name: &str, value: &Value) -> Metadata {
+        vec![("other".to_owned(), Vec::new()), (name.to_owned(), cbor::from_json(value).unwrap())]
+    }
+
+    #[test]
+    fn values_have_their_type_or_say_why_not() {
+        assert_eq!(flag(&metadata("a", &json!(true)), "a"), Ok(Some(true)));
+        assert_eq!(flag(&metadata("a", &json!(true)), "b"), Ok(None));
+        assert_eq!(flag(&metadata("a", &json!(1)), "a").unwrap_err(), "a is neither true nor false");
+        let wrong = vec![("a".to_owned(), vec![0x61])];
+        assert_eq!(flag(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
+        assert_eq!(text(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
+        let large = json!("x".repeat(VALUE));
+        assert_eq!(text(&metadata("a", &large), "a").unwrap_err(), "a is too large");
+        assert_eq!(number(&metadata("a", &json!(3)), "a"), Some(3.0));
+        assert_eq!(number(&wrong, "a"), None);
+    }
+
+    #[test]
+    fn texts_are_shown_in_english_or_in_the_first_language() {
+        let localized = |texts: &[(&str, &str)]| {
+            let texts = texts.iter().map(|(tag, text)| ((*tag).to_owned(), (*text).to_owned()));
+            LocalizedString::Localized(texts.collect()).into_text()
+        };
+        assert_eq!(localized(&[("de", "eins"), ("EN-gb", "one")]), "one");
+        assert_eq!(localized(&[("de", "eins"), ("fr", "un")]), "eins");
+        assert_eq!(localized(&[]), "");
+        let in_cbor = metadata("a", &json!({"de": "eins", "en": "one"}));
+        assert_eq!(text(&in_cbor, "a"), Ok(Some("one".to_owned())));
+        assert_eq!(text(&metadata("a", &json!("plain")), "a"), Ok(Some("plain".to_owned())));
+        assert_eq!(text(&metadata("a", &json!({"de": 1})), "a"), Ok(None));
+    }
+}

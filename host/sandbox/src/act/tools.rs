@@ -1,0 +1,140 @@
+//! The tools that a guest lists.
+
+use std::time::Duration;
+
+use toolbay_model::text::line;
+use toolbay_model::{Annotations, Description, Limits, ToolDefinition};
+
+use super::hints;
+use super::types::{self, Metadata};
+
+/// Longest name of a tool in a remark, in bytes.
+const SHOWN: usize = 200;
+
+/// So many remarks are made.
+const REMARKS: usize = 10;
+
+/// What a guest lists, as the host describes tools.
+pub(super) fn description(listed: Vec<types::ToolDefinition>) -> Description {
+    let mut remarks = Remarks::default();
+    let tools = listed.into_iter().map(|tool| definition(tool, &mut remarks)).collect();
+    Description { tools, remarks: remarks.finish(), ..Description::default() }
+}
+
+fn definition(tool: types::ToolDefinition, remarks: &mut Remarks) -> ToolDefinition {
+    let types::ToolDefinition { name, description, parameters_schema, metadata } = tool;
+    let mut flag = |key| remarks.unless(&name, hints::flag(&metadata, key));
+    let [read_only, destructive, idempotent] = ["std:read-only", "std:destructive", "std:idempotent"].map(&mut flag);
+    let is_said = read_only.or(destructive).or(idempotent).is_some();
+    let annotations = is_said.then_some(Annotations { read_only, destructive, idempotent, open_world: None });
+    let mut text = |key| remarks.unless(&name, hints::text(&metadata, key));
+    let advice = ["std:usage-hints", "std:anti-usage-hints"].map(&mut text).into_iter().flatten();
+    let paragraphs: Vec<String> = std::iter::once(description.into_text()).chain(advice).collect();
+    let paragraphs: Vec<&str> = paragraphs.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    if let Some(time) = long(&metadata) {
+        let time = humantime::format_duration(time);
+        remarks.add(&name, &format!("it may take {time} (std:timeout-ms), and limits.timeout decides how long it can"));
+    }
+    ToolDefinition {
+        name,
+        description: (!paragraphs.is_empty()).then(|| paragraphs.join("\n\n")),
+        input_schema: parameters_schema,
+        annotations,
+        ..ToolDefinition::default()
+    }
+}
+
+/// How long a tool may take, if it says so and a call has less by default.
+fn long(metadata: &Metadata) -> Option<Duration> {
+    let milliseconds = hints::number(metadata, "std:timeout-ms")?;
+    let time = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
+    (time > Limits::DEFAULT.timeout).then_some(time)
+}
+
+/// What there is to say of what tools say of themselves.
+#[derive(Default)]
+struct Remarks {
+    all: Vec<String>,
+    /// Remarks that are not made.
+    more: u32,
+}
+
+impl Remarks {
+    /// What was read, if it could be.
+    fn unless<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
+        read.unwrap_or_else(|why| {
+            self.add(tool, &format!("part of its metadata is not used: {why}"));
+            None
+        })
+    }
+
+    fn add(&mut self, tool: &str, what: &str) {
+        if self.all.len() < REMARKS {
+            self.all.push(format!("tool {:?}: {what}", line(tool, SHOWN)));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.all.push(format!("there are {} more remarks on metadata of tools", self.more));
+        }
+        self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::act::types::LocalizedString;
+    use crate::cbor;
+
+    fn tool(metadata: &[(&str, Value)]) -> types::ToolDefinition {
+        let entry = |(key, value): &(&str, Value)| ((*key).to_owned(), cbor::from_json(value).unwrap());
+        types::ToolDefinition {
+            name: "a".into(),
+            description: LocalizedString::Plain("Does a.".into()),
+            parameters_schema: "{}".into(),
+            metadata: metadata.iter().map(entry).collect(),
+        }
+    }
+
+    #[test]
+    fn hints_become_annotations_and_advice_part_of_the_description() {
+        let plain = description(vec![tool(&[])]);
+        let [plain] = plain.tools.as_slice() else { panic!("{plain:?}") };
+        assert_eq!((plain.description.as_deref(), &plain.annotations), (Some("Does a."), &None));
+        let hinted = tool(&[
+            ("std:read-only", json!(true)),
+            ("std:destructive", json!(false)),
+            ("std:usage-hints", json!({"de": "Für a.", "en": "Use it for a."})),
+            ("std:anti-usage-hints", json!("Not for b.")),
+            ("acme:other", json!([1])),
+        ]);
+        let hinted = description(vec![hinted]);
+        assert_eq!(hinted.remarks, [""; 0]);
+        let [hinted] = hinted.tools.as_slice() else { panic!("{hinted:?}") };
+        assert_eq!(hinted.description.as_deref(), Some("Does a.\n\nUse it for a.\n\nNot for b."));
+        let annotations = hinted.annotations.as_ref().unwrap();
+        let hints = (annotations.read_only, annotations.destructive, annotations.idempotent, annotations.open_world);
+        assert_eq!(hints, (Some(true), Some(false), None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_remarked_a_few_times() {
+        let odd = tool(&[("std:read-only", json!(1)), ("std:timeout-ms", json!(3_600_000))]);
+        assert_eq!(
+            description(vec![odd]).remarks,
+            [
+                "tool \"a\": part of its metadata is not used: std:read-only is neither true nor false",
+                "tool \"a\": it may take 1h (std:timeout-ms), and limits.timeout decides how long it can",
+            ]
+        );
+        let many = (0..12).map(|_| tool(&[("std:read-only", json!(1))])).collect();
+        let remarks = description(many).remarks;
+        assert_eq!((remarks.len(), remarks.last().unwrap().as_str()), (11, "there are 2 more remarks on metadata of tools"));
+    }
+}

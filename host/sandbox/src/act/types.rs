@@ -1,0 +1,91 @@
+//! The types of `act:tools/tool-provider`. Both versions have the same ones, in other interfaces.
+
+use wasmtime::component::{ComponentType, Lift, StreamReader};
+
+/// Keys and values, which are CBOR.
+pub(super) type Metadata = Vec<(String, Vec<u8>)>;
+
+/// What `list-tools` takes.
+pub(super) type ListParams = (Metadata,);
+
+/// What `list-tools` returns.
+pub(super) type ListResults = (Result<ListToolsResponse, Error>,);
+
+/// What `call-tool` takes: the tool's name, its arguments in CBOR, and metadata.
+pub(super) type CallParams = (String, Vec<u8>, Metadata);
+
+/// What `call-tool` returns.
+pub(super) type CallResults = (ToolResult,);
+
+#[derive(Debug, ComponentType, Lift)]
+#[component(variant)]
+pub(super) enum LocalizedString {
+    #[component(name = "plain")]
+    Plain(String),
+    /// By the tag of its language.
+    #[component(name = "localized")]
+    Localized(Vec<(String, String)>),
+}
+
+#[derive(Debug, ComponentType, Lift)]
+#[component(record)]
+pub(super) struct Error {
+    #[component(name = "kind")]
+    pub(super) kind: String,
+    #[component(name = "message")]
+    pub(super) message: LocalizedString,
+    #[component(name = "metadata")]
+    pub(super) metadata: Metadata,
+}
+
+#[derive(Debug, ComponentType, Lift)]
+#[component(record)]
+pub(super) struct ToolDefinition {
+    #[component(name = "name")]
+    pub(super) name: String,
+    #[component(name = "description")]
+    pub(super) description: LocalizedString,
+    #[component(name = "parameters-schema")]
+    pub(super) parameters_schema: String,
+    #[component(name = "metadata")]
+    pub(super) metadata: Metadata,
+}
+
+#[derive(Debug, ComponentType, Lift)]
+#[component(record)]
+pub(super) struct ListToolsResponse {
+    #[component(name = "metadata")]
+    _metadata: Metadata,
+    #[component(name = "tools")]
+    pub(super) tools: Vec<ToolDefinition>,
+}
+
+#[derive(Debug, ComponentType, Lift)]
+#[component(record)]
+pub(super) struct ContentPart {
+    #[component(name = "data")]
+    pub(super) data: Vec<u8>,
+    #[component(name = "mime-type")]
+    pub(super) mime_type: Option<String>,
+    #[component(name = "metadata")]
+    pub(super) metadata: Metadata,
+}
+
+#[derive(Debug, ComponentType, Lift)]
+#[component(variant)]
+pub(super) enum ToolEvent {
+    #[component(name = "content")]
+    Content(ContentPart),
+    /// Nothing follows it.
+    #[component(name = "error")]
+    Error(Error),
+}
+
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+pub(super) enum ToolResult {
+    #[component(name = "immediate")]
+    Immediate(Vec<ToolEvent>),
+    #[component(name = "streaming")]
+    Streaming(StreamReader<ToolEvent>),
+}

@@ -1,0 +1,484 @@
+//! CBOR (RFC 8949): JSON values as CBOR, and CBOR as JSON text.
+//!
+//! Byte strings are `{"$bytes": "…"}` in JSON, in base64, and a name that begins with `$` has another one before it, as
+//! ACT's own programs write them.
+
+use std::io::{self, Write as _};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ciborium_ll::{Decoder, Encoder, Error, Header};
+use serde_json::{Map, Number, Value};
+use toolbay_model::Interrupt;
+
+/// Deepest nesting of arrays and maps that is read. JSON that is nested twice as deep is refused by those who parse it.
+const DEPTH: usize = 64;
+
+/// The member of an object that stands for a byte string.
+const BYTES: &str = "$bytes";
+
+/// How often it is asked whether to stop, in items.
+const ASKED_EVERY: u32 = 256;
+
+/// Longest head of an item, in bytes.
+const HEAD: usize = 9;
+
+/// Why CBOR did not become JSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It is no CBOR, or none that JSON has a value for. The text is a predicate: "ends in the middle".
+    Malformed(&'static str),
+    /// As JSON, it has more bytes than it may.
+    Large,
+    /// The interrupt was due first.
+    Interrupted,
+}
+
+/// A JSON value in CBOR's core deterministic encoding: shortest heads and floats, keys in the order of their bytes. A number
+/// that is written with a fraction or an exponent stays a float, as in ACT's own programs.
+///
+/// # Errors
+///
+/// What stands for a byte string is not base64, or two members have the same name.
+pub(crate) fn from_json(value: &Value) -> Result<Vec<u8>, String> {
+    let mut cbor = Vec::new();
+    put(&mut cbor, value)?;
+    Ok(cbor)
+}
+
+fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Null => head(cbor, Header::Simple(22)),
+        Value::Bool(false) => head(cbor, Header::Simple(20)),
+        Value::Bool(true) => head(cbor, Header::Simple(21)),
+        Value::Number(number) => head(cbor, self::number(number)),
+        Value::String(text) => put_text(cbor, text),
+        Value::Array(items) => {
+            head(cbor, Header::Array(Some(items.len())));
+            items.iter().try_for_each(|item| put(cbor, item))?;
+        }
+        Value::Object(members) => {
+            if let Some(bytes) = bytes(members)? {
+                head(cbor, Header::Bytes(Some(bytes.len())));
+                cbor.extend_from_slice(&bytes);
+                return Ok(());
+            }
+            let unescaped = |name: &'_ String| match name.strip_prefix('$') {
+                Some(rest) if rest.starts_with('$') => rest.to_owned(),
+                _ => name.clone(),
+            };
+            let mut members: Vec<_> = members.iter().map(|(name, value)| (unescaped(name), value)).collect();
+            // The head of a longer key is the greater one.
+            members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+            if let Some([(name, _), _]) = members.array_windows().find(|[(a, _), (b, _)]| a == b) {
+                return Err(format!("Two members are named {name:?} without the `$` before it."));
+            }
+            head(cbor, Header::Map(Some(members.len())));
+            for (name, value) in members {
+                put_text(cbor, &name);
+                put(cbor, value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_text(cbor: &mut Vec<u8>, text: &str) {
+    head(cbor, Header::Text(Some(text.len())));
+    cbor.extend_from_slice(text.as_bytes());
+}
+
+/// Writes the head of an item.
+fn head(cbor: &mut Vec<u8>, header: Header) {
+    let mut bytes = [0; HEAD];
+    let mut room = bytes.as_mut_slice();
+    // There is room for any.
+    let _written = Encoder::from(&mut room).push(header);
+    let length = HEAD - room.len();
+    cbor.extend(bytes.iter().take(length));
+}
+
+fn number(number: &Number) -> Header {
+    match (number.as_u64(), number.as_i64()) {
+        (Some(n), _) => Header::Positive(n),
+        // The bits of a negative number, all inverted.
+        (None, Some(n)) => Header::Negative(!n.cast_unsigned()),
+        (None, None) => Header::Float(number.as_f64().unwrap_or_default()),
+    }
+}
+
+/// The byte string that an object stands for, if it stands for one.
+fn bytes(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
+    let Some(value) = members.get(BYTES).filter(|_| members.len() == 1) else { return Ok(None) };
+    let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
+    bytes.map(Some).ok_or_else(|| format!("The value of {BYTES:?} is not a text in base64."))
+}
+
+/// One item as JSON text, of at most `most` bytes. What JSON has no value for is refused, except `undefined` and numbers that
+/// are not finite, which are `null`. Tags are left out.
+pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result<String, Unreadable> {
+    let mut reading = Reading { rest: cbor, json: Bounded { bytes: Vec::new(), most }, interrupt, items: 0 };
+    let first = reading.header()?;
+    reading.value(first, DEPTH)?;
+    if !reading.rest.is_empty() {
+        return Err(Unreadable::Malformed("goes on after its end"));
+    }
+    String::from_utf8(reading.json.bytes).map_err(|_| Unreadable::Malformed("has a text that is not UTF-8"))
+}
+
+/// What is read, and what is written of it.
+struct Reading<'a> {
+    rest: &'a [u8],
+    json: Bounded,
+    interrupt: &'a Interrupt,
+    /// Heads that were read.
+    items: u32,
+}
+
+impl<'a> Reading<'a> {
+    /// The head of the next item, without its tags.
+    fn header(&mut self) -> Result<Header, Unreadable> {
+        loop {
+            self.items = self.items.wrapping_add(1);
+            if self.items.is_multiple_of(ASKED_EVERY) && self.interrupt.is_due() {
+                return Err(Unreadable::Interrupted);
+            }
+            let mut decoder = Decoder::from(self.rest);
+            let header = decoder.pull().map_err(|error| match error {
+                Error::Io(_) => Unreadable::Malformed(ENDS),
+                Error::Syntax(_) => Unreadable::Malformed("has a byte with which no item begins"),
+            })?;
+            let length = decoder.offset();
+            self.take(length)?;
+            if !matches!(header, Header::Tag(_)) {
+                return Ok(header);
+            }
+        }
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Unreadable> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Unreadable::Malformed(ENDS))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// Writes the item that begins with `header` and has `depth` levels at the most.
+    fn value(&mut self, header: Header, depth: usize) -> Result<(), Unreadable> {
+        let inner = || depth.checked_sub(1).ok_or(Unreadable::Malformed("is nested more than 64 levels deep"));
+        match header {
+            Header::Positive(n) => self.json.put(n.to_string()),
+            Header::Negative(n) => self.json.put((!i128::from(n)).to_string()),
+            Header::Float(number) => match Number::from_f64(number) {
+                Some(number) => self.json.put(number.to_string()),
+                None => self.json.put("null"),
+            },
+            Header::Simple(20) => self.json.put("false"),
+            Header::Simple(21) => self.json.put("true"),
+            Header::Simple(22 | 23) => self.json.put("null"),
+            Header::Simple(_) => Err(Unreadable::Malformed("has a simple value that JSON does not have")),
+            Header::Bytes(length) => {
+                let bytes = self.string(length, |header| match header {
+                    Header::Bytes(length) => length,
+                    _ => None,
+                })?;
+                self.json.put(format!("{{\"{BYTES}\":\"{}\"}}", STANDARD.encode(bytes)))
+            }
+            Header::Text(length) => {
+                let text = self.text(length)?;
+                self.json.text(&text)
+            }
+            Header::Array(length) => {
+                let depth = inner()?;
+                self.json.put("[")?;
+                self.each(length, |reading, header| reading.value(header, depth))?;
+                self.json.put("]")
+            }
+            Header::Map(length) => {
+                let depth = inner()?;
+                self.json.put("{")?;
+                self.each(length, |reading, key| {
+                    reading.key(key)?;
+                    reading.json.put(":")?;
+                    let value = reading.header()?;
+                    reading.value(value, depth)
+                })?;
+                self.json.put("}")
+            }
+            Header::Break => Err(Unreadable::Malformed("has an end without a beginning")),
+            // There is none: see `header`.
+            Header::Tag(_) => Ok(()),
+        }
+    }
+
+    /// Reads so many items, or all up to a break, with a comma between them.
+    fn each(
+        &mut self,
+        length: Option<usize>,
+        mut read: impl FnMut(&mut Self, Header) -> Result<(), Unreadable>,
+    ) -> Result<(), Unreadable> {
+        let mut count = 0;
+        while length != Some(count) {
+            let header = self.header()?;
+            if length.is_none() && header == Header::Break {
+                break;
+            }
+            if count > 0 {
+                self.json.put(",")?;
+            }
+            read(self, header)?;
+            count += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes the key of a member.
+    fn key(&mut self, header: Header) -> Result<(), Unreadable> {
+        match header {
+            Header::Text(length) => {
+                let text = self.text(length)?;
+                if text.starts_with('$') { self.json.text(&format!("${text}")) } else { self.json.text(&text) }
+            }
+            Header::Positive(n) => self.json.put(format!("\"{n}\"")),
+            Header::Negative(n) => self.json.put(format!("\"{}\"", !i128::from(n))),
+            _ => Err(Unreadable::Malformed("has a key that is neither a text nor an integer")),
+        }
+    }
+
+    fn text(&mut self, length: Option<usize>) -> Result<String, Unreadable> {
+        let bytes = self.string(length, |header| match header {
+            Header::Text(length) => length,
+            _ => None,
+        })?;
+        String::from_utf8(bytes).map_err(|_| Unreadable::Malformed("has a text that is not UTF-8"))
+    }
+
+    /// The bytes of a string whose length is known, or of all its pieces. `piece` is the length of one.
+    fn string(
+        &mut self,
+        length: Option<usize>,
+        piece: impl Fn(Header) -> Option<usize>,
+    ) -> Result<Vec<u8>, Unreadable> {
+        if let Some(length) = length {
+            return self.take(length).map(<[u8]>::to_vec);
+        }
+        let mut bytes = Vec::new();
+        loop {
+            match self.header()? {
+                Header::Break => return Ok(bytes),
+                header => {
+                    let length = piece(header).ok_or(Unreadable::Malformed("has a string with a piece of another kind"))?;
+                    bytes.extend_from_slice(self.take(length)?);
+                }
+            }
+        }
+    }
+}
+
+const ENDS: &str = "ends in the middle of an item";
+
+/// JSON text that has a bound.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Bounded {
+    fn put(&mut self, text: impl AsRef<str>) -> Result<(), Unreadable> {
+        self.write_all(text.as_ref().as_bytes()).map_err(|_| Unreadable::Large)
+    }
+
+    /// Writes a JSON string.
+    fn text(&mut self, text: &str) -> Result<(), Unreadable> {
+        serde_json::to_writer(self, text).map_err(|_| Unreadable::Large)
+    }
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len().saturating_add(bytes.len()) > self.most {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        hex::decode(text).unwrap()
+    }
+
+    fn read(text: &str) -> Result<String, Unreadable> {
+        to_json(&hex(text), 1000, &Interrupt::default())
+    }
+
+    fn malformed(text: &str) -> &'static str {
+        match read(text) {
+            Err(Unreadable::Malformed(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Appendix A of RFC 8949, as far as JSON has a value for it.
+    #[test]
+    fn the_examples_of_the_standard_are_read() {
+        let cases = [
+            ("00", "0"),
+            ("1bffffffffffffffff", "18446744073709551615"),
+            ("3bffffffffffffffff", "-18446744073709551616"),
+            ("20", "-1"),
+            ("f93c00", "1.0"),
+            ("fb3ff199999999999a", "1.1"),
+            ("fa7f7fffff", "3.4028234663852886e+38"),
+            ("f97c00", "null"),
+            ("f97e00", "null"),
+            ("f4", "false"),
+            ("f5", "true"),
+            ("f6", "null"),
+            ("f7", "null"),
+            ("c074323031332d30332d32315432303a30343a30305a", "\"2013-03-21T20:04:00Z\""),
+            ("4401020304", "{\"$bytes\":\"AQIDBA==\"}"),
+            ("62225c", r#""\"\\""#),
+            ("64f0908591", "\"\u{10151}\""),
+            ("80", "[]"),
+            ("8301820203820405", "[1,[2,3],[4,5]]"),
+            ("a0", "{}"),
+            ("a201020304", r#"{"1":2,"3":4}"#),
+            ("a26161016162820203", r#"{"a":1,"b":[2,3]}"#),
+            ("5f42010243030405ff", "{\"$bytes\":\"AQIDBAU=\"}"),
+            ("7f657374726561646d696e67ff", "\"streaming\""),
+            // Pieces that end in the middle of a character are read together.
+            ("7f61c361a9ff", "\"é\""),
+            ("9f018202039f0405ffff", "[1,[2,3],[4,5]]"),
+            ("bf6346756ef563416d7421ff", r#"{"Fun":true,"Amt":-2}"#),
+            ("a162246101", r#"{"$$a":1}"#),
+        ];
+        for (cbor, json) in cases {
+            assert_eq!(read(cbor).as_deref(), Ok(json), "{cbor}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_cbor_or_no_json_is_refused() {
+        let cases = [
+            ("", ENDS),
+            ("61", ENDS),
+            ("18", ENDS),
+            ("8201", ENDS),
+            ("9f01", ENDS),
+            ("c0", ENDS),
+            ("5bffffffffffffffff00", ENDS),
+            ("9bffffffffffffffff", ENDS),
+            ("1c", "has a byte with which no item begins"),
+            ("61ff", "has a text that is not UTF-8"),
+            ("7f4161ff", "has a string with a piece of another kind"),
+            ("7f7f6161ffff", "has a string with a piece of another kind"),
+            ("a1f501", "has a key that is neither a text nor an integer"),
+            ("a16161ff", "has an end without a beginning"),
+            ("ff", "has an end without a beginning"),
+            ("f0", "has a simple value that JSON does not have"),
+            ("0000", "goes on after its end"),
+        ];
+        for (cbor, why) in cases {
+            assert_eq!(malformed(cbor), why, "{cbor}");
+        }
+    }
+
+    #[test]
+    fn depth_and_length_are_bounded() {
+        let nested = |depth: usize| format!("{}80", "81".repeat(depth - 1));
+        assert_eq!(read(&nested(64)).unwrap().len(), 128);
+        assert_eq!(malformed(&nested(65)), "is nested more than 64 levels deep");
+        let endless = [vec![0x81; 10_000_000], vec![0x80]].concat();
+        let refused = Err(Unreadable::Malformed("is nested more than 64 levels deep"));
+        assert_eq!(to_json(&endless, usize::MAX, &Interrupt::default()), refused);
+        let tags = [vec![0xc0; 10_000_000], vec![0x80]].concat();
+        assert_eq!(to_json(&tags, 2, &Interrupt::default()).as_deref(), Ok("[]"));
+        for large in ["\u{1}\u{1}", "é", "\\"] {
+            let cbor = from_json(&json!([large])).unwrap();
+            let length = to_json(&cbor, usize::MAX, &Interrupt::default()).unwrap().len();
+            assert!(to_json(&cbor, length, &Interrupt::default()).is_ok());
+            assert_eq!(to_json(&cbor, length - 1, &Interrupt::default()), Err(Unreadable::Large));
+        }
+    }
+
+    #[test]
+    fn reading_stops_when_it_is_interrupted() {
+        let cbor = [vec![0x99, 0x04, 0x00], vec![0xf6; 1024]].concat();
+        let interrupt = Interrupt::default();
+        assert!(to_json(&cbor, usize::MAX, &interrupt).is_ok());
+        interrupt.raise();
+        assert_eq!(to_json(&cbor, usize::MAX, &interrupt), Err(Unreadable::Interrupted));
+    }
+
+    #[test]
+    fn what_is_written_is_deterministic() {
+        let cases = [
+            (json!({"b": 1, "aa": 2, "a": 3, "": 4}), "a4600461610361620162616102"),
+            (json!(23), "17"),
+            (json!(24), "1818"),
+            (json!(u64::MAX), "1bffffffffffffffff"),
+            (json!(-1), "20"),
+            (json!(i64::MIN), "3b7fffffffffffffff"),
+            (json!(1.0), "f93c00"),
+            (json!(100_000.0), "fa47c35000"),
+            (json!(1.1), "fb3ff199999999999a"),
+            (json!([null, true, false]), "83f6f5f4"),
+            (json!({"$bytes": "AQIDBA=="}), "4401020304"),
+            (json!({"$bytes": "AQ==", "a": 1}), "a2616101662462797465736441513d3d"),
+            (json!({"$$a": 1}), "a162246101"),
+        ];
+        for (value, cbor) in cases {
+            assert_eq!(hex::encode(from_json(&value).unwrap()), cbor, "{value}");
+        }
+        for wrong in [json!({"$bytes": "?"}), json!({"$bytes": 1})] {
+            assert!(from_json(&wrong).unwrap_err().contains("base64"));
+        }
+        assert!(from_json(&json!({"$a": 1, "$$a": 2})).unwrap_err().contains("\"$a\""));
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<i32>().prop_map(|n| Value::from(f64::from(n) / 4.0)),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 60, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map(r"(\$\$)?[a-z]{0,2}", inner, 0..6)
+                    .prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_again(value in values()) {
+            let cbor = from_json(&value).unwrap();
+            let json = to_json(&cbor, usize::MAX, &Interrupt::default()).unwrap();
+            let read: Value = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(from_json(&read).unwrap(), cbor);
+        }
+
+        #[test]
+        fn any_bytes_become_json_or_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(json) = to_json(&bytes, 4000, &Interrupt::default()) {
+                prop_assert!(serde_json::from_str::<Value>(&json).is_ok(), "{}", json);
+            }
+        }
+    }
+}
