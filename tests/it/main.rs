@@ -9,6 +9,7 @@
 )]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
+mod act;
 mod approval;
 mod arguments;
 mod arrival;

@@ -138,7 +138,12 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
         (instance $tools (export "list-tools" (func $list)))
         (export "act:tools/tool-provider@0.2.0" (instance $tools)))"#;
     let cases = [
-        ("act", wat::parse_str(act).unwrap(), "its tools are behind the interface of ACT"),
+        ("act", wat::parse_str(act).unwrap(), "but its types differ from those of that version: function list-tools"),
+        (
+            "act-newer",
+            wat::parse_str(act.replace("0.2.0", "0.3.0")).unwrap(),
+            "its tools are behind an interface of ACT that Toolbay does not call",
+        ),
         (
             "package",
             wat::parse_str(package).unwrap(),

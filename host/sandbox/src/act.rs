@@ -83,11 +83,13 @@ impl Act {
     ) -> Result<Self, PrepareError> {
         let ty = component.component_type();
         let differs = |why: String| PrepareError::ContractTypes(line(interface, SHOWN), why);
-        let Some(ComponentItem::ComponentInstance(instance)) = ty.get_export(engine, interface).map(|item| item.ty) else {
+        let Some(ComponentItem::ComponentInstance(instance)) = ty.get_export(engine, interface).map(|item| item.ty)
+        else {
             return Err(differs("it is not an interface".to_owned()));
         };
         let function = |name: &str, check: &dyn Fn(&ComponentFunc) -> wasmtime::Result<()>| {
-            let Some(ComponentItem::ComponentFunc(function)) = instance.get_export(engine, name).map(|item| item.ty) else {
+            let Some(ComponentItem::ComponentFunc(function)) = instance.get_export(engine, name).map(|item| item.ty)
+            else {
                 return Err(differs(format!("there is no function {name}")));
             };
             check(&function)
@@ -233,7 +235,8 @@ mod tests {
         assert_eq!(refused(vec![error("acme:x", " ")]), "The tool failed and did not say why. (acme:x)");
         let session = refused(vec![error("std:session-not-found", "open one")]);
         assert_eq!(session, "open one (std:session-not-found: the server opens no sessions of act:sessions)");
-        let late = vec![part("text/plain", "half"), part("image/png", "x"), error("std:internal", "oh"), part("a/b", "")];
+        let late =
+            vec![part("text/plain", "half"), part("image/png", "x"), error("std:internal", "oh"), part("a/b", "")];
         assert_eq!(refused(late), "half\noh (std:internal)");
     }
 }

@@ -266,7 +266,8 @@ impl<'a> Reading<'a> {
             match self.header()? {
                 Header::Break => return Ok(bytes),
                 header => {
-                    let length = piece(header).ok_or(Unreadable::Malformed("has a string with a piece of another kind"))?;
+                    let length =
+                        piece(header).ok_or(Unreadable::Malformed("has a string with a piece of another kind"))?;
                     bytes.extend_from_slice(self.take(length)?);
                 }
             }

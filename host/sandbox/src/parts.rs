@@ -7,6 +7,7 @@ use crate::block::{Block, Kind};
 use crate::cbor::{self, Unreadable};
 use crate::cleaner::quoted;
 use crate::returned::{Part, ToolResult};
+use crate::syntax::is_mime_type;
 
 /// Why parts are no result.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,11 +38,13 @@ pub(crate) fn result(parts: Vec<Part>, most: usize, interrupt: &Interrupt) -> Re
     let is_alone = parts.len() == 1;
     let (mut result, mut room) = (ToolResult::default(), most);
     for (index, part) in parts.into_iter().enumerate() {
-        let form = Form::of(part.mime_type.as_deref());
-        let malformed = |part: Option<&str>, why: &str| {
-            Unfit::Malformed(format!("content[{index}] is {} and {why}", quoted(part.unwrap_or_default())))
-        };
         let Part { data, mime_type } = part;
+        // One that is none says nothing.
+        let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
+        let form = Form::of(mime_type.as_deref());
+        let malformed = |mime_type: Option<&str>, why: &str| {
+            Unfit::Malformed(format!("content[{index}] is {} and {why}", quoted(mime_type.unwrap_or_default())))
+        };
         let utf8 = |data| String::from_utf8(data).map_err(|_| malformed(mime_type.as_deref(), "not UTF-8"));
         let json = match form {
             Form::Text => {
@@ -64,7 +67,12 @@ pub(crate) fn result(parts: Vec<Part>, most: usize, interrupt: &Interrupt) -> Re
                 json
             }
             Form::Media(kind) => {
-                result.content.push(Block { kind: kind.name().into(), data: Some(data), mime_type, ..Block::default() });
+                result.content.push(Block {
+                    kind: kind.name().into(),
+                    data: Some(data),
+                    mime_type,
+                    ..Block::default()
+                });
                 continue;
             }
             Form::Other(is_known) => {
@@ -109,4 +117,81 @@ fn resource(index: usize, data: Vec<u8>, mime_type: Option<String>, is_known: bo
     };
     let (kind, uri) = (Kind::EmbeddedResource.name().into(), Some(format!("act:content/{index}")));
     Block { kind, text, data, mime_type, uri, ..Block::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn part(mime_type: &str, data: impl AsRef<[u8]>) -> Part {
+        Part { data: data.as_ref().to_vec(), mime_type: Some(mime_type.to_owned()) }
+    }
+
+    fn read(parts: Vec<Part>) -> Result<ToolResult, Unfit> {
+        result(parts, 100, &Interrupt::default())
+    }
+
+    fn malformed(part: Part) -> String {
+        match read(vec![part]) {
+            Err(Unfit::Malformed(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_alone_is_structured_content() {
+        let cbor = cbor::from_json(&json!({"a": 1})).unwrap();
+        for (mime_type, data) in [
+            ("application/json", br#" {"a":1}"#.as_slice()),
+            ("application/JSON; charset=utf-8", br#"{"a":1}"#),
+            ("application/geo+json", br#"{"a":1}"#),
+            ("application/cbor", &cbor),
+            ("application/senml+cbor", &cbor),
+        ] {
+            let result = read(vec![part(mime_type, data)]).unwrap();
+            assert_eq!(result.structured.as_deref().map(str::trim), Some(r#"{"a":1}"#), "{mime_type}");
+            assert!(result.content.is_empty());
+        }
+        for (mime_type, data, text) in
+            [("application/json", b"[1]".as_slice(), "[1]"), ("application/cbor", b"\x01", "1")]
+        {
+            let result = read(vec![part(mime_type, data)]).unwrap();
+            assert_eq!((result.structured, result.content[0].text.as_deref()), (None, Some(text)));
+        }
+        assert_eq!(read(Vec::new()).unwrap().size(), 0);
+    }
+
+    #[test]
+    fn what_is_not_what_it_says_is_refused() {
+        assert_eq!(malformed(part("text/plain", b"\xff")), "content[0] is \"text/plain\" and not UTF-8");
+        assert_eq!(malformed(part("application/json", b"\xff")), "content[0] is \"application/json\" and not UTF-8");
+        let json = malformed(part("application/json", "{"));
+        assert!(json.starts_with("content[0] is \"application/json\" and not valid JSON: EOF"), "{json}");
+        let cbor = malformed(part("application/cbor", b"\x61"));
+        assert_eq!(cbor, "content[0] is \"application/cbor\" and ends in the middle of an item");
+    }
+
+    #[test]
+    fn all_cbor_together_has_a_bound_as_json() {
+        let cbor = cbor::from_json(&json!("x".repeat(48))).unwrap();
+        let parts = |count: usize| (0..count).map(|_| part("application/cbor", &cbor)).collect();
+        assert_eq!(read(parts(2)).unwrap().content.len(), 2);
+        assert_eq!(read(parts(3)).unwrap_err(), Unfit::Large);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_a_resource() {
+        let text = |part| {
+            let block = read(vec![part]).unwrap().content.remove(0);
+            assert_eq!((block.kind.as_str(), block.uri.as_deref()), ("embedded-resource", Some("act:content/0")));
+            block.text
+        };
+        assert_eq!(text(part("application/xml", "<a/>")).as_deref(), Some("<a/>"));
+        assert_eq!(text(part("application/pdf", b"\xff")), None);
+        assert_eq!(text(part("application/octet-stream", "abc")), None);
+        assert_eq!(text(Part { data: b"abc".to_vec(), mime_type: None }), None);
+        assert_eq!(text(part("nonsense", "abc")), None);
+    }
 }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc::{self, UnboundedSender};
-use wasmtime::{AsContextMut as _, StoreContextMut};
 use wasmtime::component::{Accessor, Source, StreamConsumer, StreamReader, StreamResult};
+use wasmtime::{AsContextMut as _, StoreContextMut};
 
 use super::hints;
 use super::types::{Metadata, ToolEvent};
@@ -100,9 +100,7 @@ fn progress(state: &State, metadata: &Metadata) {
 /// Bytes that an event holds.
 fn size(event: &ToolEvent) -> usize {
     let (texts, metadata) = match event {
-        ToolEvent::Content(part) => {
-            (part.data.len() + part.mime_type.as_ref().map_or(0, String::len), &part.metadata)
-        }
+        ToolEvent::Content(part) => (part.data.len() + part.mime_type.as_ref().map_or(0, String::len), &part.metadata),
         ToolEvent::Error(error) => (error.kind.len() + error.message.size(), &error.metadata),
     };
     let entry = |(key, value): &(String, Vec<u8>)| size_of::<(String, Vec<u8>)>() + key.len() + value.len();

@@ -135,6 +135,9 @@ mod tests {
         );
         let many = (0..12).map(|_| tool(&[("std:read-only", json!(1))])).collect();
         let remarks = description(many).remarks;
-        assert_eq!((remarks.len(), remarks.last().unwrap().as_str()), (11, "there are 2 more remarks on metadata of tools"));
+        assert_eq!(
+            (remarks.len(), remarks.last().unwrap().as_str()),
+            (11, "there are 2 more remarks on metadata of tools")
+        );
     }
 }
