@@ -171,7 +171,7 @@ fn returned(events: Vec<ToolEvent>) -> Result<Returned, Refusal> {
 fn texts(parts: &[Part]) -> String {
     let is_text = |part: &&Part| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
     let texts = parts.iter().filter(is_text).filter_map(|part| str::from_utf8(&part.data).ok());
-    texts.map(|text| format!("{text}\n")).collect()
+    texts.flat_map(|text| [text, "\n"]).collect()
 }
 
 /// What an error means to the host. `before` is what the tool has said before it.
