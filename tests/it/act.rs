@@ -120,15 +120,15 @@ fn an_error_ends_a_result_and_says_what_it_is() {
 #[test]
 fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
     for name in BOTH {
-        let mut server = serving(name, "[limits]\ntimeout = \"3s\"\ntransfer = \"4MiB\"\noutput = \"1MiB\"");
+        let mut server = serving(name, "[limits]\ntimeout = \"3s\"\ntransfer = \"4MiB\"\noversize = \"error\"");
         let cases = [
             ("malformed", "invalid-output", "content[0] is \"application/cbor\" and ends in the middle of an item"),
             ("deep", "invalid-output", "is nested more than 64 levels deep"),
-            ("wide", "output", "1 MiB"),
-            ("endless", "limit", "4 MiB"),
+            ("wide", "output", "limits.output"),
+            ("endless", "output", "limits.transfer"),
             ("unfinished", "trap", "it ended without closing the stream of its result"),
             ("trap-late", "trap", ""),
-            ("silent", "deadline", "3s"),
+            ("silent", "deadline", "limits.timeout"),
         ];
         for (tool, kind, part) in cases {
             let (found, said) = server.failure(tool, json!({}));
@@ -170,7 +170,8 @@ fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
         let form = format!("it exports act:tools/tool-provider@{version}, which lists its tools");
         let remark = "part of its metadata is not used: std:destructive ends in the middle of an item";
         let time = "it may take 1h (std:timeout-ms), and limits.timeout decides how long it can";
-        for part in [form.as_str(), remark, time] {
+        let types = "uses types of other interfaces (always allowed)";
+        for part in [form.as_str(), remark, time, types] {
             assert!(checked.stdout.contains(part), "{part}: {checked}");
         }
         let sessions = "it also exports act:sessions/session-provider@0.2.0, which is not offered: its tools are";

@@ -56,7 +56,8 @@ const INTERFACES: [(&str, &str); 13] = [
     ("wasi:logging/", "writes to the host's log (always allowed, within limits.log)"),
     ("wasi:random/", "uses random numbers (always allowed)"),
     ("wasi:sockets/", "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)"),
-    ("", "wants interfaces that the host does not provide"),
+    // Whatever else has more than types is refused when it is loaded.
+    ("", "uses types of other interfaces (always allowed)"),
 ];
 
 /// Said of a plugin that would not find its folders.

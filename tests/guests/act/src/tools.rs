@@ -111,7 +111,7 @@ impl Guest for Act {
                     writer.write_one(part(Some("text/plain"), "half")).await;
                     writer.write_one(ToolEvent::Error(error(&kind, "It is not there."))).await;
                     writer.write_one(part(Some("text/plain"), "after the end")).await;
-                    std::future::pending::<()>().await;
+                    std::process::abort();
                 })
             }
             "malformed" => one(Some("application/cbor"), [0x61]),
@@ -122,8 +122,9 @@ impl Guest for Act {
                 while writer.write_one(part(Some("text/plain"), vec![b'x'; 64 << 10])).await.is_none() {}
             }),
             "silent" => stream(|writer| async move {
-                std::future::pending::<()>().await;
-                drop(writer);
+                let (unwritten, mut awaited) = wit_stream::new::<ToolEvent>();
+                awaited.next().await;
+                drop((unwritten, writer));
             }),
             "unfinished" => stream(|mut writer| async move {
                 writer.write_one(part(Some("text/plain"), "half")).await;
