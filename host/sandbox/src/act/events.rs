@@ -25,7 +25,7 @@ pub(super) async fn read(
     let (sender, mut receiver) = mpsc::unbounded_channel();
     accessor.with(|mut access| {
         let room = access.as_context_mut().hostcall_fuel();
-        stream.pipe(access, Reading { sender, room })
+        stream.pipe(access, Reading { sender, room, is_over: false })
     })?;
     let mut events = Vec::new();
     loop {
@@ -53,6 +53,8 @@ struct Reading {
     sender: UnboundedSender<ToolEvent>,
     /// Bytes that it may still write.
     room: usize,
+    /// Whether an error has come.
+    is_over: bool,
 }
 
 impl StreamConsumer<State> for Reading {
@@ -63,8 +65,12 @@ impl StreamConsumer<State> for Reading {
         _context: &mut Context<'_>,
         mut store: StoreContextMut<'_, State>,
         mut from: Source<'_, ToolEvent>,
-        _finish: bool,
+        finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
+        if self.is_over {
+            // What the guest would do next does not matter: nobody tells it that the error was taken.
+            return if finish { Poll::Ready(Ok(StreamResult::Completed)) } else { Poll::Pending };
+        }
         if self.sender.is_closed() {
             return Poll::Ready(Ok(StreamResult::Dropped));
         }
@@ -83,8 +89,12 @@ impl StreamConsumer<State> for Reading {
             if let ToolEvent::Content(part) = &mut event {
                 progress(state, &std::mem::take(&mut part.metadata));
             }
+            self.is_over = matches!(event, ToolEvent::Error(_));
             // Who no longer listens has heard enough.
             let _sent = self.sender.send(event);
+            if self.is_over && !finish {
+                return Poll::Pending;
+            }
         }
         Poll::Ready(Ok(StreamResult::Completed))
     }
