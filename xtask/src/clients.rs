@@ -3,21 +3,26 @@
 mod conversation;
 mod copied;
 mod folders;
+mod frameworks;
 mod go;
 mod inspector;
 mod java;
+mod jvm;
 mod mcpdo;
 mod models;
 mod node;
+mod odd;
+mod proxies;
 mod python;
 mod rust;
 mod script;
 mod version;
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anstream::{eprintln, println};
 use anyhow::{Result, anyhow};
+use clap::Args;
 use toolbay_testkit::build::Built;
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
@@ -25,7 +30,43 @@ use toolbay_testkit::workspace::Workspace;
 pub(crate) use self::copied::{CHECKS, copy};
 use self::folders::Folders;
 pub(crate) use self::version::require;
+use crate::build;
 use crate::tally::Tally;
+
+/// The clients to run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run frameworks, bridges and reverse proxies as well, which takes long
+    #[arg(long)]
+    all: bool,
+    /// Of these further ones, run only those whose names contain this text, and no other client; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+}
+
+/// `cargo xtask clients`.
+pub(crate) fn command(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    let built = build::build(workspace)?;
+    let mut tally = Tally::default();
+    let mut failures = Vec::new();
+    if options.only.is_empty()
+        && let Err(error) = run(workspace, &built, &mut tally)
+    {
+        failures.push(error);
+    }
+    if options.all || !options.only.is_empty() {
+        let folders = Folders::of(workspace)?;
+        let wanted =
+            |name: &str| options.only.is_empty() || options.only.iter().any(|part| name.contains(part.as_str()));
+        failures.extend(frameworks::run(&folders, &built, &wanted, &mut tally).err());
+        failures.extend(proxies::run(&folders, workspace, &built, &wanted, &mut tally).err());
+    }
+    for error in &failures {
+        eprintln!("{} {error:#}", terminal::red("error:"));
+    }
+    println!("\n{tally}");
+    Ok(if failures.is_empty() && tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
 
 /// Runs each client in each of its conversations. One that cannot be installed is a failure, and the others still run.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
+//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
 //! `bench`, `stress`, `dist`, `fuzz`, `miri`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
@@ -45,6 +45,8 @@ enum Command {
     Build,
     /// Build and run every test and check, the official MCP clients included
     Test(test::Options),
+    /// Run the official clients against the real server; with --all, also what agents are built with and what stands between
+    Clients(clients::Options),
     /// Build the plugins of each language from its template, and call every tool through an official client
     Languages(languages::Options),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every tool
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
     let result = Workspace::load().and_then(|workspace| match cli.command {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
+        Command::Clients(options) => clients::command(&workspace, &options),
         Command::Languages(options) => languages::run(&workspace, &options),
         Command::Toolchains => toolchains::run(&workspace),
         Command::Conformance => conformance::run(&workspace),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::process::Command;
 
+use anstream::println;
 use anyhow::{Result, bail};
 use toolbay_testkit::command;
 
@@ -53,6 +54,18 @@ impl Tally {
         } else {
             bail!("it did not come to its end: see above")
         }
+    }
+
+    /// Runs a program that says what it checks, and at the end how many checks there were, in a [line](Self::of_line) of our own.
+    pub(crate) fn count_lines(&mut self, program: &mut Command) -> Result<()> {
+        self.count(program, |line| {
+            // Its own count is part of the total, and must not be mistaken for it.
+            let count = Self::of_line(line);
+            if count.is_none() {
+                println!("{line}");
+            }
+            count
+        })
     }
 }
 

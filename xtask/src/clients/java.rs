@@ -13,12 +13,16 @@ use super::folders::Folders;
 use super::script::Script;
 
 /// What to do about a Java that is missing or old.
-const ADVICE: &str = "install a JDK 17 or newer, with Maven";
+pub(super) const ADVICE: &str = "install a JDK 17 or newer, with Maven";
+
+/// Whether this machine has a JDK and Maven.
+pub(super) fn is_there() -> bool {
+    ["javac", "mvn"].iter().all(|program| Command::new(program).arg("--version").output().is_ok())
+}
 
 /// Builds the client. On a machine without Java or Maven there is none, and the output says so.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
-    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if !is_there("javac") || !is_there("mvn") {
+    if !is_there() {
         println!("The Java client is skipped: there is no JDK or no Maven on this machine ({ADVICE})");
         return Ok(Vec::new());
     }

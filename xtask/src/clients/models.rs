@@ -23,7 +23,7 @@ const BOOK: &str = "docs/src/schemas.md";
 /// Compares the table of the book with what the converters say. With `UPDATE_DOCS`, writes it.
 pub(super) fn run(folders: &Folders, built: &Built, tally: &mut Tally) -> Result<()> {
     println!("{}", terminal::bold("\nSchemas and the APIs for models"));
-    let python = python::with(folders, "models", "models.txt", "the converters of the APIs for models")?;
+    let python = python::with(folders, "models", "models.txt", "the converters of the APIs for models", "3.10")?;
     let constructs: Map<String, Value> =
         serde_json::from_str(&folders.read(CONSTRUCTS)?).with_context(|| format!("failed to read {CONSTRUCTS}"))?;
     let tools = constructs.iter().map(|(name, schema)| Tool { input: schema.to_string(), ..Tool::new(name) });
@@ -42,11 +42,5 @@ pub(super) fn run(folders: &Folders, built: &Built, tally: &mut Tally) -> Result
     if std::env::var_os("UPDATE_DOCS").is_some() {
         command.arg("update");
     }
-    tally.count(&mut command, |line| {
-        let count = Tally::of_line(line);
-        if count.is_none() {
-            println!("{line}");
-        }
-        count
-    })
+    tally.count_lines(&mut command)
 }

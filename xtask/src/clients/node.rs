@@ -48,11 +48,16 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     ])
 }
 
-/// Installs what the scripts need, and returns the folder with both.
-pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
+/// Refuses a Node that is missing or old.
+pub(super) fn is_new_enough() -> Result<()> {
     let version = command::output(Command::new("node").arg("--version"))
         .with_context(|| format!("the TypeScript clients need node; {ADVICE}"))?;
-    require(&version, "20", ADVICE).context("node")?;
+    require(&version, "20", ADVICE).context("node")
+}
+
+/// Installs what the scripts need, and returns the folder with both.
+pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
+    is_new_enough()?;
     let installed = folders.installed.join("node");
     fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
     copy(MANIFESTS.iter().chain(&SCRIPTS).map(|name| folders.source.join(name)), &installed)?;

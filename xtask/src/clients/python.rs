@@ -12,9 +12,6 @@ use super::folders::Folders;
 use super::script::Script;
 use super::version::require;
 
-/// What to do about a Python that is missing or old.
-const ADVICE: &str = "install Python 3.10 or newer so that `python3` runs it";
-
 /// What pip installs by.
 const REQUIREMENTS: &str = "requirements.txt";
 
@@ -33,14 +30,15 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
 
 /// A Python that has the clients.
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
-    with(folders, "python", REQUIREMENTS, "the official Python client and fastmcp")
+    with(folders, "python", REQUIREMENTS, "the official Python client and fastmcp", "3.10")
 }
 
-/// A Python of its own that has what a file of requirements lists.
-pub(super) fn with(folders: &Folders, name: &str, requirements: &str, what: &str) -> Result<PathBuf> {
+/// A Python of its own, of this version or newer, that has what a file of requirements lists.
+pub(super) fn with(folders: &Folders, name: &str, requirements: &str, what: &str, least: &str) -> Result<PathBuf> {
+    let advice = format!("install Python {least} or newer so that `python3` runs it");
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
-        .with_context(|| format!("the Python clients need python3; {ADVICE}"))?;
-    require(&version, "3.10", ADVICE).context("python3")?;
+        .with_context(|| format!("the Python clients need python3; {advice}"))?;
+    require(&version, least, &advice).context("python3")?;
     let environment = folders.installed.join(name);
     let python = environment.join("bin/python");
     once(&environment.join("stamp"), &format!("{version}{}", folders.read(requirements)?), || {

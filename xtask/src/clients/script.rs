@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anstream::println;
 use anyhow::Result;
 use toolbay_testkit::build::Built;
 
@@ -12,7 +11,7 @@ use super::conversation::Conversation;
 use crate::tally::Tally;
 
 /// The plugin that the clients drop in.
-const NEWCOMER: &str = "bare.wasm";
+pub(super) const NEWCOMER: &str = "bare.wasm";
 
 /// A client's program, installed.
 pub(super) struct Script {
@@ -32,13 +31,6 @@ impl Script {
             .arg(&built.server)
             .arg(&built.plugins)
             .arg(built.guests.join(NEWCOMER));
-        tally.count(&mut command, |line| {
-            // Its own count is part of the total, and must not be mistaken for it.
-            let count = Tally::of_line(line);
-            if count.is_none() {
-                println!("{line}");
-            }
-            count
-        })
+        tally.count_lines(&mut command)
     }
 }

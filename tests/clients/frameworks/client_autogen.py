@@ -1,0 +1,47 @@
+"""AutoGen's tools (`autogen-ext[mcp]`) against the real server: see harness.py."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from autogen_core import CancellationToken
+from autogen_ext.tools.mcp import (
+    SseServerParams,
+    StdioServerParams,
+    StreamableHttpServerParams,
+    create_mcp_server_session,
+    mcp_server_tools,
+)
+
+import harness
+
+
+class AutoGen:
+    def __init__(self, params: object, session: object) -> None:
+        self.params, self.session, self.tools = params, session, {}
+
+    async def names(self) -> list[str]:
+        self.tools = {tool.name: tool for tool in await mcp_server_tools(self.params, self.session)}
+        return list(self.tools)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        # As an agent calls it: the arguments are read into a model of the schema.
+        content = await self.tools[name].run_json(arguments, CancellationToken())
+        return "".join(getattr(block, "text", "") for block in content)
+
+
+@asynccontextmanager
+async def connect(target: harness.Target) -> AsyncIterator[AutoGen]:
+    params = {
+        "stdio": lambda: StdioServerParams(
+            command=target.command, args=target.args, env=target.env, read_timeout_seconds=60
+        ),
+        "http": lambda: StreamableHttpServerParams(url=target.url),
+        "sse": lambda: SseServerParams(url=target.url),
+    }[target.transport]()
+    async with create_mcp_server_session(params) as session:
+        await session.initialize()
+        yield AutoGen(params, session)
+
+
+harness.main(connect)

@@ -1,0 +1,62 @@
+"""mcpo, which makes an OpenAPI server of an MCP server, against the real server: see harness.py."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+import harness
+
+
+class Mcpo:
+    # It lists when it starts, and passes no notification on.
+    fixed = True
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+
+    async def names(self) -> list[str]:
+        paths = (await self.client.get("/openapi.json")).json()["paths"]
+        return [path.removeprefix("/") for path in paths]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        answer = await self.client.post(f"/{quote(name)}", json=arguments)
+        content = answer.json()
+        # It reads JSON in texts.
+        return content if isinstance(content, str) else json.dumps(content)
+
+
+@asynccontextmanager
+async def connect(target: harness.Target) -> AsyncIterator[Mcpo]:
+    port = harness.free_port()
+    command = [sys.executable, "-m", "mcpo", "--host", "127.0.0.1", "--port", str(port)]
+    command += {
+        "stdio": ["--", target.command, *target.args],
+        "http": ["--server-type", "streamable-http", "--", target.url],
+        "sse": ["--server-type", "sse", "--", target.url],
+    }[target.transport]
+    process = await asyncio.create_subprocess_exec(*command, env=target.env, stderr=asyncio.subprocess.PIPE)
+    said = []
+    async for line in process.stderr:
+        said.append(line.decode())
+        if "Uvicorn running on" in said[-1]:
+            break
+    else:
+        raise RuntimeError(f"mcpo did not start: {''.join(said)}")
+    # What it says from here on is read, so that it never waits for it.
+    drain = asyncio.create_task(process.stderr.read())
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+            yield Mcpo(client)
+    finally:
+        process.terminate()
+        await process.wait()
+        await drain
+
+
+harness.main(connect)

@@ -1,0 +1,39 @@
+// The OpenAI Agents SDK (`@openai/agents`) against the real server: see harness.mjs.
+
+import {
+  MCPServerSSE,
+  MCPServerStdio,
+  MCPServerStreamableHttp,
+  RunContext,
+  getAllMcpTools,
+  setTracingDisabled,
+} from '@openai/agents';
+
+import { main } from './harness.mjs';
+
+setTracingDisabled(true);
+
+await main(async ({ transport, command, args, env, url }) => {
+  const server = {
+    stdio: () => new MCPServerStdio({ command, args, env }),
+    http: () => new MCPServerStreamableHttp({ url }),
+    sse: () => new MCPServerSSE({ url }),
+  }[transport]();
+  await server.connect();
+  const context = new RunContext();
+  let tools = new Map();
+  return {
+    async names() {
+      // Strict schemas where they can be made, which is what a model of OpenAI gets.
+      const all = await getAllMcpTools({ mcpServers: [server], convertSchemasToStrict: true, errorFunction: null });
+      tools = new Map(all.map((tool) => [tool.name, tool]));
+      return [...tools.keys()];
+    },
+    async call(name, input) {
+      const output = await tools.get(name).invoke(context, JSON.stringify(input));
+      const text = (block) => block.text ?? '';
+      return typeof output === 'string' ? output : [output].flat().map(text).join('');
+    },
+    close: () => server.close(),
+  };
+});

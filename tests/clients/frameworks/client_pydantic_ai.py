@@ -1,0 +1,51 @@
+"""Pydantic AI's toolset (`pydantic-ai-slim[mcp]`) against the real server: see harness.py."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastmcp.client.transports import SSETransport, StdioTransport, StreamableHttpTransport
+from pydantic_ai import RunContext
+from pydantic_ai.mcp import MCPToolset
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RunUsage
+
+import harness
+
+
+class PydanticAI:
+    def __init__(self) -> None:
+        self.changed = harness.Changed()
+        self.context = RunContext(deps=None, model=TestModel(), usage=RunUsage())
+        self.tools = {}
+
+    async def heard(self, message: Any) -> None:
+        message = getattr(message, "root", message)
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            self.changed.heard()
+
+    async def names(self) -> list[str]:
+        self.tools = await self.toolset.get_tools(self.context)
+        return list(self.tools)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        tool = self.tools[name]
+        checked = tool.args_validator.validate_python(arguments)
+        result = await self.toolset.call_tool(name, checked, self.context, tool)
+        return result if isinstance(result, str) else json.dumps(result, default=str)
+
+
+@asynccontextmanager
+async def connect(target: harness.Target) -> AsyncIterator[PydanticAI]:
+    framework = PydanticAI()
+    transport = {
+        "stdio": lambda: StdioTransport(command=target.command, args=target.args, env=target.env),
+        "http": lambda: StreamableHttpTransport(target.url),
+        "sse": lambda: SSETransport(target.url),
+    }[target.transport]()
+    async with MCPToolset(transport, message_handler=framework.heard) as framework.toolset:
+        yield framework
+
+
+harness.main(connect)

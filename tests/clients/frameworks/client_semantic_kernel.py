@@ -1,0 +1,56 @@
+"""Semantic Kernel's plugins (`semantic-kernel[mcp]`) against the real server: see harness.py."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import types
+from semantic_kernel import Kernel
+from semantic_kernel.connectors.mcp import MCPSsePlugin, MCPStdioPlugin, MCPStreamableHttpPlugin
+from semantic_kernel.functions import KernelArguments
+
+import harness
+
+
+class SemanticKernel:
+    # Its method for calls has parameters of its own, which an argument of the same name meets.
+    cannot = {}
+
+    def __init__(self, plugin: Any) -> None:
+        self.plugin = plugin
+        self.changed = harness.Changed()
+        self.kernel = Kernel()
+        handle = plugin.message_handler
+
+        async def heard(message: Any) -> None:
+            await handle(message)
+            if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
+                self.changed.heard()
+
+        plugin.message_handler = heard
+
+    async def names(self) -> list[str]:
+        # It never forgets a tool that is gone, so that what it has registered says nothing of it.
+        self.kernel.add_plugin(self.plugin)
+        listed = {tool.name for tool in (await self.plugin.session.list_tools()).tools}
+        return [name for name in self.kernel.plugins[self.plugin.name].functions if name in listed]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        function = self.kernel.get_function(self.plugin.name, name)
+        result = await self.kernel.invoke(function, KernelArguments(**arguments))
+        return "".join(getattr(item, "text", None) or "" for item in result.value)
+
+
+@asynccontextmanager
+async def connect(target: harness.Target) -> AsyncIterator[SemanticKernel]:
+    plugin = {
+        "stdio": lambda: MCPStdioPlugin(name="toolbay", command=target.command, args=target.args, env=target.env),
+        "http": lambda: MCPStreamableHttpPlugin(name="toolbay", url=target.url),
+        "sse": lambda: MCPSsePlugin(name="toolbay", url=target.url),
+    }[target.transport]()
+    framework = SemanticKernel(plugin)
+    async with plugin:
+        yield framework
+
+
+harness.main(connect)

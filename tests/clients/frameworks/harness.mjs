@@ -1,0 +1,163 @@
+// What every framework in JavaScript does with the real server, in the folder with the oddest plugins.
+//
+//     node SCRIPT MODE TRANSPORT SERVER FOLDER CALLS CACHE NEWCOMER
+//
+// MODE is `auto` or `legacy`; TRANSPORT `stdio`, `http` or `sse`; SERVER the binary; FOLDER has the plugins; CALLS says in
+// JSON what to call and what it returns; CACHE is where all of them are compiled; NEWCOMER is a further plugin, with the
+// tool `shout`, to drop in.
+
+import { spawn } from 'node:child_process';
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { isDeepStrictEqual } from 'node:util';
+
+import { check, counted } from './checks.mjs';
+
+// Milliseconds that the whole conversation may take.
+const PATIENCE = 300_000;
+
+// Calls that are open at once on one session.
+const AT_ONCE = 400;
+
+/** Starts a program that says where it listens; returns what it says, and how to end it. */
+export async function listening(command, args, env, pattern) {
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
+  const found = await new Promise((resolve, reject) => {
+    ended.then((code) => reject(new Error(`${command} ended with ${code}`)));
+    child.on('error', reject);
+    // Read to their ends, so that the program never waits for that.
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface(stream).on('line', (line) => {
+        const found = pattern.exec(line);
+        if (found) resolve(found[1]);
+      });
+    }
+  });
+  return {
+    url: found,
+    end: () => {
+      child.kill();
+      return ended;
+    },
+  };
+}
+
+/** A port that is free, for programs that cannot choose one themselves. */
+export function freePort() {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Whether a text is what a tool is expected to return. */
+function fits(text, expected) {
+  if (typeof expected === 'string') return text.includes(expected);
+  try {
+    return isDeepStrictEqual(JSON.parse(text), expected);
+  } catch {
+    return false;
+  }
+}
+
+async function converse(framework, folder, calls, newcomer) {
+  const listed = await framework.names();
+  const missing = calls.listed.filter((name) => !listed.includes(name));
+  check(`lists all ${calls.listed.length} tools`, missing.length === 0, missing);
+  for (const call of calls.calls) {
+    const text = await framework.call(call.tool, call.arguments).catch((error) => `${error}`);
+    check(`calls ${call.tool}`, fits(text, call.returns), text);
+  }
+  const atOnce = framework.atOnce ?? AT_ONCE;
+  const sums = await Promise.all(
+    Array.from({ length: atOnce }, (_, n) =>
+      framework.call('calculate_sum', { a: n, b: 0.5 }).then(
+        (text) => fits(text, { sum: n + 0.5 }) || text,
+        (error) => `${error}`,
+      ),
+    ),
+  );
+  const wrong = sums.filter((sum) => sum !== true);
+  check(`${atOnce} calls at once on one session`, wrong.length === 0, wrong.slice(0, 3));
+  if (framework.fixed) return;
+
+  const how = framework.changed ? 'is told of' : 'lists again and sees';
+  const target = join(folder, 'newcomer.wasm');
+  const until = async (there) => {
+    while ((await framework.names()).includes('shout') !== there) await framework.changed?.next();
+  };
+  copyFileSync(newcomer, target);
+  await until(true);
+  const shouted = await framework.call('shout', { text: 'hello' });
+  check(`${how} a new tool, and calls it`, shouted.includes('HELLO'), shouted);
+  rmSync(target);
+  await until(false);
+  check(`${how} that it is gone`, true);
+}
+
+/** Notifications of the server: `heard` for the package to call, `next` waits for one that has not been waited for. */
+export class Changed {
+  #count = 0;
+  #wake;
+  heard = () => {
+    this.#count += 1;
+    this.#wake?.();
+  };
+  async next() {
+    while (this.#count === 0) await new Promise((resolve) => (this.#wake = resolve));
+    this.#count = 0;
+  }
+}
+
+/**
+ * Has the conversation that the arguments name, and ends the program. `connect` is given where the server is, and returns:
+ *
+ * - `names()`: the tools that the framework lists, by the server's names
+ * - `call(name, arguments)`: what the tool returns, as text; it throws what the framework throws
+ * - `changed`: a `Changed`, if the framework passes notifications on
+ * - `atOnce`: the number of calls at once, if it cannot make as many as the others
+ * - `fixed`: whether it lists once for ever
+ * - `close()`
+ */
+export async function main(connect) {
+  const [mode, transport, server, plugins, callsFile, cache, newcomer] = process.argv.slice(2);
+  const patience = setTimeout(() => {
+    check('the conversation goes on to its end', false, 'it takes too long');
+    process.exit(counted());
+  }, PATIENCE);
+  const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
+  const folder = join(root, 'plugins');
+  cpSync(plugins, folder, { recursive: true });
+  const env = { PATH: process.env.PATH, HOME: root, XDG_CACHE_HOME: cache };
+  const args = ['serve', '--no-config', '--plugins', folder];
+  let http;
+  try {
+    const target = { mode, transport, root, env };
+    if (transport === 'stdio') {
+      Object.assign(target, { command: server, args: [...args, '--log', 'warn'] });
+    } else {
+      const listen = [...args, '--http', '127.0.0.1:0', '--sse'];
+      http = await listening(server, listen, env, /listening on (\S+)/);
+      target.url = transport === 'sse' ? new URL('/sse', http.url).href : http.url;
+    }
+    const framework = await connect(target);
+    await converse(framework, folder, JSON.parse(readFileSync(callsFile, 'utf8')), newcomer);
+    await framework.close();
+  } catch (error) {
+    check('the conversation goes on to its end', false, `${error?.stack ?? error}`);
+  }
+  if (http) {
+    const code = await http.end();
+    check('the server ends well', code === 0, code);
+  }
+  clearTimeout(patience);
+  rmSync(root, { recursive: true, force: true });
+  process.exit(counted());
+}

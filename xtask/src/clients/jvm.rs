@@ -1,0 +1,102 @@
+//! LangChain4j and the official Kotlin SDK, from Maven Central.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anstream::println;
+use anyhow::{Context, Result};
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
+
+use super::folders::Folders;
+use super::frameworks::EACH_TRANSPORT;
+use super::java;
+use super::script::Script;
+
+/// What every client on the JVM does.
+const HARNESS: &str = "Harness.java";
+
+/// The compiler of Kotlin, which is among the packages.
+const KOTLIN: &str = "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler";
+
+/// A client on the JVM.
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    /// What Maven installs by, in the folder of the sources.
+    project: &'static str,
+    /// The source.
+    source: &'static str,
+    /// The class that has `main`.
+    main: &'static str,
+}
+
+/// All of them.
+pub(super) const CLIENTS: [Client; 2] = [
+    Client { name: "langchain4j-mcp", project: "langchain4j.xml", source: "LangChain4j.java", main: "LangChain4j" },
+    Client { name: "kotlin-sdk", project: "kotlin.xml", source: "Kotlin.kt", main: "KotlinKt" },
+];
+
+impl Client {
+    /// Builds the client. On a machine without Java or Maven there is none, and the output says so.
+    pub(super) fn install(&self, folders: &Folders) -> Result<Option<Script>> {
+        if !java::is_there() {
+            println!("{} is skipped: there is no JDK or no Maven on this machine ({})", self.name, java::ADVICE);
+            return Ok(None);
+        }
+        let source = folders.source.join("frameworks/jvm");
+        let installed = folders.installed.join(self.name);
+        let (packages, classes) = (installed.join("packages"), installed.join("classes"));
+        fs::create_dir_all(&classes).with_context(|| format!("failed to create {}", classes.display()))?;
+        let inputs = folders.read(&format!("frameworks/jvm/{}", self.project))?;
+        once(&installed.join(".toolbay-stamp"), &inputs, || {
+            println!("Installing {}", self.name);
+            let mut maven = Command::new("mvn");
+            maven.args(["--quiet", "--batch-mode", "--file"]).arg(source.join(self.project));
+            maven.arg("dependency:copy-dependencies").arg(format!("-DoutputDirectory={}", packages.display()));
+            command::run(&mut maven).with_context(|| format!("failed to install {}; {}", self.name, java::ADVICE))
+        })?;
+        let everything = packages.join("*");
+        let mut javac = Command::new("javac");
+        javac.args(["-nowarn", "-d"]).arg(&classes).arg("-cp").arg(&everything).arg(source.join(HARNESS));
+        let is_kotlin = Path::new(self.source).extension().is_some_and(|extension| extension == "kt");
+        if !is_kotlin {
+            javac.arg(source.join(self.source));
+        }
+        command::run(&mut javac).with_context(|| format!("failed to compile {}; {}", self.name, java::ADVICE))?;
+        if is_kotlin {
+            let mut compiler = Command::new("java");
+            compiler.arg("-cp").arg(&everything).arg(KOTLIN).args(["-no-stdlib", "-no-reflect", "-nowarn", "-d"]);
+            compiler
+                .arg(&classes)
+                .arg("-classpath")
+                .arg(joined(std::iter::once(classes.clone()).chain(jars(&packages)?)));
+            compiler.arg(source.join(self.source));
+            command::run(&mut compiler).with_context(|| format!("failed to compile {}", self.name))?;
+        }
+        let path = joined([classes, everything]);
+        let args = vec!["-cp".into(), path, self.main.into()];
+        Ok(Some(Script { client: self.name, program: "java".into(), args, conversations: EACH_TRANSPORT }))
+    }
+}
+
+/// The packages: this compiler knows no `*` in paths.
+fn jars(packages: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(packages).with_context(|| format!("failed to read {}", packages.display()))?;
+    let mut jars: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    jars.sort();
+    Ok(jars)
+}
+
+/// A class path.
+fn joined(parts: impl IntoIterator<Item = PathBuf>) -> OsString {
+    let mut path = OsString::new();
+    for part in parts {
+        if !path.is_empty() {
+            path.push(":");
+        }
+        path.push(part);
+    }
+    path
+}

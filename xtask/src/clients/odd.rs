@@ -1,0 +1,128 @@
+//! The folder with the oddest plugins: what some client of the field could not read, list or call, all in one list.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::{Offering, Tiny, Tool};
+
+use super::folders::Folders;
+use crate::serving;
+
+/// What is in it, what is called, and what is returned then.
+const PLUGINS: &str = "frameworks/odd.json";
+
+/// A schema for each construct that the APIs for models treat differently.
+const CONSTRUCTS: &str = "constructs.json";
+
+/// The grant of a plugin that is called many times at once.
+const UNLIMITED: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+
+/// The folder, and what belongs to it.
+pub(super) struct Odd {
+    /// The plugins.
+    pub(super) plugins: PathBuf,
+    /// What to call, as JSON: `listed`, the names of the tools; `calls`, each with `tool`, `arguments` and `returns`, a part of the
+    /// text or all of it as JSON.
+    pub(super) calls: PathBuf,
+    /// The compile cache, in which all of them are.
+    pub(super) cache: PathBuf,
+}
+
+/// Makes it anew.
+pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
+    let root = folders.installed.join("odd");
+    let odd = Odd { plugins: root.join("plugins"), calls: root.join("calls.json"), cache: root.join("cache") };
+    match fs::remove_dir_all(&odd.plugins) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    fs::create_dir_all(&odd.plugins).with_context(|| format!("failed to create {}", odd.plugins.display()))?;
+    let described: Value =
+        serde_json::from_str(&folders.read(PLUGINS)?).with_context(|| format!("failed to read {PLUGINS}"))?;
+    let constructs: Map<String, Value> =
+        serde_json::from_str(&folders.read(CONSTRUCTS)?).with_context(|| format!("failed to read {CONSTRUCTS}"))?;
+    for guest in items(&described, "guests") {
+        let file = PathBuf::from(text(guest)).with_extension("wasm");
+        let from = [&built.plugins, &built.guests].map(|folder| folder.join(&file));
+        let from = from.iter().find(|path| path.is_file()).with_context(|| format!("no plugin {}", file.display()))?;
+        fs::copy(from, odd.plugins.join(&file)).with_context(|| format!("failed to copy {}", from.display()))?;
+    }
+    fs::write(odd.plugins.join("calculator.toml"), UNLIMITED)?;
+    let resources = items(&described, "resources").fold(Offering::new(), |resources, uri| {
+        let uri = text(uri);
+        resources.resource(uri, uri)
+    });
+    fs::write(odd.plugins.join("uris.wasm"), resources.module())?;
+
+    let mut calls: Vec<Value> = items(&described, "calls").cloned().collect();
+    let mut listed: Vec<Value> = calls.iter().map(|call| call["tool"].clone()).collect();
+    let mut refused = Vec::new();
+    for plugin in items(&described, "plugins") {
+        let name = text(&plugin["file"]);
+        let tools = tools(plugin, &constructs)?;
+        let mut tiny = Tiny::of(tools.iter().map(|(tool, _)| tool.clone()).collect());
+        tiny = match plugin.get("structured") {
+            Some(structured) => tiny.structured(&structured.to_string()).answer(&structured.to_string()),
+            None => tiny.echo(),
+        };
+        if plugin["refused"] == true {
+            refused.push((name, tiny.build()));
+            continue;
+        }
+        fs::write(odd.plugins.join(name).with_added_extension("wasm"), tiny.build())?;
+        let prefix = write_grant(plugin, &odd.plugins.join(name).with_added_extension("toml"))?;
+        for (tool, arguments) in tools {
+            let tool = format!("{prefix}{}", tool.name);
+            listed.push(Value::from(tool.as_str()));
+            if let Some(arguments) = arguments {
+                let returns = plugin.get("structured").unwrap_or(arguments);
+                calls.push(json!({"tool": tool, "arguments": arguments, "returns": returns}));
+            }
+        }
+    }
+    serving::compile(&built.server, &odd.plugins, &root)?;
+    // These have no part in the lists, and cost nobody the others. The program that compiles would call them a failure.
+    for (name, bytes) in refused {
+        fs::write(odd.plugins.join(name).with_added_extension("wasm"), bytes)?;
+    }
+    fs::write(&odd.calls, json!({"listed": listed, "calls": calls}).to_string())?;
+    Ok(odd)
+}
+
+/// The tools of a plugin, each with the arguments of its call. One that nobody can call has none.
+fn tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(Tool, Option<&'a Value>)>> {
+    if let Some(arguments) = plugin.get("constructs") {
+        let tools = constructs
+            .iter()
+            .map(|(name, schema)| (Tool { input: schema.to_string(), ..Tool::new(name) }, arguments.get(name)));
+        return Ok(tools.collect());
+    }
+    items(plugin, "tools")
+        .map(|tool| {
+            let arguments = tool.get("arguments").context("a tool without arguments")?;
+            let output = tool.get("output").map(Value::to_string);
+            let made = Tool { input: tool["input"].to_string(), output, ..Tool::new(text(&tool["name"])) };
+            Ok((made, Some(arguments)))
+        })
+        .collect()
+}
+
+/// Writes the grant of a plugin whose names have a prefix, and returns the prefix with its separator.
+fn write_grant(plugin: &Value, file: &Path) -> Result<String> {
+    let Some(prefix) = plugin.get("prefix").and_then(Value::as_str) else { return Ok(String::new()) };
+    let separator = plugin.get("separator").and_then(Value::as_str).unwrap_or("_");
+    fs::write(file, format!("prefix = \"{prefix}\"\nseparator = \"{separator}\"\n"))
+        .with_context(|| format!("failed to write {}", file.display()))?;
+    Ok(format!("{prefix}{separator}"))
+}
+
+fn items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    of.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
