@@ -16,6 +16,7 @@ const CHOICES: usize = 1_000;
 /// - A schema that is `true` or `false` is `{}` or `{"not": {}}`, which clients of revisions before 2026 require of
 ///   properties.
 /// - A choice between constants has their `type` and `enum` too: adapters for models read these, and not `const`.
+/// - A constant and an enumeration of values of one type have this `type` too: some adapters read no schema without.
 /// - What is referred to is in `$defs` at the top.
 pub fn listed(schema: &Value) -> Value {
     let mut schema = schema.clone();
@@ -45,18 +46,27 @@ fn spell(schema: &mut Value, has_prefix: bool) {
     });
 }
 
-/// Adds the values of a choice between constants.
+/// Adds the type of constants, and the values of a choice between them.
 fn add_values(members: &mut Map<String, Value>) {
+    let own = members.get("const").map(std::slice::from_ref);
+    if let Some(name) = own.or_else(|| members.get("enum")?.as_array().map(Vec::as_slice)).and_then(only_type) {
+        members.entry("type").or_insert_with(|| name.into());
+    }
     if members.contains_key("enum") {
         return;
     }
     let choices = ["oneOf", "anyOf"].into_iter().find_map(|key| members.get(key).and_then(constants));
     let Some(values) = choices else { return };
-    let types: Vec<&str> = values.iter().map(type_of).collect();
-    if let Some(first) = types.first().filter(|first| types.iter().all(|other| other == *first)) {
-        members.entry("type").or_insert_with(|| (*first).into());
+    if let Some(name) = only_type(&values) {
+        members.entry("type").or_insert_with(|| name.into());
     }
     members.insert("enum".into(), values.into());
+}
+
+/// The type that all of these values have.
+fn only_type(values: &[Value]) -> Option<&'static str> {
+    let first = type_of(values.first()?);
+    values.iter().all(|value| type_of(value) == first).then_some(first)
 }
 
 /// The values of a choice, if each branch lists its own.

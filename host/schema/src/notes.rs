@@ -23,14 +23,17 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
         formats.extend(members.get("format").and_then(Value::as_str));
         each(members, &mut |_, schema| open.push(schema));
     }
-    patterns.retain(|pattern| has_property(pattern));
+    patterns.retain(|pattern| uncommon(pattern).is_some());
     for list in [&mut patterns, &mut formats] {
         list.sort_unstable();
         list.dedup();
     }
-    notes.extend(patterns.iter().map(|pattern| {
-        let pattern = line(pattern, QUOTED);
-        format!("validators in Python refuse the pattern {pattern:?}, because they have no \"\\p\"")
+    notes.extend(patterns.iter().filter_map(|pattern| {
+        let why = match uncommon(pattern)? {
+            Uncommon::Property => "validators in Python refuse the pattern PATTERN, because they have no \"\\p\"",
+            Uncommon::Look => "validators in Rust, and Pydantic with them, refuse the pattern PATTERN, because they do not look around or back",
+        };
+        Some(why.replace("PATTERN", &format!("{:?}", line(pattern, QUOTED))))
     }));
     if output {
         notes.extend(formats.iter().map(|format| {
@@ -42,14 +45,42 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
     notes
 }
 
-/// Whether a pattern has `\p{…}` or `\P{…}`.
-fn has_property(pattern: &str) -> bool {
-    let mut escaped = false;
-    pattern.chars().any(|c| {
-        let is_property = escaped && matches!(c, 'p' | 'P');
-        escaped = !escaped && c == '\\';
-        is_property
-    })
+/// What some engine for patterns lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uncommon {
+    /// `\p{…}` or `\P{…}`.
+    Property,
+    /// A look-around or a back reference.
+    Look,
+}
+
+/// The first thing in a pattern that not every engine has.
+pub(super) fn uncommon(pattern: &str) -> Option<Uncommon> {
+    let (mut escaped, mut in_class) = (false, false);
+    for (at, c) in pattern.char_indices() {
+        if escaped {
+            escaped = false;
+            match c {
+                'p' | 'P' => return Some(Uncommon::Property),
+                'k' | '1'..='9' if !in_class => return Some(Uncommon::Look),
+                _ => {}
+            }
+            continue;
+        }
+        match c {
+            '\\' => escaped = true,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class => {
+                let group = &pattern[at..];
+                if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| group.starts_with(look)) {
+                    return Some(Uncommon::Look);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -57,6 +88,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_not_every_engine_has_is_found() {
+        for look in ["(?!a)b", "a(?=b)", "(?<=a)b", "(?<!a)b", r"(a)\1", r"(?<n>a)\k<n>", r"[(](?!a)"] {
+            assert_eq!(uncommon(look), Some(Uncommon::Look), "{look}");
+        }
+        for property in [r"\p{Lu}", r"[\P{L}]"] {
+            assert_eq!(uncommon(property), Some(Uncommon::Property), "{property}");
+        }
+        for common in ["(?<n>a)", "(?:a)", r"\(?!a", r"[(?=]", r"\\1", r"[\1]", r"\d\0", "a{1,2}"] {
+            assert_eq!(uncommon(common), None, "{common}");
+        }
+    }
 
     #[test]
     fn each_thing_is_noted_once() {

@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::keywords::values;
 use super::listed::{constants, type_of};
+use super::notes::uncommon;
 
 /// Keywords that are kept as they are.
-const KEPT: [&str; 9] = [
+const KEPT: [&str; 8] = [
     "title",
     "minimum",
     "maximum",
@@ -17,7 +18,6 @@ const KEPT: [&str; 9] = [
     "maxLength",
     "minItems",
     "maxItems",
-    "pattern",
     // Clients of MCP read it, not models: without it they would send no header.
     "x-mcp-header",
 ];
@@ -97,6 +97,12 @@ impl<'a> Writer<'a> {
             if let Some(value) = members.get(key) {
                 own.insert(key.into(), value.clone());
             }
+        }
+        match members.get("pattern").and_then(Value::as_str) {
+            // A client whose engine cannot compile it would lose the whole list.
+            Some(pattern) if uncommon(pattern).is_some() => words.add(&format!("Pattern: {pattern}")),
+            Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
+            None => {}
         }
         if members.get("format").and_then(Value::as_str) == Some("date-time") {
             own.insert("format".into(), "date-time".into());

@@ -1,4 +1,8 @@
-"""AutoGen's tools (`autogen-ext[mcp]`) against the real server: see harness.py."""
+"""AutoGen (`autogen-ext[mcp]`) against the real server: see harness.py.
+
+MODE is `workbench`, with the schemas as they are; or `tools`, which makes a model of each schema, and one that it cannot read
+costs it the whole list. That takes `schemas = "portable"`.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,6 +10,7 @@ from typing import Any
 
 from autogen_core import CancellationToken
 from autogen_ext.tools.mcp import (
+    McpWorkbench,
     SseServerParams,
     StdioServerParams,
     StreamableHttpServerParams,
@@ -16,7 +21,7 @@ from autogen_ext.tools.mcp import (
 import harness
 
 
-class AutoGen:
+class Tools:
     def __init__(self, params: object, session: object) -> None:
         self.params, self.session, self.tools = params, session, {}
 
@@ -30,8 +35,19 @@ class AutoGen:
         return "".join(getattr(block, "text", "") for block in content)
 
 
+class Workbench:
+    def __init__(self, workbench: McpWorkbench) -> None:
+        self.workbench = workbench
+
+    async def names(self) -> list[str]:
+        return [tool["name"] for tool in await self.workbench.list_tools()]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        return (await self.workbench.call_tool(name, arguments)).to_text()
+
+
 @asynccontextmanager
-async def connect(target: harness.Target) -> AsyncIterator[AutoGen]:
+async def connect(target: harness.Target) -> AsyncIterator[Tools | Workbench]:
     params = {
         "stdio": lambda: StdioServerParams(
             command=target.command, args=target.args, env=target.env, read_timeout_seconds=60
@@ -39,9 +55,13 @@ async def connect(target: harness.Target) -> AsyncIterator[AutoGen]:
         "http": lambda: StreamableHttpServerParams(url=target.url),
         "sse": lambda: SseServerParams(url=target.url),
     }[target.transport]()
-    async with create_mcp_server_session(params) as session:
-        await session.initialize()
-        yield AutoGen(params, session)
+    if target.mode == "workbench":
+        async with McpWorkbench(params) as workbench:
+            yield Workbench(workbench)
+    else:
+        async with create_mcp_server_session(params) as session:
+            await session.initialize()
+            yield Tools(params, session)
 
 
-harness.main(connect)
+harness.main(connect, config=lambda mode: '[server]\nschemas = "portable"\n' if mode == "tools" else "")

@@ -22,7 +22,8 @@ await main(async ({ transport, command, args, env, url }) => {
     },
     async call(name, input) {
       const content = await tools.get(name).invoke(input);
-      return typeof content === 'string' ? content : content.map((block) => block.text ?? '').join('');
+      const text = (block) => block.text ?? '';
+      return typeof content === 'string' ? content : [content].flat().map(text).join('');
     },
     close: () => client.close(),
   };

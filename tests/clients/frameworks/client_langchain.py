@@ -12,6 +12,8 @@ import harness
 
 
 class LangChain:
+    cannot = {"selfish": "has a parameter of that name itself"}
+
     def __init__(self) -> None:
         self.changed = harness.Changed()
         self.tools = {}

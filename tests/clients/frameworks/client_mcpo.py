@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -34,7 +35,7 @@ class Mcpo:
 @asynccontextmanager
 async def connect(target: harness.Target) -> AsyncIterator[Mcpo]:
     port = harness.free_port()
-    command = [sys.executable, "-m", "mcpo", "--host", "127.0.0.1", "--port", str(port)]
+    command = [str(Path(sys.executable).with_name("mcpo")), "--host", "127.0.0.1", "--port", str(port)]
     command += {
         "stdio": ["--", target.command, *target.args],
         "http": ["--server-type", "streamable-http", "--", target.url],

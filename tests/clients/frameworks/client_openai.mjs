@@ -13,6 +13,9 @@ import { main } from './harness.mjs';
 
 setTracingDisabled(true);
 
+/** What a model is told as the name of a tool: no other characters than these. */
+const toldAs = (name) => name.replaceAll(/[^a-zA-Z0-9]/g, '_');
+
 await main(async ({ transport, command, args, env, url }) => {
   const server = {
     stdio: () => new MCPServerStdio({ command, args, env }),
@@ -27,10 +30,11 @@ await main(async ({ transport, command, args, env, url }) => {
       // Strict schemas where they can be made, which is what a model of OpenAI gets.
       const all = await getAllMcpTools({ mcpServers: [server], convertSchemasToStrict: true, errorFunction: null });
       tools = new Map(all.map((tool) => [tool.name, tool]));
-      return [...tools.keys()];
+      const names = (await server.listTools()).map((tool) => tool.name);
+      return names.filter((name) => tools.has(toldAs(name)));
     },
     async call(name, input) {
-      const output = await tools.get(name).invoke(context, JSON.stringify(input));
+      const output = await tools.get(toldAs(name)).invoke(context, JSON.stringify(input));
       const text = (block) => block.text ?? '';
       return typeof output === 'string' ? output : [output].flat().map(text).join('');
     },

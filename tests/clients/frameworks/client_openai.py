@@ -15,14 +15,9 @@ set_tracing_disabled(True)
 
 
 class OpenAI:
+    # It has a handler of messages, but speaks 2026-07-28, and never subscribes to any.
     def __init__(self) -> None:
-        self.changed = harness.Changed()
         self.tools = {}
-
-    async def heard(self, message: Any) -> None:
-        message = getattr(message, "root", message)
-        if getattr(message, "method", None) == "notifications/tools/list_changed":
-            self.changed.heard()
 
     async def names(self) -> list[str]:
         # Strict schemas where they can be made, which is what a model of OpenAI gets.
@@ -44,7 +39,7 @@ class OpenAI:
 async def connect(target: harness.Target) -> AsyncIterator[OpenAI]:
     framework = OpenAI()
     # Its own patience is five seconds for each request, which 400 at once on a busy machine may exceed.
-    options = {"message_handler": framework.heard, "client_session_timeout_seconds": 60}
+    options = {"client_session_timeout_seconds": 60}
     program = {"command": target.command, "args": target.args, "env": target.env}
     server = {
         "stdio": lambda: MCPServerStdio(program, **options),

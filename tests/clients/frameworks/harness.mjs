@@ -17,7 +17,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { check, counted } from './checks.mjs';
 
 // Milliseconds that the whole conversation may take.
-const PATIENCE = 300_000;
+const PATIENCE = 180_000;
 
 // Calls that are open at once on one session.
 const AT_ONCE = 400;

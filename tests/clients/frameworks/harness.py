@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urljoin
 
-PATIENCE = 300
+PATIENCE = 180
 """Seconds that the whole conversation may take."""
 
 AT_ONCE = 400
@@ -180,22 +180,37 @@ def listening(command: list[str], env: dict[str, str], marker: str) -> Iterator[
             raise RuntimeError(f"the server ended with {code}")
 
 
-def main(connect: Connect) -> None:
-    """Has the conversation that the arguments name, and ends the program."""
+def main(
+    connect: Connect,
+    without: Callable[[str], bool] = lambda name: False,
+    config: Callable[[str], str] = lambda mode: "",
+) -> None:
+    """Has the conversation that the arguments name, and ends the program.
+
+    `without` says which tools cost the framework its whole list: their plugins are not in the folder. `config` is a
+    configuration of the server that the framework needs in a mode.
+    """
     mode, transport, server, plugins, calls, cache, newcomer = sys.argv[1:]
     checks = Checks()
 
     async def run(target: Target) -> None:
         async with connect(target) as framework:
-            await converse(framework, folder, json.loads(Path(calls).read_text("utf-8")), Path(newcomer), checks)
+            await converse(framework, folder, described, Path(newcomer), checks)
 
     try:
         with ExitStack() as stack:
             root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolbay-")))
             folder = root / "plugins"
             shutil.copytree(plugins, folder)
+            described = json.loads(Path(calls).read_text("utf-8"))
+            for tool in filter(without, list(described["plugins"])):
+                folder.joinpath(described["plugins"][tool]).unlink(missing_ok=True)
+            described["listed"] = [name for name in described["listed"] if not without(name)]
+            described["calls"] = [call for call in described["calls"] if not without(call["tool"])]
+            settings = root / "toolbay.toml"
+            settings.write_text(config(mode), "utf-8")
             env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "XDG_CACHE_HOME": cache}
-            args = ["serve", "--no-config", "--plugins", str(folder)]
+            args = ["serve", "--config", str(settings), "--plugins", str(folder)]
             target = Target(mode, transport, server, [*args, "--log", "warn"], env)
             if transport != "stdio":
                 command = [server, *args, "--http", "127.0.0.1:0", "--sse"]

@@ -29,20 +29,30 @@ const WITH_LEGACY: &[Conversation] =
 /// What a bridge makes of what the server speaks.
 const BRIDGES: &[Conversation] = &[("streamableHttp", "stdio"), ("sse", "stdio"), ("stdio", "http"), ("stdio", "sse")];
 
-/// A client in Python: its name, its script, and the number of the environment that has it.
-type InPython = (&'static str, &'static str, usize);
+/// The two ways in which AutoGen has tools.
+const TWO_WAYS: &[Conversation] = &[
+    ("workbench", "stdio"),
+    ("workbench", "http"),
+    ("workbench", "sse"),
+    ("tools", "stdio"),
+    ("tools", "http"),
+    ("tools", "sse"),
+];
+
+/// A client in Python: its name, its script, the number of the environment that has it, and what it does.
+type InPython = (&'static str, &'static str, usize, &'static [Conversation]);
 
 const IN_PYTHON: [InPython; 10] = [
-    ("langchain-mcp-adapters", "client_langchain.py", 0),
-    ("semantic-kernel", "client_semantic_kernel.py", 0),
-    ("autogen-ext", "client_autogen.py", 0),
-    ("mcpo", "client_mcpo.py", 0),
-    ("openai-agents", "client_openai.py", 1),
-    ("pydantic-ai", "client_pydantic_ai.py", 1),
-    ("llama-index-tools-mcp", "client_llama_index.py", 1),
-    ("mcp-haystack", "client_haystack.py", 1),
-    ("google-adk", "client_adk.py", 1),
-    ("strands-agents", "client_strands.py", 1),
+    ("langchain-mcp-adapters", "client_langchain.py", 0, EACH_TRANSPORT),
+    ("semantic-kernel", "client_semantic_kernel.py", 0, EACH_TRANSPORT),
+    ("autogen-ext", "client_autogen.py", 0, TWO_WAYS),
+    ("mcpo", "client_mcpo.py", 0, EACH_TRANSPORT),
+    ("openai-agents", "client_openai.py", 1, EACH_TRANSPORT),
+    ("pydantic-ai", "client_pydantic_ai.py", 1, EACH_TRANSPORT),
+    ("llama-index-tools-mcp", "client_llama_index.py", 1, EACH_TRANSPORT),
+    ("mcp-haystack", "client_haystack.py", 1, EACH_TRANSPORT),
+    ("google-adk", "client_adk.py", 1, EACH_TRANSPORT),
+    ("strands-agents", "client_strands.py", 1, EACH_TRANSPORT),
 ];
 
 /// The environments, by what pip installs into them: one for each line of the official SDK.
@@ -117,14 +127,14 @@ fn converse(
 }
 
 /// A client in Python, with its environment.
-fn in_python(folders: &Folders, &(client, name, environment): &InPython) -> Result<Script> {
+fn in_python(folders: &Folders, &(client, name, environment, conversations): &InPython) -> Result<Script> {
     let environment = ENVIRONMENTS[environment];
     let requirements = format!("frameworks/{environment}.txt");
     let what = format!("the frameworks of {requirements}");
     let python = python::with(folders, &format!("frameworks-{environment}"), &requirements, &what, "3.11")?;
     let script = folders.source.join("frameworks").join(name);
     let args = vec!["-u".into(), "-B".into(), script.into()];
-    Ok(Script { client, program: python, args, conversations: EACH_TRANSPORT })
+    Ok(Script { client, program: python, args, conversations })
 }
 
 /// A client in JavaScript: its script lies beside the packages.

@@ -24,8 +24,8 @@ const UNLIMITED: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 pub(super) struct Odd {
     /// The plugins.
     pub(super) plugins: PathBuf,
-    /// What to call, as JSON: `listed`, the names of the tools; `calls`, each with `tool`, `arguments` and `returns`, a part of the
-    /// text or all of it as JSON.
+    /// What to call, as JSON: `listed`, the names of the tools; `plugins`, the file of each that is odd; `calls`, each with `tool`,
+    /// `arguments` and `returns`, a part of the text or all of it as JSON.
     pub(super) calls: PathBuf,
     /// The compile cache, in which all of them are.
     pub(super) cache: PathBuf,
@@ -59,7 +59,7 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
 
     let mut calls: Vec<Value> = items(&described, "calls").cloned().collect();
     let mut listed: Vec<Value> = calls.iter().map(|call| call["tool"].clone()).collect();
-    let mut refused = Vec::new();
+    let (mut refused, mut files) = (Vec::new(), Map::new());
     for plugin in items(&described, "plugins") {
         let name = text(&plugin["file"]);
         let tools = tools(plugin, &constructs)?;
@@ -77,6 +77,7 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
         for (tool, arguments) in tools {
             let tool = format!("{prefix}{}", tool.name);
             listed.push(Value::from(tool.as_str()));
+            files.insert(tool.clone(), Value::from(format!("{name}.wasm")));
             if let Some(arguments) = arguments {
                 let returns = plugin.get("structured").unwrap_or(arguments);
                 calls.push(json!({"tool": tool, "arguments": arguments, "returns": returns}));
@@ -88,7 +89,7 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
     for (name, bytes) in refused {
         fs::write(odd.plugins.join(name).with_added_extension("wasm"), bytes)?;
     }
-    fs::write(&odd.calls, json!({"listed": listed, "calls": calls}).to_string())?;
+    fs::write(&odd.calls, json!({"listed": listed, "calls": calls, "plugins": files}).to_string())?;
     Ok(odd)
 }
 
