@@ -9,6 +9,7 @@ mod build;
 mod clients;
 mod conformance;
 mod console;
+mod debian;
 mod demo;
 mod dist;
 mod fuzz;

@@ -147,11 +147,21 @@ mod tests {
         let said = listed(&json!({"properties": {"size": size}}));
         assert_eq!(said["properties"]["size"]["enum"], json!(["s", "m", "l"]));
         assert_eq!(said["properties"]["size"]["type"], "string");
-        assert_eq!(said["properties"]["size"]["oneOf"], size["oneOf"]);
+        let small = json!({"const": "s", "description": "Small", "type": "string"});
+        assert_eq!(said["properties"]["size"]["oneOf"], json!([small, {"type": "string", "enum": ["m", "l"]}]));
         let mixed = listed(&json!({"anyOf": [{"const": 1}, {"const": "a"}]}));
         assert_eq!((&mixed["enum"], mixed.get("type")), (&json!([1, "a"]), None));
-        let other = json!({"oneOf": [{"const": "s"}, {"type": "integer"}]});
+        let other = json!({"oneOf": [{"const": "s", "type": "string"}, {"type": "integer"}]});
         assert_eq!(listed(&other), other);
+    }
+
+    #[test]
+    fn constants_have_their_type_if_it_is_one() {
+        assert_eq!(listed(&json!({"const": "x"})), json!({"const": "x", "type": "string"}));
+        assert_eq!(listed(&json!({"enum": [1, 2]})), json!({"enum": [1, 2], "type": "integer"}));
+        for kept in [json!({"enum": [1, "a"]}), json!({"enum": [1, 2.5]}), json!({"const": 1, "type": "number"})] {
+            assert_eq!(listed(&kept), kept);
+        }
     }
 
     #[test]

@@ -434,6 +434,18 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_that_not_every_engine_compiles_is_told_in_words() {
+        let said = written(&json!({
+            "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
+            "look": {"type": "string", "description": "A code.", "pattern": "^(?!A)[A-Z]$"},
+            "name": {"type": "string", "pattern": "^\\p{Lu}"},
+        }));
+        assert_eq!(said["code"]["pattern"], "^[A-Z]{3}$");
+        assert_eq!(said["look"], json!({"type": "string", "description": "A code. Pattern: ^(?!A)[A-Z]$"}));
+        assert_eq!(said["name"], json!({"type": "string", "description": "Pattern: ^\\p{Lu}"}));
+    }
+
+    #[test]
     fn references_are_in_their_places_and_end() {
         let node = json!({"type": "object", "properties": {"name": {"type": "string"}, "child": {"$ref": "#/$defs/node"}}, "required": ["name"]});
         let schema = json!({"type": "object", "properties": {

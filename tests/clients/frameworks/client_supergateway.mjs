@@ -14,7 +14,8 @@ const quoted = (word) => `'${word}'`;
 await main(async ({ mode, transport, command, args, env, url }) => {
   if (mode === 'stdio') {
     const from = transport === 'sse' ? '--sse' : '--streamableHttp';
-    return official(toProgram(process.execPath, [PROGRAM, from, url], env));
+    // It passes on what answers a request, and no notifications.
+    return { ...(await official(toProgram(process.execPath, [PROGRAM, from, url], env))), changed: undefined };
   }
   const port = await freePort();
   const line = [command, ...args].map(quoted).join(' ');

@@ -2,7 +2,8 @@
 
     python client_NAME.py MODE TRANSPORT SERVER FOLDER CALLS CACHE NEWCOMER
 
-As harness.mjs.
+As harness.mjs; MODE may be `portable`, for a framework that reads only schemas of this form: another one costs it the whole
+list.
 """
 
 import asyncio
@@ -25,6 +26,10 @@ PATIENCE = 180
 
 AT_ONCE = 400
 """Calls that are open at once on one session."""
+
+
+PORTABLE = '[server]\nschemas = "portable"\n'
+"""The configuration of the server for such a framework."""
 
 
 @dataclass
@@ -180,15 +185,10 @@ def listening(command: list[str], env: dict[str, str], marker: str) -> Iterator[
             raise RuntimeError(f"the server ended with {code}")
 
 
-def main(
-    connect: Connect,
-    without: Callable[[str], bool] = lambda name: False,
-    config: Callable[[str], str] = lambda mode: "",
-) -> None:
+def main(connect: Connect, without: Callable[[str], bool] = lambda name: False) -> None:
     """Has the conversation that the arguments name, and ends the program.
 
-    `without` says which tools cost the framework its whole list: their plugins are not in the folder. `config` is a
-    configuration of the server that the framework needs in a mode.
+    `without` says which tools cost the framework its whole list: their plugins are not in the folder.
     """
     mode, transport, server, plugins, calls, cache, newcomer = sys.argv[1:]
     checks = Checks()
@@ -208,7 +208,7 @@ def main(
             described["listed"] = [name for name in described["listed"] if not without(name)]
             described["calls"] = [call for call in described["calls"] if not without(call["tool"])]
             settings = root / "toolbay.toml"
-            settings.write_text(config(mode), "utf-8")
+            settings.write_text(PORTABLE if mode == "portable" else "", "utf-8")
             env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "XDG_CACHE_HOME": cache}
             args = ["serve", "--config", str(settings), "--plugins", str(folder)]
             target = Target(mode, transport, server, [*args, "--log", "warn"], env)

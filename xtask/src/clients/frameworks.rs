@@ -29,14 +29,17 @@ const WITH_LEGACY: &[Conversation] =
 /// What a bridge makes of what the server speaks.
 const BRIDGES: &[Conversation] = &[("streamableHttp", "stdio"), ("sse", "stdio"), ("stdio", "http"), ("stdio", "sse")];
 
-/// The two ways in which AutoGen has tools.
-const TWO_WAYS: &[Conversation] = &[
-    ("workbench", "stdio"),
-    ("workbench", "http"),
-    ("workbench", "sse"),
-    ("tools", "stdio"),
-    ("tools", "http"),
-    ("tools", "sse"),
+/// With the schemas of `schemas = "portable"`: any other one that these cannot read costs them the whole list.
+const PORTABLE: &[Conversation] = &[("portable", "stdio"), ("portable", "http"), ("portable", "sse")];
+
+/// Both forms: AutoGen has tools, which read only the portable form, and a workbench.
+const BOTH_FORMS: &[Conversation] = &[
+    ("auto", "stdio"),
+    ("auto", "http"),
+    ("auto", "sse"),
+    ("portable", "stdio"),
+    ("portable", "http"),
+    ("portable", "sse"),
 ];
 
 /// A client in Python: its name, its script, the number of the environment that has it, and what it does.
@@ -44,13 +47,13 @@ type InPython = (&'static str, &'static str, usize, &'static [Conversation]);
 
 const IN_PYTHON: [InPython; 10] = [
     ("langchain-mcp-adapters", "client_langchain.py", 0, EACH_TRANSPORT),
-    ("semantic-kernel", "client_semantic_kernel.py", 0, EACH_TRANSPORT),
-    ("autogen-ext", "client_autogen.py", 0, TWO_WAYS),
+    ("semantic-kernel", "client_semantic_kernel.py", 0, PORTABLE),
+    ("autogen-ext", "client_autogen.py", 0, BOTH_FORMS),
     ("mcpo", "client_mcpo.py", 0, EACH_TRANSPORT),
     ("openai-agents", "client_openai.py", 1, EACH_TRANSPORT),
     ("pydantic-ai", "client_pydantic_ai.py", 1, EACH_TRANSPORT),
-    ("llama-index-tools-mcp", "client_llama_index.py", 1, EACH_TRANSPORT),
-    ("mcp-haystack", "client_haystack.py", 1, EACH_TRANSPORT),
+    ("llama-index-tools-mcp", "client_llama_index.py", 1, PORTABLE),
+    ("mcp-haystack", "client_haystack.py", 1, PORTABLE),
     ("google-adk", "client_adk.py", 1, EACH_TRANSPORT),
     ("strands-agents", "client_strands.py", 1, EACH_TRANSPORT),
 ];

@@ -1,12 +1,61 @@
 //! nginx and HAProxy in front of the server, with the configurations of the book.
 
-use anyhow::Result;
+use std::process::Command;
+
+use anstream::println;
+use anyhow::{Result, anyhow};
 use toolbay_testkit::build::Built;
+use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
+use super::copied::copy;
 use super::folders::Folders;
+use super::frameworks;
+use super::script::NEWCOMER;
+use crate::debian::Package;
 use crate::tally::Tally;
 
-pub(super) fn run(_: &Folders, _: &Workspace, _: &Built, _: &dyn Fn(&str) -> bool, _: &mut Tally) -> Result<()> {
-    Ok(())
+/// The proxies. Each program has the name of its package.
+const PROXIES: [Package; 2] = [
+    Package { name: "nginx", programs: &["nginx"], folder: "usr/sbin", with_libraries: true },
+    Package { name: "haproxy", programs: &["haproxy"], folder: "usr/sbin", with_libraries: true },
+];
+
+/// What talks through them.
+const SCRIPT: &str = "proxies.mjs";
+
+/// The page of the book that has the configurations.
+const BOOK: &str = "docs/src/proxies.md";
+
+/// Puts those that `wanted` names in front of real servers. A proxy that cannot be had is skipped, and the output says so.
+pub(super) fn run(
+    folders: &Folders,
+    workspace: &Workspace,
+    built: &Built,
+    wanted: &dyn Fn(&str) -> bool,
+    tally: &mut Tally,
+) -> Result<()> {
+    let mut failures = Vec::new();
+    for proxy in PROXIES.iter().filter(|proxy| wanted(proxy.name)) {
+        println!("{}", terminal::bold(format!("\n{} in front", proxy.name)));
+        let programs = match proxy.install(&workspace.target.join(proxy.name)) {
+            Ok(programs) => programs,
+            Err(error) => {
+                println!("{0} is skipped: this machine has no {0}, and cannot get its package: {error:#}", proxy.name);
+                continue;
+            }
+        };
+        let installed = frameworks::environment(folders)?;
+        copy([folders.source.join("frameworks").join(SCRIPT)], &installed)?;
+        let mut node = Command::new("node");
+        node.arg(installed.join(SCRIPT)).arg(proxy.name).arg(programs.folder.join(proxy.name));
+        node.arg(programs.libraries).arg(workspace.root.join(BOOK));
+        node.arg(&built.server).arg(&built.plugins).arg(built.guests.join(NEWCOMER));
+        let failed = tally.failed;
+        if let Err(error) = tally.count_lines(&mut node) {
+            tally.failed = tally.failed.max(failed + 1);
+            failures.push(format!("{}: {error:#}", proxy.name));
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
 }

@@ -1,0 +1,236 @@
+// Real servers behind a reverse proxy, with the configurations of the book.
+//
+//     node proxies.mjs NAME PROGRAM LIBRARIES BOOK SERVER PLUGINS NEWCOMER
+//
+// NAME is `nginx` or `haproxy`; PROGRAM the binary; LIBRARIES where it has its libraries; BOOK the page with the
+// configurations; SERVER, PLUGINS and NEWCOMER are as for the other clients.
+
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { check, counted } from './checks.mjs';
+import { freePort, listening } from './harness.mjs';
+import { official, toUrl } from './official.mjs';
+
+// Milliseconds that all of it may take.
+const PATIENCE = 400_000;
+
+// Calls that are open at once on one session.
+const AT_ONCE = 400;
+
+// How often a call is made where two servers answer in turn.
+const IN_TURN = 20;
+
+// Comments that an idle stream has before something changes.
+const IDLE = 3;
+
+const [name, program, libraries, book, server, plugins, newcomer] = process.argv.slice(2);
+
+/** The code blocks of a page in a language, in their order. */
+function blocks(language) {
+  const page = readFileSync(book, 'utf8');
+  return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter((found) => found[1] === language).map((found) => found[2]);
+}
+
+/** What the program is given around the configuration of the book: where it may write, and that it stays in the foreground. */
+function whole(configuration, root) {
+  if (name === 'haproxy') {
+    // What Debian's own file has beside what it logs.
+    const timeouts = '    timeout connect 5000\n    timeout client 50000\n    timeout server 50000\n';
+    return `global\n    maxconn 4000\ndefaults\n    mode http\n${timeouts}\n${configuration}`;
+  }
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const writable = paths.map((path) => `  ${path}_temp_path ${root}/${path};\n`).join('');
+  const main = `daemon off;\nmaster_process off;\npid ${root}/pid;\nerror_log stderr warn;\n`;
+  return `${main}events { worker_connections 4000; }\nhttp {\n  access_log off;\n${writable}${configuration}}\n`;
+}
+
+/** Starts the proxy with a configuration of the book, for these servers; says at which port, and how to end it. */
+async function proxy(configuration, root, servers) {
+  const port = await freePort();
+  let text = whole(configuration, root);
+  const listens = name === 'nginx' ? 'listen 80;' : 'bind :80';
+  if (!text.includes(listens)) throw new Error(`no "${listens}" in ${text}`);
+  text = text.replaceAll(listens, listens.replace(/:?80/, `${name === 'nginx' ? '' : ' '}127.0.0.1:${port}`).replace('  ', ' '));
+  servers.forEach((url, n) => (text = text.replaceAll(`127.0.0.1:${8931 + n}`, new URL(url).host)));
+  const file = join(root, `${name}.conf`);
+  writeFileSync(file, text);
+  const args = name === 'nginx' ? ['-p', root, '-c', file, '-e', 'stderr'] : ['-db', '-f', file];
+  const child = spawn(program, args, { env: { PATH: '/usr/bin:/bin', LD_LIBRARY_PATH: libraries }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const said = [];
+  createInterface(child.stderr).on('line', (line) => said.push(line));
+  let over = false;
+  const ended = new Promise((resolve) => child.on('exit', resolve)).then(() => (over = true));
+  // It says nothing when it is ready.
+  const accepts = () =>
+    new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(true));
+      socket.on('error', () => resolve(false)).on('connect', () => socket.destroy());
+    });
+  while (!(await accepts())) {
+    if (over) throw new Error(`${name} ended: ${said.join('\n')}`);
+  }
+  return {
+    port,
+    end: () => {
+      child.kill();
+      return ended;
+    },
+  };
+}
+
+/** A folder with plugins, and a server with a configuration for it. */
+async function serve(root, id, settings) {
+  const folder = join(root, `plugins-${id}`);
+  mkdirSync(folder);
+  copyFileSync(join(plugins, 'calculator.wasm'), join(folder, 'calculator.wasm'));
+  writeFileSync(join(folder, 'calculator.toml'), '[rate_limit]\ncalls = 100_000\nper = "1m"\n');
+  for (const guest of ['conformance.wasm', 'hostile.wasm']) copyFileSync(join(newcomer, '..', guest), join(folder, guest));
+  writeFileSync(join(folder, 'hostile.toml'), '[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = "10m"\n');
+  const file = join(root, `toolbay-${id}.toml`);
+  writeFileSync(file, settings.replace('127.0.0.1:8931', '127.0.0.1:0'));
+  const env = { PATH: process.env.PATH, HOME: root, XDG_CACHE_HOME: join(root, 'cache') };
+  const args = ['serve', '--plugins', folder, '--config', file, '--http', '127.0.0.1:0'];
+  return { folder, ...(await listening(server, args, env, /listening on (\S+)/)) };
+}
+
+/** What a raw request through the proxy gets: its status, and its body as it comes. */
+function raw(port, path, headers) {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path, headers }, resolve);
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+/** Begins a session; returns the header that belongs to it. */
+async function session(url) {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
+  const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+  const answer = await fetch(url, { method: 'POST', headers, body });
+  await answer.text();
+  return { 'Mcp-Session-Id': answer.headers.get('Mcp-Session-Id') };
+}
+
+/** What a client does that has a session. */
+async function converse(port, prefix, transport, folder) {
+  const url = `http://127.0.0.1:${port}${prefix}/${transport === 'sse' ? 'sse' : 'mcp'}`;
+  const { client, changed, names, call, close } = await official(toUrl(transport, url));
+  const what = (text) => `${prefix || '/'}, ${transport}: ${text}`;
+  const listed = await names();
+  check(what('lists tools'), listed.includes('calculate_sum') && listed.includes('loop_forever'), listed);
+
+  const sums = Array.from({ length: AT_ONCE }, (_, n) => call('calculate_sum', { a: n, b: 0.5 }));
+  const wrong = (await Promise.all(sums)).filter((text, n) => text !== `{"sum":${n + 0.5}}`);
+  check(what(`${AT_ONCE} calls at once`), wrong.length === 0, wrong.slice(0, 3));
+
+  // The call never ends, so what is heard of it is heard while it goes on.
+  const giveUp = new AbortController();
+  let steps = 0;
+  const onprogress = () => {
+    steps += 1;
+    giveUp.abort('enough');
+  };
+  const options = { signal: giveUp.signal, onprogress, timeout: PATIENCE };
+  const ended = await client.callTool({ name: 'loop_forever', arguments: {} }, undefined, options).then(
+    () => 'an answer',
+    () => 'given up',
+  );
+  check(what('progress comes while a call goes on'), steps > 0 && ended === 'given up', { steps, ended });
+  const count = await call('count', {});
+  check(what('a call that is given up ends'), count === '1', count);
+
+  if (transport === 'http') {
+    // A session of its own, because a message is sent on one stream of a session alone, and a proxy may notice late that
+    // this one was left.
+    const stream = await raw(port, `${prefix}/mcp`, { Accept: 'text/event-stream', ...(await session(url)) });
+    let comments = 0;
+    for await (const chunk of stream) {
+      comments += `${chunk}`.split('\n').filter((line) => line.startsWith(':')).length;
+      if (comments >= IDLE) break;
+    }
+    check(what('an idle stream stays open, and its comments come'), comments >= IDLE, comments);
+  }
+  const target = join(folder, 'newcomer.wasm');
+  copyFileSync(newcomer, target);
+  while (!(await names()).includes('shout')) await changed.next();
+  rmSync(target);
+  while ((await names()).includes('shout')) await changed.next();
+  check(what('is told of a new tool, and that it is gone'), true);
+  await close();
+}
+
+/** The calls that a server says it has answered. */
+async function answered(url) {
+  const text = await (await fetch(new URL('/metrics', url))).text();
+  const counts = [...text.matchAll(/^toolbay_calls_total\{.*tool="calculate_sum".*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** One or two servers with settings, behind a proxy with a configuration. */
+async function behind(configuration, settings, work) {
+  const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
+  const servers = [];
+  try {
+    for (const [n, each] of settings.entries()) servers.push(await serve(root, n, each));
+    const front = await proxy(configuration, root, servers.map(({ url }) => url));
+    try {
+      await work(front.port, servers);
+    } finally {
+      await front.end();
+    }
+  } finally {
+    const codes = await Promise.all(servers.map(({ end }) => end()));
+    check('the servers end well', codes.every((code) => code === 0), codes);
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+async function run() {
+  const [plain, below, several] = blocks(name);
+  const [settings, sessionless] = blocks('toml');
+  // The comments of an idle stream are waited for, so they come often.
+  const lively = settings.replace('[http]', '[http]\nkeep_alive = "1s"');
+  for (const [configuration, prefix] of [
+    [plain, ''],
+    [below, '/tools'],
+  ]) {
+    await behind(configuration, [lively], async (port, [{ folder }]) => {
+      for (const transport of ['http', 'sse']) await converse(port, prefix, transport, folder);
+      const named = await raw(port, `${prefix}/healthz`, { Host: 'tools.example.com' });
+      named.resume();
+      check(`${prefix || '/'}: the name of the server is passed on`, named.statusCode === 200, named.statusCode);
+    });
+  }
+  await behind(several, [sessionless, sessionless], async (port, servers) => {
+    const { client, names, call, close } = await official(toUrl('http', `http://127.0.0.1:${port}/mcp`));
+    check('two servers: there is no session', client.transport.sessionId === undefined, client.transport.sessionId);
+    check('two servers: lists tools', (await names()).includes('calculate_sum'));
+    for (let n = 0; n < IN_TURN; n += 1) {
+      const text = await call('calculate_sum', { a: n, b: 0.5 });
+      if (JSON.parse(text).sum !== n + 0.5) check('two servers: each call has its answer', false, text);
+    }
+    const steps = [];
+    const onprogress = ({ progress }) => steps.push(progress);
+    await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, undefined, { onprogress });
+    check('two servers: progress comes', steps.length === 3, steps);
+    const counts = await Promise.all(servers.map(({ url }) => answered(url)));
+    const both = counts.every((count) => count > 0) && counts[0] + counts[1] === IN_TURN;
+    check('two servers: both answer', both, counts);
+    await close();
+  });
+}
+
+const patience = setTimeout(() => {
+  check('all comes to its end', false, 'it takes too long');
+  process.exit(counted());
+}, PATIENCE);
+await run().catch((error) => check('all comes to its end', false, `${error?.stack ?? error}`));
+clearTimeout(patience);
+process.exit(counted());

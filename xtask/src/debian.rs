@@ -1,0 +1,143 @@
+//! Programs from packages of Debian and Ubuntu, unpacked below `target`: nothing is installed into the system.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
+
+/// Folders with programs that are not in everybody's `PATH`.
+const FURTHER: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
+
+/// Libraries that every system has, and that fit only its own loader.
+const OF_THE_SYSTEM: [&str; 4] = ["libc6", "libcrypt1", "libgcc-s1", "libstdc++6"];
+
+/// Where libraries lie in an unpacked package, with a folder for each machine below.
+const LIBRARIES: [&str; 2] = ["lib", "usr/lib"];
+
+/// A package, and what is wanted of it.
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The programs.
+    pub(crate) programs: &'static [&'static str],
+    /// The folder of the programs in the package.
+    pub(crate) folder: &'static str,
+    /// Whether the libraries that it depends on are unpacked, too.
+    pub(crate) with_libraries: bool,
+}
+
+/// Programs that can be started.
+pub(crate) struct Programs {
+    /// The folder in which they are.
+    pub(crate) folder: PathBuf,
+    /// `LD_LIBRARY_PATH` for them; empty if they need none.
+    pub(crate) libraries: OsString,
+}
+
+impl Package {
+    /// The programs: those of the system, or else those of the package, unpacked into `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The system has neither the programs nor the means to get the package.
+    pub(crate) fn install(&self, folder: &Path) -> Result<Programs> {
+        if let Some(folder) = self.found() {
+            return Ok(Programs { folder, libraries: OsString::new() });
+        }
+        let system = folder.join("system");
+        let programs = system.join(self.folder);
+        once(&folder.with_added_extension("installed"), self.name, || {
+            println!("Unpacking {}", self.name);
+            match fs::remove_dir_all(folder) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+            fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+            for file in self.download(folder).with_context(|| format!("failed to get the package {}", self.name))? {
+                let mut dpkg = Command::new("dpkg-deb");
+                dpkg.arg("--extract").arg(&file).arg(&system);
+                command::run(&mut dpkg).with_context(|| format!("failed to unpack {}", file.display()))?;
+                fs::remove_file(&file)?;
+            }
+            if let Some(missing) = self.programs.iter().find(|name| !programs.join(name).is_file()) {
+                bail!("the package {} has no {missing}", self.name);
+            }
+            Ok(())
+        })?;
+        let libraries = if self.with_libraries { libraries(&system) } else { OsString::new() };
+        Ok(Programs { folder: programs, libraries })
+    }
+
+    /// The folder that has all the programs.
+    fn found(&self) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH")?;
+        let folders = std::env::split_paths(&path).chain(FURTHER.map(PathBuf::from));
+        folders.into_iter().find(|folder| self.programs.iter().all(|name| folder.join(name).is_file()))
+    }
+
+    /// Downloads the package, and what it depends on if that is wanted. The system's own lists of packages may be old or
+    /// missing, and only root may read them anew; then there are others in this folder.
+    fn download(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let lists = folder.join("lists");
+        if self.download_by(folder, &[]).is_err() {
+            let own = ["Dir::State::Lists", "Dir::Cache"].map(|key| format!("{key}={}", lists.display()));
+            fs::create_dir_all(lists.join("partial"))?;
+            command::output(apt("apt-get", folder, &own).arg("update"))?;
+            self.download_by(folder, &own)?;
+            fs::remove_dir_all(&lists)?;
+        }
+        let files = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+        let packages: Vec<PathBuf> =
+            files.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).collect();
+        if packages.is_empty() { bail!("apt-get downloaded nothing") } else { Ok(packages) }
+    }
+
+    fn download_by(&self, folder: &Path, options: &[String]) -> Result<()> {
+        let mut names = vec![self.name.to_owned()];
+        let mut at = 0;
+        while self.with_libraries && at < names.len() {
+            let said = command::output(apt("apt-cache", folder, options).arg("depends").arg(&names[at]))?;
+            let needed = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+            for name in needed.filter(|name| name.starts_with("lib") && !OF_THE_SYSTEM.contains(name)) {
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.to_owned());
+                }
+            }
+            at += 1;
+        }
+        command::output(apt("apt-get", folder, options).arg("download").args(&names)).map(drop)
+    }
+}
+
+/// The folders with libraries in an unpacked package.
+fn libraries(system: &Path) -> OsString {
+    let mut path = OsString::new();
+    for folder in LIBRARIES.map(|folder| system.join(folder)) {
+        let below = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        for folder in below.filter(|path| path.is_dir()) {
+            if !path.is_empty() {
+                path.push(":");
+            }
+            path.push(folder);
+        }
+    }
+    path
+}
+
+/// A program of apt with these options, in a folder. It writes there as whoever runs it, and not as a user of its own.
+fn apt(program: &str, folder: &Path, options: &[String]) -> Command {
+    let mut apt = Command::new(program);
+    apt.current_dir(folder).args(["--option", "APT::Sandbox::User=root"]);
+    if program == "apt-get" {
+        apt.args(["--quiet", "--yes"]);
+    }
+    for option in options {
+        apt.args(["--option", option]);
+    }
+    apt
+}
