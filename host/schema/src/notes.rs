@@ -14,17 +14,19 @@ const QUOTED: usize = 80;
 /// What authors may want to know of a schema: an output schema if `output`, which clients check results against.
 pub fn notes(schema: &Value, output: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let (mut open, mut patterns, mut formats) = (vec![schema], Vec::new(), Vec::new());
+    let (mut open, mut patterns, mut formats, mut words) = (vec![schema], Vec::new(), Vec::new(), Vec::new());
     while let Some(schema) = open.pop() {
         let Some(members) = schema.as_object() else { continue };
         let own = members.get("pattern").and_then(Value::as_str);
         let names = members.get("patternProperties").and_then(Value::as_object);
         patterns.extend(own.into_iter().chain(names.into_iter().flat_map(|names| names.keys().map(String::as_str))));
         formats.extend(members.get("format").and_then(Value::as_str));
+        let properties = members.get("properties").and_then(Value::as_object).filter(|_| !output);
+        words.extend(properties.into_iter().flat_map(|own| own.keys().map(String::as_str)).filter(|name| !is_plain(name)));
         each(members, &mut |_, schema| open.push(schema));
     }
     patterns.retain(|pattern| uncommon(pattern).is_some());
-    for list in [&mut patterns, &mut formats] {
+    for list in [&mut patterns, &mut formats, &mut words] {
         list.sort_unstable();
         list.dedup();
     }
@@ -35,6 +37,10 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
         };
         Some(why.replace("PATTERN", &format!("{:?}", line(pattern, QUOTED))))
     }));
+    notes.extend(words.iter().map(|name| {
+        let name = line(name, QUOTED);
+        format!("some clients and APIs refuse the argument {name:?}: they take letters (A-Z a-z), and after the first also 0-9 _ -, 64 at most")
+    }));
     if output {
         notes.extend(formats.iter().map(|format| {
             let format = line(format, QUOTED);
@@ -43,6 +49,13 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
     }
     notes.truncate(MOST);
     notes
+}
+
+/// Whether every client and API for models takes an argument of this name.
+fn is_plain(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// What some engine for patterns lacks.
@@ -112,6 +125,8 @@ mod tests {
         });
         assert_eq!(notes(&schema, false).len(), 2);
         assert_eq!(notes(&schema, true).len(), 3);
+        let names = json!({"properties": {"_a": {}, "$b": {}, "a b": {}, "é": {}, "c_D-1": {"properties": {"1": {}}}}});
+        assert_eq!((notes(&names, false).len(), notes(&names, true).len()), (5, 0));
         let many = json!({"anyOf": (0..20).map(|n| json!({"format": format!("f{n}")})).collect::<Vec<_>>()});
         assert_eq!(notes(&many, true).len(), MOST);
     }

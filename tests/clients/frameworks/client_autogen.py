@@ -21,6 +21,15 @@ import harness
 
 
 class Tools:
+    # What its models do not keep.
+    cannot = {
+        "acme.do": "drops what is in a map",
+        "constructs_map": "drops what is in a map",
+        "constructs_any-value": "takes the items of a list that may be anything for texts",
+        "constructs_tuple": "takes the items of a tuple for those of the first type",
+        "tuple": "takes the items of a tuple for those of the first type",
+    }
+
     def __init__(self, params: object, session: object) -> None:
         self.params, self.session, self.tools = params, session, {}
 
@@ -63,5 +72,5 @@ async def connect(target: harness.Target) -> AsyncIterator[Tools | Workbench]:
             yield Workbench(workbench)
 
 
-# A name with an underscore before it cannot be in its models.
+# The name of an argument that begins with an underscore costs it the whole list.
 harness.main(connect, without=lambda name: name == "private")

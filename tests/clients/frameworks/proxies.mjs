@@ -96,7 +96,10 @@ async function serve(root, id, settings) {
   writeFileSync(file, settings.replace('127.0.0.1:8931', '127.0.0.1:0'));
   const env = { PATH: process.env.PATH, HOME: root, XDG_CACHE_HOME: join(root, 'cache') };
   const args = ['serve', '--plugins', folder, '--config', file, '--http', '127.0.0.1:0'];
-  return { folder, ...(await listening(server, args, env, /listening on (\S+)/)) };
+  const started = await listening(server, args, env, /listening on (\S+)/);
+  // A proxy with checks of its own leads nobody to a server that is not ready.
+  while ((await fetch(new URL('/readyz', started.url))).status !== 200);
+  return { folder, ...started };
 }
 
 /** What a raw request through the proxy gets: its status, and its body as it comes. */
