@@ -90,13 +90,19 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
         }
     }
     site.server.log.wait_for_count("approval: declined plugin=\"a\" tool=\"echo\"", 2);
-    let answered: Vec<(Value, Value)> = audit(&folder)
-        .into_iter()
-        .filter(|line| line["event"] == "approval" && line["decision"] != "asked")
-        .map(|line| (line["decision"].clone(), line["answered_by"].clone()))
-        .collect();
+    let answered = || -> Vec<(Value, Value)> {
+        audit(&folder)
+            .into_iter()
+            .filter(|line| line["event"] == "approval" && line["decision"] != "asked")
+            .map(|line| (line["decision"].clone(), line["answered_by"].clone()))
+            .collect()
+    };
+    // A line of the audit log is written a moment later.
+    while answered().len() < 4 {
+        std::thread::yield_now();
+    }
     let both = [(json!("approved"), json!("console")), (json!("declined"), json!("console"))];
-    assert_eq!(answered, [both.clone(), both].concat());
+    assert_eq!(answered(), [both.clone(), both].concat());
 }
 
 #[test]
@@ -117,8 +123,12 @@ fn a_question_that_nobody_answers_is_no_approval() {
         assert_eq!(why, told);
     }
     site.server.log.wait_for_count("approval: late plugin=\"a\" tool=\"echo\"", 2);
-    let decisions: Vec<Value> = audit(&folder).into_iter().map(|line| line["decision"].clone()).collect();
-    assert_eq!(decisions.iter().filter(|decision| **decision == "late").count(), 2, "{decisions:?}");
+    // A line of the audit log is written a moment later.
+    let late = || audit(&folder).iter().filter(|line| line["decision"] == "late").count();
+    while late() < 2 {
+        std::thread::yield_now();
+    }
+    assert_eq!(late(), 2);
     let page = site.until("/approvals", |page| page.matches("late").count() > 1);
     assert!(page.contains("No call waits"), "{page}");
 }

@@ -119,7 +119,8 @@ cases! {
         |folder| returns_pointer(folder, -16) => fails("trap", "The tool crashed: pointer out of bounds of memory.");
 
     an_unaligned_pointer: Call, "returns a result at an unaligned address", |folder| returns_pointer(folder, 17)
-        => fails("trap", "The tool crashed: return pointer not aligned.");
+        => fails("trap", "The tool crashed: return pointer not aligned; this breaks a rule of the component model, so it is a \
+            mistake in the plugin or in the tool that made it, not in the server.");
 
     an_allocator_that_lies: Call, "allocates the arguments outside its memory",
         |folder| allocates(folder, "(i32.const -8)")
