@@ -13,6 +13,8 @@ import harness
 
 
 class Haystack:
+    cannot = {"selfish": "has a parameter of that name itself"}
+
     def __init__(self, info: object) -> None:
         self.info, self.toolsets = info, []
         # Each call waits in a thread.

@@ -10,6 +10,7 @@ import harness
 
 
 class LlamaIndex:
+    cannot = {"selfish": "has a parameter of that name itself"}
     # Each of its calls begins a session of its own.
     at_once = 32
 

@@ -1,5 +1,6 @@
 """Semantic Kernel's plugins (`semantic-kernel[mcp]`) against the real server: see harness.py."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,13 +23,15 @@ class SemanticKernel:
         handle = plugin.message_handler
 
         async def heard(message: Any) -> None:
-            await handle(message)
+            # It lists again before it reads on, and so would wait for ever for what it does not read.
+            self.handled = asyncio.create_task(handle(message))
             if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
                 self.changed.heard()
 
         plugin.message_handler = heard
 
     async def names(self) -> list[str]:
+        await self.plugin.load_tools()
         # It never forgets a tool that is gone, so that what it has registered says nothing of it.
         self.kernel.add_plugin(self.plugin)
         listed = {tool.name for tool in (await self.plugin.session.list_tools()).tools}

@@ -49,7 +49,7 @@ const IN_PYTHON: [InPython; 10] = [
     ("langchain-mcp-adapters", "client_langchain.py", 0, EACH_TRANSPORT),
     ("semantic-kernel", "client_semantic_kernel.py", 0, PORTABLE),
     ("autogen-ext", "client_autogen.py", 0, BOTH_FORMS),
-    ("mcpo", "client_mcpo.py", 0, EACH_TRANSPORT),
+    ("mcpo", "client_mcpo.py", 0, PORTABLE),
     ("openai-agents", "client_openai.py", 1, EACH_TRANSPORT),
     ("pydantic-ai", "client_pydantic_ai.py", 1, EACH_TRANSPORT),
     ("llama-index-tools-mcp", "client_llama_index.py", 1, PORTABLE),
