@@ -8,12 +8,8 @@ use toolbay_testkit::workspace::Workspace;
 use crate::debian::Package;
 
 /// What the tests use of it.
-const PROMETHEUS: Package = Package {
-    name: "prometheus",
-    programs: &["prometheus", "promtool"],
-    folder: "usr/bin",
-    with_libraries: false,
-};
+const PROMETHEUS: Package =
+    Package { name: "prometheus", programs: &["prometheus", "promtool"], folder: "usr/bin", with_libraries: false };
 
 /// The folder with both programs.
 ///

@@ -22,7 +22,9 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
         patterns.extend(own.into_iter().chain(names.into_iter().flat_map(|names| names.keys().map(String::as_str))));
         formats.extend(members.get("format").and_then(Value::as_str));
         let properties = members.get("properties").and_then(Value::as_object).filter(|_| !output);
-        words.extend(properties.into_iter().flat_map(|own| own.keys().map(String::as_str)).filter(|name| !is_plain(name)));
+        words.extend(
+            properties.into_iter().flat_map(|own| own.keys().map(String::as_str)).filter(|name| !is_plain(name)),
+        );
         each(members, &mut |_, schema| open.push(schema));
     }
     patterns.retain(|pattern| uncommon(pattern).is_some());
