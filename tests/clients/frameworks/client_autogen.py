@@ -24,8 +24,9 @@ class Tools:
     # What its models do not keep.
     cannot = {
         "acme.do": "drops what is in a map",
+        "booleans": "takes the items of a list that may be anything for those of one type",
         "constructs_map": "drops what is in a map",
-        "constructs_any-value": "takes the items of a list that may be anything for texts",
+        "constructs_any-value": "takes the items of a list that may be anything for those of one type",
         "constructs_tuple": "takes the items of a tuple for those of the first type",
         "tuple": "takes the items of a tuple for those of the first type",
     }
