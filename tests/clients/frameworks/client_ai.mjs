@@ -23,6 +23,7 @@ await main(async ({ mode, transport, command, args, env, url }) => {
       const result = await tools[name].execute(input, CALL);
       return result.content.map((block) => block.text ?? '').join('');
     },
+    uris: async () => (await client.listResources()).resources.map(({ uri }) => uri),
     close: () => client.close(),
   };
 });

@@ -54,6 +54,9 @@ class Workbench:
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         return (await self.workbench.call_tool(name, arguments)).to_text()
 
+    async def uris(self) -> list[str]:
+        return [str(resource.uri) for resource in (await self.workbench.list_resources()).resources]
+
 
 @asynccontextmanager
 async def connect(target: harness.Target) -> AsyncIterator[Tools | Workbench]:

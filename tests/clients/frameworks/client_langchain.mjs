@@ -25,6 +25,7 @@ await main(async ({ transport, command, args, env, url }) => {
       const text = (block) => block.text ?? '';
       return typeof content === 'string' ? content : [content].flat().map(text).join('');
     },
+    uris: async () => (await client.listResources('toolbay')).toolbay.map(({ uri }) => uri),
     close: () => client.close(),
   };
 });

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import BrokenResourceError
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 
 import harness
@@ -18,7 +19,14 @@ class LlamaIndex:
         self.client, self.tools = client, {}
 
     async def names(self) -> list[str]:
-        tools = await McpToolSpec(self.client).to_tool_list_async()
+        tools = None
+        while tools is None:
+            try:
+                tools = await McpToolSpec(self.client).to_tool_list_async()
+            except ExceptionGroup as error:
+                # Its session has ended, and what the server says at that moment fails in the SDK's own reader of SSE.
+                if error.split(BrokenResourceError)[1] is not None:
+                    raise
         self.tools = {tool.metadata.name: tool for tool in tools}
         return list(self.tools)
 
@@ -26,6 +34,9 @@ class LlamaIndex:
         output = await self.tools[name].acall(**arguments)
         content = output.raw_output.content
         return "".join(getattr(block, "text", "") for block in content)
+
+    async def uris(self) -> list[str]:
+        return [str(resource.uri) for resource in (await self.client.list_resources()).resources]
 
 
 @asynccontextmanager

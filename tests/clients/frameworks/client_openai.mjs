@@ -38,6 +38,7 @@ await main(async ({ transport, command, args, env, url }) => {
       const text = (block) => block.text ?? '';
       return typeof output === 'string' ? output : [output].flat().map(text).join('');
     },
+    uris: async () => (await server.listResources()).resources.map(({ uri }) => uri),
     close: () => server.close(),
   };
 });

@@ -34,6 +34,9 @@ class OpenAI:
         blocks = output if isinstance(output, list) else [output]
         return "".join(block if isinstance(block, str) else block.get("text", "") for block in blocks)
 
+    async def uris(self) -> list[str]:
+        return [str(resource.uri) for resource in (await self.server.list_resources()).resources]
+
 
 @asynccontextmanager
 async def connect(target: harness.Target) -> AsyncIterator[OpenAI]:

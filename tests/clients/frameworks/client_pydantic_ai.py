@@ -30,6 +30,9 @@ class PydanticAI:
         result = await self.toolset.call_tool(name, checked, self.context, tool)
         return result if isinstance(result, str) else json.dumps(result, default=str)
 
+    async def uris(self) -> list[str]:
+        return [resource.uri for resource in await self.toolset.list_resources()]
+
 
 @asynccontextmanager
 async def connect(target: harness.Target) -> AsyncIterator[PydanticAI]:

@@ -30,6 +30,10 @@ class Strands:
         result = await self.client.call_tool_async(str(next(self.ids)), name, arguments)
         return "".join(block.get("text", "") for block in result["content"])
 
+    async def uris(self) -> list[str]:
+        listed = await asyncio.to_thread(self.client.list_resources_sync)
+        return [str(resource.uri) for resource in listed.resources]
+
 
 @asynccontextmanager
 async def connect(target: harness.Target) -> AsyncIterator[Strands]:

@@ -75,6 +75,11 @@ async function converse(framework, folder, calls, newcomer) {
     const text = await framework.call(call.tool, call.arguments).catch((error) => `${error}`);
     check(`calls ${call.tool}`, fits(text, call.returns), text);
   }
+  if (framework.uris) {
+    const uris = await framework.uris();
+    const unlisted = calls.resources.filter((uri) => !uris.includes(uri));
+    check('lists resources with every kind of URI', unlisted.length === 0, unlisted);
+  }
   const atOnce = framework.atOnce ?? AT_ONCE;
   const sums = await Promise.all(
     Array.from({ length: atOnce }, (_, n) =>
@@ -121,6 +126,7 @@ export class Changed {
  *
  * - `names()`: the tools that the framework lists, by the server's names
  * - `call(name, arguments)`: what the tool returns, as text; it throws what the framework throws
+ * - `uris()`: the URIs of the resources that it lists, if it lists any
  * - `changed`: a `Changed`, if the framework passes notifications on
  * - `atOnce`: the number of calls at once, if it cannot make as many as the others
  * - `fixed`: whether it lists once for ever

@@ -80,6 +80,9 @@ class Framework(Protocol):
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         """What a tool returns, as text. It raises what the framework raises."""
 
+    async def uris(self) -> list[str]:
+        """The URIs of resources that it lists; there is no such method if it lists none."""
+
 
 Connect = Callable[[Target], AbstractAsyncContextManager[Framework]]
 
@@ -128,6 +131,11 @@ async def converse(framework: Framework, folder: Path, calls: dict[str, Any], ne
         else:
             # So that a version that can is noticed.
             checks.check(f"cannot call {call['tool']}, because it {reason}", not fits(text, call["returns"]), text)
+    if hasattr(framework, "uris"):
+        # Some write them in their own spelling.
+        uris = {uri.lower() for uri in await framework.uris()}
+        unlisted = [uri for uri in calls["resources"] if uri.lower() not in uris]
+        checks.check("lists resources with every kind of URI", not unlisted, (unlisted, uris))
     at_once = getattr(framework, "at_once", AT_ONCE)
     sums = await asyncio.gather(
         *(attempt(framework, "calculate_sum", {"a": n, "b": 0.5}) for n in range(at_once))

@@ -25,6 +25,7 @@ export async function official(transport, after = () => {}) {
     changed,
     client,
     names: async () => (await client.listTools()).tools.map((tool) => tool.name),
+    uris: async () => (await client.listResources()).resources.map(({ uri }) => uri),
     async call(name, args) {
       const result = await client.callTool({ name, arguments: args });
       return result.content.map((block) => block.text ?? '').join('');

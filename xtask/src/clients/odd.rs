@@ -25,7 +25,7 @@ pub(super) struct Odd {
     /// The plugins.
     pub(super) plugins: PathBuf,
     /// What to call, as JSON: `listed`, the names of the tools; `plugins`, the file of each that is odd; `calls`, each with `tool`,
-    /// `arguments` and `returns`, a part of the text or all of it as JSON.
+    /// `arguments` and `returns`, a part of the text or all of it as JSON; `resources`, the URIs of resources.
     pub(super) calls: PathBuf,
     /// The compile cache, in which all of them are.
     pub(super) cache: PathBuf,
@@ -89,7 +89,7 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
     for (name, bytes) in refused {
         fs::write(odd.plugins.join(name).with_added_extension("wasm"), bytes)?;
     }
-    fs::write(&odd.calls, json!({"listed": listed, "calls": calls, "plugins": files}).to_string())?;
+    fs::write(&odd.calls, json!({"listed": listed, "calls": calls, "plugins": files, "resources": described["resources"]}).to_string())?;
     Ok(odd)
 }
 

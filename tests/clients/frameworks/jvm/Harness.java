@@ -43,6 +43,9 @@ public final class Harness {
         /** The tools that it lists. */
         Set<String> names() throws Exception;
 
+        /** The URIs of the resources that it lists. */
+        Set<String> uris() throws Exception;
+
         /** What a tool returns, as text. It throws what the client throws. */
         String call(String name, JsonNode arguments) throws Exception;
     }
@@ -139,6 +142,11 @@ public final class Harness {
                 String text = attempt(() -> framework.call(name, call.get("arguments")));
                 check("calls " + name, fits(text, call.get("returns")), text);
             }
+            Set<String> uris = framework.uris();
+            List<String> unlisted = new ArrayList<>();
+            calls.get("resources").forEach(uri -> unlisted.add(uri.asText()));
+            unlisted.removeAll(uris);
+            check("lists resources with every kind of URI", unlisted.isEmpty(), unlisted);
             many(framework);
 
             Path copy = folder.resolve("newcomer.wasm");

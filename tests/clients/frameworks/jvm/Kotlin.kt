@@ -62,6 +62,8 @@ private fun connect(target: Harness.Target, changed: Semaphore): Harness.Framewo
     object : Harness.Framework {
         override fun names() = runBlocking { client.listTools(options = options).tools.map { it.name }.toSet() }
 
+        override fun uris() = runBlocking { client.listResources(options = options).resources.map { it.uri }.toSet() }
+
         override fun call(name: String, arguments: JsonNode) = runBlocking {
             val given = Json.parseToJsonElement(arguments.toString()).jsonObject
             val result = client.callTool(CallToolRequest(CallToolRequestParams(name, given)), options)

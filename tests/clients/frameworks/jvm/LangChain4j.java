@@ -3,6 +3,7 @@ import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.mcp.client.DefaultMcpClient;
 import dev.langchain4j.mcp.client.McpClient;
 import dev.langchain4j.mcp.client.McpClientListener;
+import dev.langchain4j.mcp.client.McpResource;
 import dev.langchain4j.mcp.client.transport.McpTransport;
 import dev.langchain4j.mcp.client.transport.http.HttpMcpTransport;
 import dev.langchain4j.mcp.client.transport.http.StreamableHttpMcpTransport;
@@ -38,6 +39,11 @@ public final class LangChain4j {
             @Override
             public Set<String> names() {
                 return client.listTools().stream().map(ToolSpecification::name).collect(Collectors.toSet());
+            }
+
+            @Override
+            public Set<String> uris() {
+                return client.listResources().stream().map(McpResource::uri).collect(Collectors.toSet());
             }
 
             @Override
