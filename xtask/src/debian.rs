@@ -1,5 +1,6 @@
 //! Programs from packages of Debian and Ubuntu, unpacked below `target`: nothing is installed into the system.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,17 +99,16 @@ impl Package {
     }
 
     fn download_by(&self, folder: &Path, options: &[String]) -> Result<()> {
-        let mut names = vec![self.name.to_owned()];
-        let mut at = 0;
-        while self.with_libraries && at < names.len() {
-            let said = command::output(apt("apt-cache", folder, options).arg("depends").arg(&names[at]))?;
+        let mut names = BTreeSet::from([self.name.to_owned()]);
+        let mut open = if self.with_libraries { vec![self.name.to_owned()] } else { Vec::new() };
+        while let Some(name) = open.pop() {
+            let said = command::output(apt("apt-cache", folder, options).arg("depends").arg(&name))?;
             let needed = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
             for name in needed.filter(|name| name.starts_with("lib") && !OF_THE_SYSTEM.contains(name)) {
-                if !names.iter().any(|known| known == name) {
-                    names.push(name.to_owned());
+                if names.insert(name.to_owned()) {
+                    open.push(name.to_owned());
                 }
             }
-            at += 1;
         }
         command::output(apt("apt-get", folder, options).arg("download").args(&names)).map(drop)
     }

@@ -87,7 +87,7 @@ pub(super) fn uncommon(pattern: &str) -> Option<Uncommon> {
             '[' => in_class = true,
             ']' => in_class = false,
             '(' if !in_class => {
-                let group = &pattern[at..];
+                let group = pattern.get(at..).unwrap_or_default();
                 if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| group.starts_with(look)) {
                     return Some(Uncommon::Look);
                 }

@@ -42,24 +42,25 @@ const BOTH_FORMS: &[Conversation] = &[
     ("portable", "sse"),
 ];
 
-/// A client in Python: its name, its script, the number of the environment that has it, and what it does.
-type InPython = (&'static str, &'static str, usize, &'static [Conversation]);
-
-const IN_PYTHON: [InPython; 10] = [
-    ("langchain-mcp-adapters", "client_langchain.py", 0, EACH_TRANSPORT),
-    ("semantic-kernel", "client_semantic_kernel.py", 0, PORTABLE),
-    ("autogen-ext", "client_autogen.py", 0, BOTH_FORMS),
-    ("mcpo", "client_mcpo.py", 0, PORTABLE),
-    ("openai-agents", "client_openai.py", 1, EACH_TRANSPORT),
-    ("pydantic-ai", "client_pydantic_ai.py", 1, EACH_TRANSPORT),
-    ("llama-index-tools-mcp", "client_llama_index.py", 1, PORTABLE),
-    ("mcp-haystack", "client_haystack.py", 1, PORTABLE),
-    ("google-adk", "client_adk.py", 1, EACH_TRANSPORT),
-    ("strands-agents", "client_strands.py", 1, EACH_TRANSPORT),
-];
+/// A client in Python: its name, its script, the environment that has it, and what it does.
+type InPython = (&'static str, &'static str, &'static str, &'static [Conversation]);
 
 /// The environments, by what pip installs into them: one for each line of the official SDK.
-const ENVIRONMENTS: [&str; 2] = ["python-1", "python-2"];
+const SDK_1: &str = "python-1";
+const SDK_2: &str = "python-2";
+
+const IN_PYTHON: [InPython; 10] = [
+    ("langchain-mcp-adapters", "client_langchain.py", SDK_1, EACH_TRANSPORT),
+    ("semantic-kernel", "client_semantic_kernel.py", SDK_1, PORTABLE),
+    ("autogen-ext", "client_autogen.py", SDK_1, BOTH_FORMS),
+    ("mcpo", "client_mcpo.py", SDK_1, PORTABLE),
+    ("openai-agents", "client_openai.py", SDK_2, EACH_TRANSPORT),
+    ("pydantic-ai", "client_pydantic_ai.py", SDK_2, EACH_TRANSPORT),
+    ("llama-index-tools-mcp", "client_llama_index.py", SDK_2, PORTABLE),
+    ("mcp-haystack", "client_haystack.py", SDK_2, PORTABLE),
+    ("google-adk", "client_adk.py", SDK_2, EACH_TRANSPORT),
+    ("strands-agents", "client_strands.py", SDK_2, EACH_TRANSPORT),
+];
 
 /// A client in JavaScript: its name, its script, and what it does.
 const IN_JAVASCRIPT: [(&str, &str, &[Conversation]); 5] = [
@@ -131,7 +132,6 @@ fn converse(
 
 /// A client in Python, with its environment.
 fn in_python(folders: &Folders, &(client, name, environment, conversations): &InPython) -> Result<Script> {
-    let environment = ENVIRONMENTS[environment];
     let requirements = format!("frameworks/{environment}.txt");
     let what = format!("the frameworks of {requirements}");
     let python = python::with(folders, &format!("frameworks-{environment}"), &requirements, &what, "3.11")?;

@@ -58,17 +58,17 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
     fs::write(odd.plugins.join("uris.wasm"), resources.module())?;
 
     let mut calls: Vec<Value> = items(&described, "calls").cloned().collect();
-    let mut listed: Vec<Value> = calls.iter().map(|call| call["tool"].clone()).collect();
+    let mut listed: Vec<Value> = calls.iter().map(|call| member(call, "tool").clone()).collect();
     let (mut refused, mut files) = (Vec::new(), Map::new());
     for plugin in items(&described, "plugins") {
-        let name = text(&plugin["file"]);
+        let name = text(member(plugin, "file"));
         let tools = tools(plugin, &constructs)?;
         let mut tiny = Tiny::of(tools.iter().map(|(tool, _)| tool.clone()).collect());
         tiny = match plugin.get("structured") {
             Some(structured) => tiny.structured(&structured.to_string()).answer(&structured.to_string()),
             None => tiny.echo(),
         };
-        if plugin["refused"] == true {
+        if *member(plugin, "refused") == true {
             refused.push((name, tiny.build()));
             continue;
         }
@@ -89,7 +89,11 @@ pub(super) fn lay_out(folders: &Folders, built: &Built) -> Result<Odd> {
     for (name, bytes) in refused {
         fs::write(odd.plugins.join(name).with_added_extension("wasm"), bytes)?;
     }
-    fs::write(&odd.calls, json!({"listed": listed, "calls": calls, "plugins": files, "resources": described["resources"]}).to_string())?;
+    fs::write(
+        &odd.calls,
+        json!({"listed": listed, "calls": calls, "plugins": files, "resources": member(&described, "resources")})
+            .to_string(),
+    )?;
     Ok(odd)
 }
 
@@ -105,7 +109,8 @@ fn tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(
         .map(|tool| {
             let arguments = tool.get("arguments").context("a tool without arguments")?;
             let output = tool.get("output").map(Value::to_string);
-            let made = Tool { input: tool["input"].to_string(), output, ..Tool::new(text(&tool["name"])) };
+            let made =
+                Tool { input: member(tool, "input").to_string(), output, ..Tool::new(text(member(tool, "name"))) };
             Ok((made, Some(arguments)))
         })
         .collect()
@@ -122,6 +127,10 @@ fn write_grant(plugin: &Value, file: &Path) -> Result<String> {
 
 fn items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     of.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn member<'a>(of: &'a Value, key: &str) -> &'a Value {
+    of.get(key).unwrap_or(&Value::Null)
 }
 
 fn text(value: &Value) -> &str {
