@@ -23,5 +23,6 @@ await main(async ({ mode, transport, command, args, env, url }) => {
   if (mode === 'streamableHttp') gateway.push('--stateful');
   const { end } = await listening(process.execPath, gateway, env, /(Listening on port)/);
   const path = mode === 'sse' ? 'sse' : 'mcp';
-  return official(toUrl(mode, `http://127.0.0.1:${port}/${path}`), end);
+  // Asked to end, it sometimes waits for ever; the server ends with its input.
+  return official(toUrl(mode, `http://127.0.0.1:${port}/${path}`), () => end('SIGKILL'));
 });

@@ -39,8 +39,8 @@ export async function listening(command, args, env, pattern) {
   });
   return {
     url: found,
-    end: () => {
-      child.kill();
+    end: (signal = 'SIGTERM') => {
+      child.kill(signal);
       return ended;
     },
   };
