@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 19] = [
+const TOML: [(&str, Toml); 20] = [
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),
@@ -33,6 +33,7 @@ const TOML: [(&str, Toml); 19] = [
     ("docs/src/metrics.md", Toml::Config),
     ("docs/src/opentelemetry.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
+    ("docs/src/proxies.md", Toml::Config),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/replay.md", Toml::Config),
     ("docs/src/service.md", Toml::Config),
