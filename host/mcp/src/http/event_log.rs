@@ -1,8 +1,7 @@
 //! What was sent on a stream, kept for a client that goes on with it.
 
 use std::collections::VecDeque;
-
-use bytes::Bytes;
+use std::sync::Arc;
 
 use crate::outbox::{Kind, Outgoing};
 use crate::quota::Portion;
@@ -34,7 +33,7 @@ pub(super) struct EventLog {
 #[derive(Clone, Debug)]
 pub(super) struct SentEvent {
     pub(super) number: u64,
-    pub(super) text: Bytes,
+    pub(super) text: Arc<[u8]>,
 }
 
 impl SentEvent {
@@ -57,8 +56,7 @@ impl EventLog {
     /// Adds a message as the newest event, and keeps it if there is room.
     pub(super) fn push(&mut self, message: Outgoing) -> SentEvent {
         self.newest += 1;
-        // Without the room that was left when it was written.
-        let event = SentEvent { number: self.newest, text: message.text.into_boxed_slice().into() };
+        let event = SentEvent { number: self.newest, text: message.text.into() };
         let fits = self.held.grow(event.size()).is_ok();
         match message.kind {
             Kind::Notification if fits => {
