@@ -225,6 +225,7 @@ mod tests {
         drop(reader);
         while responses.kept.of("ada") > 0 {
             responses.expire();
+            tokio::task::yield_now().await;
         }
         assert!(responses.resume(&ada(), id(1, 0), None).is_none());
         outbox.closed().await;

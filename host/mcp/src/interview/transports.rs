@@ -74,15 +74,16 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
 }
 
 #[tokio::test]
-async fn a_client_that_closes_the_stream_of_a_call_ends_it() {
+async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_it() {
     // What is written to it finds out that nobody reads.
-    let options = Options { keep_alive: Duration::from_millis(20), ..Options::default() };
+    let soon = Duration::from_millis(20);
+    let options = Options { keep_alive: soon, resume: soon, ..Options::default() };
     let client = Client::new(host(), options).await;
     let session = client.session_of(Revision::V2025_11_25, everything()).await;
     let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;
     let question = stream.next().await;
     drop(stream);
-    // The id of the call is free as soon as the server has noticed.
+    // The id of the call is free as soon as the server has noticed, and the stream is not kept any more.
     loop {
         let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;
         if stream.is_stream().await {
