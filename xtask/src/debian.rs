@@ -95,7 +95,10 @@ impl Package {
         let files = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
         let packages: Vec<PathBuf> =
             files.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).collect();
-        if packages.is_empty() { bail!("apt-get downloaded nothing") } else { Ok(packages) }
+        if packages.is_empty() {
+            bail!("apt-get downloaded nothing");
+        }
+        Ok(packages)
     }
 
     fn download_by(&self, folder: &Path, options: &[String]) -> Result<()> {

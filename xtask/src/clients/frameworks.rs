@@ -32,7 +32,7 @@ const BRIDGES: &[Conversation] = &[("streamableHttp", "stdio"), ("sse", "stdio")
 /// With the schemas of `schemas = "portable"`: any other one that these cannot read costs them the whole list.
 const PORTABLE: &[Conversation] = &[("portable", "stdio"), ("portable", "http"), ("portable", "sse")];
 
-/// Both forms: AutoGen has tools, which read only the portable form, and a workbench.
+/// Both forms: `AutoGen` has tools, which read only the portable form, and a workbench.
 const BOTH_FORMS: &[Conversation] = &[
     ("auto", "stdio"),
     ("auto", "http"),

@@ -1,4 +1,4 @@
-//! LangChain4j and the official Kotlin SDK, from Maven Central.
+//! `LangChain4j` and the official Kotlin SDK, from Maven Central.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,4 +1,4 @@
-//! nginx and HAProxy in front of the server, with the configurations of the book.
+//! nginx and `HAProxy` in front of the server, with the configurations of the book.
 
 use std::process::Command;
 
