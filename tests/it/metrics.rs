@@ -51,7 +51,7 @@ fn until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) 
 /// A server with the hostile plugin, which may compute for a moment, and the one that sends requests.
 fn server() -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
-    let grant = "[limits]\ntimeout = \"300ms\"\n[tools.burn.limits]\nfuel = 1_000_000\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n\
+    let grant = "[tools.burn.limits]\nfuel = 1_000_000\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n\
                  [tools.loop_forever.limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
     folder.put("hostile.toml", grant);
     folder.put("web.wasm", web());
