@@ -62,12 +62,12 @@ const RUNS: [Run; 9] = [
     Run { line: "next", args: &["--scenario", "sep-2640-skills-enumeration"], checks: true, polling: None },
     Run { line: "next", args: &["--scenario", "sep-2640-skills-directory"], checks: true, polling: None },
     Run { line: "next", args: &["--scenario", "sep-2640-skills-manifest"], checks: true, polling: None },
-    // Otherwise the server has no reason to end the stream of a call.
+    // Otherwise the server has no reason to end the stream of a call. The call takes three seconds, and its client polls once.
     Run {
         line: "next",
         args: &["--scenario", "server-sse-polling", "--spec-version", "2025-11-25", "--verbose"],
         checks: true,
-        polling: Some(("100ms", "Successfully received tool response after reconnection")),
+        polling: Some(("2s", "Successfully received tool response after reconnection")),
     },
 ];
 

@@ -23,7 +23,7 @@ use self::media::{PNG, WAV};
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// Long enough for a server to end the stream of a call (`http.poll_after`).
-const LONGER: Duration = Duration::from_millis(500);
+const LONGER: Duration = Duration::from_secs(3);
 
 /// Where the operator's grant shows the plugin folder, and plugins that are not in it.
 const FOLDER: &str = "/plugins";
