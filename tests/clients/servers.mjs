@@ -21,11 +21,16 @@ execFileSync(server, ['compile', '--plugins', plugins]);
 const ME = { name: 'toolbay-tests', version: '0' };
 const COMMAND = { command: server, args: ['serve', '--plugins', plugins], stderr: 'ignore' };
 
+/** How long the plugins may take to load. */
+const PATIENCE = 120_000;
+
 /** Waits until the plugins are loaded: what they are is in the compile cache. */
 async function offered(client) {
+  const until = Date.now() + PATIENCE;
   for (;;) {
     const tools = (await client.listTools()).tools.map((tool) => tool.name);
-    if (names.every((name) => tools.includes(`${name}.divide`))) return;
+    if (names.every((name) => tools.includes(`${name}_divide`))) return;
+    if (Date.now() > until) throw new Error(`not all of ${names} are there: ${tools}`);
   }
 }
 
@@ -33,7 +38,7 @@ async function converse(who, client, transport) {
   await client.connect(transport);
   await offered(client);
   for (const name of names) {
-    const call = (tool, b) => client.callTool({ name: `${name}.${tool}`, arguments: { a: 1, b } });
+    const call = (tool, b) => client.callTool({ name: `${name}_${tool}`, arguments: { a: 1, b } });
     const added = await call('add', 2.5);
     check(`${who}: ${name} adds`, isDeepStrictEqual(added.structuredContent, { sum: 3.5 }), added);
     const divided = await call('divide', 4);
