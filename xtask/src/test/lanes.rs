@@ -6,14 +6,13 @@ use std::io::{BufRead as _, BufReader, pipe};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
 
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use toolbay_testkit::terminal;
 
-use super::Ended;
 use super::steps::Step;
+use super::{Ended, take};
 use crate::tally::Tally;
 
 /// How many steps run at once: as many as CI has cores.
@@ -27,7 +26,7 @@ pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some((index, step)) = next.and_then(|index| Some((index, steps.get(index)?))) else { return };
-            let outcome = take(step.name);
+            let outcome = take(step.name, |tally| stream(step.name, tally));
             ended.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
         }
     };
@@ -41,22 +40,7 @@ pub(super) fn run(steps: &[&Step]) -> Vec<Ended> {
     ended.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Takes one step in a process of its own.
-fn take(name: &str) -> Ended {
-    println!("{}", terminal::bold(format!("\n==> {name}")));
-    let mut tally = Tally::default();
-    let begun = Instant::now();
-    let error = stream(name, &mut tally).err();
-    if error.is_some() && tally.failed == 0 {
-        // A failure without a failed test counts as one.
-        tally.failed = 1;
-    }
-    let ended = Ended { name: name.to_owned(), tally, took: begun.elapsed(), error };
-    println!("{}", terminal::bold(format!("<== {}", ended.line())));
-    ended
-}
-
-/// Prints what the step prints. Its last line of counts is its own.
+/// Runs a step in a process of its own, and prints what it prints. Its last line of counts is its own.
 fn stream(name: &str, tally: &mut Tally) -> Result<()> {
     let (output, input) = pipe()?;
     let mut program = Command::new(env::current_exe()?);
