@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS};
-use crate::params::read;
+use crate::params::read_with_meta;
 use crate::weight;
 
 /// The most answers of one request.
@@ -57,7 +57,7 @@ impl Retry {
         let contains =
             |params: &&RawValue| ["inputResponses", "requestState"].iter().any(|name| params.get().contains(name));
         let Some(params) = params.filter(contains) else { return Ok(Self::default()) };
-        let Params { responses, state } = read(Some(params))?;
+        let Params { responses, state } = read_with_meta(Some(params))?;
         let responses = responses.map(answers).transpose()?.unwrap_or_default();
         let invalid = || Error::new(INVALID_PARAMS, "requestState must be the string that the server sent");
         let state = state.map(|state| serde_json::from_str(state.get()).map_err(|_| invalid())).transpose()?;
