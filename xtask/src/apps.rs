@@ -40,13 +40,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
         let mut node = Command::new("node");
         node.arg(installed.join("apps.mjs"));
         node.args([Path::new(mode), &built.server, &built.plugins, &built.guests.join(LIBRARY)]);
-        let counted = tally.count(&mut node, |line| {
-            let count = Tally::of_line(line);
-            if count.is_none() {
-                println!("{line}");
-            }
-            count
-        });
+        let counted = tally.count_lines(&mut node);
         if let Err(error) = counted {
             failures.push(format!("{mode}: {error:#}"));
         }

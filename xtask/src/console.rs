@@ -42,13 +42,7 @@ fn script(workspace: &Workspace, name: &str, args: &[&PathBuf], tally: &mut Tall
     install(&workspace.root.join("tests"), &installed)?;
     let mut node = Command::new("node");
     node.arg(installed.join(name)).args(args);
-    tally.count(&mut node, |line| {
-        let count = Tally::of_line(line);
-        if count.is_none() {
-            println!("{line}");
-        }
-        count
-    })
+    tally.count_lines(&mut node)
 }
 
 /// Installs the browser and the packages that the script needs, beside the script: Node looks for them there.

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anstream::println;
 use anyhow::{Context as _, Result};
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::Workspace;
@@ -35,11 +34,5 @@ pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> R
     for format in TESTED {
         cargo.args(["--only", format]);
     }
-    tally.count(&mut cargo, |line| {
-        let count = Tally::of_line(line);
-        if count.is_none() {
-            println!("{line}");
-        }
-        count
-    })
+    tally.count_lines(&mut cargo)
 }
