@@ -1,8 +1,10 @@
 //! What was sent on a stream, kept for a client that goes on with it.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use bytes::Bytes;
+
+use super::event::{self, EventId};
 use crate::outbox::{Kind, Outgoing};
 use crate::quota::Portion;
 
@@ -13,8 +15,10 @@ pub(super) const OVERHEAD: usize = 512;
 const NOTIFICATIONS: usize = 64 << 10;
 
 /// What was sent on a stream, as far as its client may need it again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct EventLog {
+    /// The number of the stream.
+    stream: u64,
     /// The number of the newest event. That of the first is 1.
     newest: u64,
     /// Responses and questions.
@@ -29,23 +33,29 @@ pub(super) struct EventLog {
     held: Portion,
 }
 
-/// An event with a message.
+/// An event with a message, as it is sent.
 #[derive(Clone, Debug)]
 pub(super) struct SentEvent {
     pub(super) number: u64,
-    pub(super) text: Arc<[u8]>,
+    pub(super) frame: Bytes,
 }
 
 impl SentEvent {
     fn size(&self) -> usize {
-        OVERHEAD + self.text.len()
+        OVERHEAD + self.frame.len()
     }
 }
 
 impl EventLog {
-    /// An empty log, which takes what it keeps from `held`.
-    pub(super) fn new(held: Portion) -> Self {
-        Self { held, ..Self::default() }
+    /// The empty log of the stream with this number, which takes what it keeps from `held`.
+    pub(super) fn new(stream: u64, held: Portion) -> Self {
+        let (messages, notifications) = (VecDeque::new(), VecDeque::new());
+        Self { stream, newest: 0, messages, notifications, notified: 0, lost: 0, held }
+    }
+
+    /// The id of the event with this number.
+    pub(super) fn id(&self, event: u64) -> EventId {
+        EventId { stream: self.stream, event }
     }
 
     /// The number of the newest event; 0 if there is none.
@@ -54,9 +64,8 @@ impl EventLog {
     }
 
     /// Adds a message as the newest event, and keeps it if there is room.
-    pub(super) fn push(&mut self, message: Outgoing) -> SentEvent {
-        self.newest += 1;
-        let event = SentEvent { number: self.newest, text: message.text.into() };
+    pub(super) fn push(&mut self, message: &Outgoing) -> SentEvent {
+        let event = self.pass(message);
         let fits = self.held.grow(event.size()).is_ok();
         match message.kind {
             Kind::Notification if fits => {
@@ -77,9 +86,9 @@ impl EventLog {
     }
 
     /// Adds a message as the newest event, and does not keep it.
-    pub(super) fn pass(&mut self, message: Outgoing) -> SentEvent {
+    pub(super) fn pass(&mut self, message: &Outgoing) -> SentEvent {
         self.newest += 1;
-        SentEvent { number: self.newest, text: message.text.into() }
+        SentEvent { number: self.newest, frame: event::message(Some(self.id(self.newest)), &message.text) }
     }
 
     /// The oldest kept event after the one with this number.
@@ -113,7 +122,8 @@ mod tests {
         let mut texts = Vec::new();
         while let Some(event) = log.after(after) {
             after = event.number;
-            texts.push(String::from_utf8(event.text.to_vec()).unwrap());
+            let frame = std::str::from_utf8(&event.frame).unwrap();
+            texts.push(frame.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned());
         }
         texts
     }
@@ -121,11 +131,11 @@ mod tests {
     #[test]
     fn what_was_sent_is_kept_in_its_order() {
         let quota = Quota::new(1 << 20, 1 << 20);
-        let mut log = EventLog::new(quota.take("ada", 0).unwrap());
+        let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
         for n in 1..=4 {
             let text = n.to_string().into_bytes();
             let message = if n % 2 == 0 { Outgoing::answer(text) } else { Outgoing::notification(text) };
-            assert_eq!(log.push(message).number, n);
+            assert_eq!(log.push(&message).number, n);
         }
         assert_eq!(texts(&log, 0), ["1", "2", "3", "4"]);
         assert_eq!(texts(&log, 2), ["3", "4"]);
@@ -138,10 +148,10 @@ mod tests {
     #[test]
     fn notifications_are_kept_up_to_a_bound_and_the_oldest_go() {
         let quota = Quota::new(10 << 20, 10 << 20);
-        let mut log = EventLog::new(quota.take("ada", 0).unwrap());
-        log.push(Outgoing::request(b"question".to_vec()));
+        let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
+        log.push(&Outgoing::request(b"question".to_vec()));
         for n in 0..10_000 {
-            log.push(Outgoing::notification(n.to_string().into_bytes()));
+            log.push(&Outgoing::notification(n.to_string().into_bytes()));
         }
         let kept = texts(&log, 0);
         assert_eq!((kept[0].as_str(), kept.last().unwrap().as_str()), ("question", "9999"));
@@ -154,11 +164,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_lost_and_known_to_be() {
         let quota = Quota::new(3 * OVERHEAD, 3 * OVERHEAD);
-        let mut log = EventLog::new(quota.take("ada", 0).unwrap());
-        log.push(Outgoing::request(vec![b'x'; OVERHEAD]));
-        log.push(Outgoing::notification(vec![b'x'; OVERHEAD]));
+        let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
+        log.push(&Outgoing::request(vec![b'x'; OVERHEAD]));
+        log.push(&Outgoing::notification(vec![b'x'; OVERHEAD]));
         assert!(log.continues(0), "clients do without notifications");
-        log.push(Outgoing::answer(vec![b'x'; OVERHEAD]));
+        log.push(&Outgoing::answer(vec![b'x'; OVERHEAD]));
         assert_eq!((log.continues(1), log.continues(2), log.continues(3)), (false, false, true));
     }
 }

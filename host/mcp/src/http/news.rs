@@ -31,7 +31,7 @@ struct State {
 impl News {
     /// Nothing, yet. What is kept is taken from `held`.
     pub(super) fn new(held: Portion) -> Self {
-        Self { state: Mutex::new(State { log: EventLog::new(held), rights: Rights::All }) }
+        Self { state: Mutex::new(State { log: EventLog::new(STREAM, held), rights: Rights::All }) }
     }
 
     /// Reads `messages`, which `rights` show. A client that has the events up to `after` first gets those that it missed, if
@@ -48,16 +48,16 @@ impl News {
         let (mut missed, mut read) = (VecDeque::new(), position);
         while let Some(event) = state.log.after(read) {
             read = event.number;
-            missed.push_back(event::message(Some(EventId { stream: STREAM, event: read }), &event.text));
+            missed.push_back(event.frame.clone());
         }
         drop(state);
         NewsReader { news: Arc::clone(self), rights: rights.clone(), position, missed, messages }
     }
 
-    fn push(&self, message: Outgoing, rights: &Rights) -> Bytes {
+    fn push(&self, message: &Outgoing, rights: &Rights) -> Bytes {
         let mut state = self.state();
         let event = if state.rights == *rights { state.log.push(message) } else { state.log.pass(message) };
-        event::message(Some(EventId { stream: STREAM, event: event.number }), &event.text)
+        event.frame
     }
 
     // Held for a few instructions and never across an await.
@@ -89,14 +89,14 @@ impl EventSource for NewsReader {
             return Some(missed);
         }
         let message = self.messages.recv().await?;
-        Some(self.news.push(message, &self.rights))
+        Some(self.news.push(&message, &self.rights))
     }
 }
 
 impl Drop for NewsReader {
     fn drop(&mut self) {
         while let Some(message) = self.messages.try_recv() {
-            self.news.push(message, &self.rights);
+            self.news.push(&message, &self.rights);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::event::{self, EventId};
+use super::event;
 use super::event_log::{EventLog, SentEvent};
 use crate::caller::Caller;
 use crate::outbox::{Messages, Outgoing};
@@ -64,12 +64,12 @@ impl ResponseStream {
     pub(super) fn begin(
         number: u64,
         caller: Arc<Caller>,
-        first: Option<Outgoing>,
+        first: Option<&Outgoing>,
         messages: Messages,
         held: Portion,
         closes: Option<Instant>,
     ) -> Reader {
-        let mut log = EventLog::new(held);
+        let mut log = EventLog::new(number, held);
         if let Some(first) = first {
             log.push(first);
         }
@@ -112,7 +112,7 @@ impl ResponseStream {
         // Asked first: before the last sender left, it may have sent something.
         let is_complete = self.messages.is_complete();
         let kept = state.log.after(after).cloned();
-        let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(message)));
+        let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(&message)));
         match event {
             Some(event) => {
                 state.is_named = true;
@@ -144,8 +144,9 @@ pub(super) struct Reader {
 impl Reader {
     /// The event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
-        self.stream.state().is_named = true;
-        event::opening(self.id(self.position))
+        let mut state = self.stream.state();
+        state.is_named = true;
+        event::opening(state.log.id(self.position))
     }
 
     /// The next event; `None` at the end, when the client is to poll, or when another reader has replaced this one.
@@ -156,7 +157,7 @@ impl Reader {
             match self.stream.find(self.mine, self.position) {
                 Found::Event(event) => {
                     self.position = event.number;
-                    return Some(event::message(Some(self.id(event.number)), &event.text));
+                    return Some(event.frame);
                 }
                 Found::End => return None,
                 Found::Nothing => {}
@@ -195,9 +196,5 @@ impl Reader {
                 Left::Open(Self { stream: Arc::clone(&self.stream), mine, position, closes: None })
             }
         }
-    }
-
-    fn id(&self, event: u64) -> EventId {
-        EventId { stream: self.stream.number, event }
     }
 }

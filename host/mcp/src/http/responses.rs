@@ -66,7 +66,7 @@ impl Responses {
             return Err((first, messages));
         }
         table.count += 1;
-        let reader = ResponseStream::begin(table.count, caller, first, messages, held, closes);
+        let reader = ResponseStream::begin(table.count, caller, first.as_ref(), messages, held, closes);
         let (number, stream) = reader.stream();
         table.streams.insert(number, Arc::clone(stream));
         drop(table);
