@@ -5,6 +5,7 @@ mod clippy;
 mod context;
 mod deny;
 mod doc;
+mod ended;
 mod features;
 mod fmt;
 mod hostcalls;
@@ -18,7 +19,6 @@ mod tools;
 mod unit;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use anstream::println;
 use anyhow::{Result, bail};
@@ -28,6 +28,7 @@ use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
 use self::context::Context;
+use self::ended::{Ended, take};
 use self::steps::{STEPS, Step};
 use crate::build;
 use crate::tally::Tally;
@@ -41,14 +42,6 @@ pub(crate) struct Options {
     /// Skip this step; may be repeated
     #[arg(long, value_name = "STEP", value_parser = step())]
     skip: Vec<String>,
-}
-
-/// How a step ended.
-struct Ended {
-    name: String,
-    tally: Tally,
-    took: Duration,
-    error: Option<anyhow::Error>,
 }
 
 /// `cargo xtask test`.
@@ -89,32 +82,6 @@ impl Options {
         let named = |steps: &[String]| steps.iter().any(|name| name == step.name);
         let asked = if self.only.is_empty() { step.is_usual } else { named(&self.only) };
         asked && !named(&self.skip)
-    }
-}
-
-/// Takes one step, under a heading.
-fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> Ended {
-    println!("{}", terminal::bold(format!("\n==> {name}")));
-    let mut tally = Tally::default();
-    let begun = Instant::now();
-    let error = work(&mut tally).err();
-    if error.is_some() && tally.failed == 0 {
-        // A failure without a failed test counts as one.
-        tally.failed = 1;
-    }
-    let ended = Ended { name: name.to_owned(), tally, took: begun.elapsed(), error };
-    println!("{}", terminal::bold(format!("<== {}", ended.line())));
-    ended
-}
-
-impl Ended {
-    fn line(&self) -> String {
-        let (name, took) = (&self.name, self.took.as_secs_f64());
-        let counts = if self.tally == Tally::default() { String::new() } else { format!(", {}", self.tally) };
-        match &self.error {
-            None => format!("{name}: ok in {took:.1} s{counts}"),
-            Some(error) => format!("{name}: FAILED after {took:.1} s{counts}: {error:#}"),
-        }
     }
 }
 

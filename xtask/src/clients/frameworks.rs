@@ -15,12 +15,9 @@ use super::conversation::Conversation;
 use super::copied::copy;
 use super::folders::Folders;
 use super::odd::{self, Odd};
-use super::script::{NEWCOMER, Script};
+use super::script::{EACH_TRANSPORT, NEWCOMER, Script};
 use super::{jvm, node, python};
 use crate::tally::Tally;
-
-/// Every transport. What the client finds out of the server's revision is its own matter.
-pub(super) const EACH_TRANSPORT: &[Conversation] = &[("auto", "stdio"), ("auto", "http"), ("auto", "sse")];
 
 /// The same, and without asking first what the server speaks.
 const WITH_LEGACY: &[Conversation] =

@@ -11,9 +11,8 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 
 use super::folders::Folders;
-use super::frameworks::EACH_TRANSPORT;
 use super::java;
-use super::script::Script;
+use super::script::{EACH_TRANSPORT, Script};
 
 /// What every client on the JVM does.
 const HARNESS: &str = "Harness.java";

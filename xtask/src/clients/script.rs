@@ -13,6 +13,9 @@ use crate::tally::Tally;
 /// The plugin that the clients drop in.
 pub(super) const NEWCOMER: &str = "bare.wasm";
 
+/// Every transport. What the client finds out of the server's revision is its own matter.
+pub(super) const EACH_TRANSPORT: &[Conversation] = &[("auto", "stdio"), ("auto", "http"), ("auto", "sse")];
+
 /// A client's program, installed.
 pub(super) struct Script {
     pub(super) client: &'static str,

@@ -11,8 +11,8 @@ use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use toolbay_testkit::terminal;
 
+use super::ended::{Ended, take};
 use super::steps::Step;
-use super::{Ended, take};
 use crate::tally::Tally;
 
 /// How many steps run at once: as many as CI has cores.

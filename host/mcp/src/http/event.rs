@@ -40,6 +40,12 @@ impl FromStr for EventId {
     }
 }
 
+/// Where the events of a stream come from.
+pub(super) trait EventSource: Send + 'static {
+    /// The next event; `None` at the end. Nothing is lost if it is dropped while it waits.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
+
 /// The event that opens a stream: it has no message, but an id from which the client can go on (SEP-1699).
 pub(super) fn opening(id: EventId) -> Bytes {
     format!("id: {id}\nretry: {}\ndata:\n\n", RECONNECT.as_millis()).into()

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::event::{self, EventId};
+use super::event::{self, EventId, EventSource};
 use super::event_log::EventLog;
-use super::reply::EventSource;
 use crate::access::Rights;
 use crate::outbox::{Messages, Outgoing};
 use crate::quota::Portion;

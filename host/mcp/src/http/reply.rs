@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::event::{self, COMMENT};
+use super::event::{self, COMMENT, EventSource};
 use super::headers::ErrorId;
 use super::responses::Responses;
 use crate::caller::Caller;
@@ -35,12 +35,6 @@ const SOON: Duration = Duration::from_millis(100);
 const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// Where the events of a stream come from.
-pub(super) trait EventSource: Send + 'static {
-    /// The next event; `None` at the end. Nothing is lost if it is dropped while it waits.
-    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
-}
 
 /// How a client can go on with the stream that responds to its request.
 pub(super) struct Resumption {

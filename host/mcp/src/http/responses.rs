@@ -8,9 +8,8 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::event::EventId;
+use super::event::{EventId, EventSource};
 use super::event_log::OVERHEAD;
-use super::reply::EventSource;
 use super::response_stream::{Left, Reader, ResponseStream};
 use crate::caller::Caller;
 use crate::outbox::{Messages, Outgoing};

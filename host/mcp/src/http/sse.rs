@@ -10,8 +10,9 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::app::{App, body};
+use super::event::EventSource;
 use super::headers::ErrorId;
-use super::reply::{self, EventSource};
+use super::reply;
 use super::streams::Open;
 use super::trust::Trust;
 use super::{event, sessions};
