@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use toolbay_model::thread_cpu_time;
+
 use crate::compute_place::ComputePlace;
 use crate::exchanges::Exchanges;
 
@@ -48,23 +50,21 @@ impl Meter {
 
     /// Adds CPU time that another thread spent for the call.
     pub(crate) fn add(&self, time: Duration) {
-        self.0.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.0.nanoseconds.fetch_add(nanoseconds(time), Ordering::Relaxed);
     }
 
     /// Runs one step of the call, all of it on one thread. Also returns its CPU time.
     fn measure<T>(&self, step: impl FnOnce() -> T) -> (T, Duration) {
-        let before = thread_time();
+        let before = thread_cpu_time();
         let result = step();
-        let spent = thread_time().saturating_sub(before);
-        self.0.nanoseconds.fetch_add(spent, Ordering::Relaxed);
-        (result, Duration::from_nanos(spent))
+        let spent = thread_cpu_time().saturating_sub(before);
+        self.0.nanoseconds.fetch_add(nanoseconds(spent), Ordering::Relaxed);
+        (result, spent)
     }
 }
 
-/// CPU time of this thread, in nanoseconds.
-fn thread_time() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What one step of a call came to.
@@ -262,8 +262,8 @@ mod tests {
         });
         let computes = |mut steps: u32, each: Duration| {
             std::future::poll_fn(move |task| {
-                let began = thread_time();
-                while thread_time() - began < u64::try_from(each.as_nanos()).unwrap() {
+                let start = thread_cpu_time();
+                while thread_cpu_time() - start < each {
                     std::hint::spin_loop();
                 }
                 steps -= 1;
@@ -289,9 +289,9 @@ mod tests {
     #[tokio::test]
     async fn cpu_time_is_counted_and_waiting_is_not() {
         let meter = Meter::default();
-        let before = thread_time();
+        let before = thread_cpu_time();
         let busy = async {
-            while thread_time() - before < 2_000_000 {
+            while thread_cpu_time() - before < Duration::from_millis(2) {
                 std::hint::spin_loop();
             }
         };

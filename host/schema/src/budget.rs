@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use toolbay_model::Interrupt;
+use toolbay_model::{Interrupt, thread_cpu_time};
 
 /// The keyword that takes a step. No real schema uses this name.
 pub(super) const STEP: &str = "dev.toolbay/step";
@@ -24,22 +24,23 @@ pub struct Budget {
     /// Steps, of 5 to 100 ns each: one for each look at a value, 16 for each reference, and what patterns,
     /// comparisons and long texts take.
     pub steps: u64,
-    /// Wall-clock time, for steps that can take long, such as patterns.
-    pub time: Duration,
+    /// Processor time of the thread, for steps that can take long, such as patterns. A thread that waits for a processor
+    /// does not use it up.
+    pub cpu_time: Duration,
 }
 
 impl Budget {
     /// For deciding whether a value matches: about half a second. Enough for a hundred accesses to each value in a
     /// result of one megabyte, or for three million references.
-    pub const CHECK: Self = Self { steps: 50_000_000, time: Duration::from_secs(2) };
+    pub const CHECK: Self = Self { steps: 50_000_000, cpu_time: Duration::from_secs(2) };
 
     /// For listing the violations. Much smaller, because the violations of every alternative that failed stay in memory
     /// until the end.
-    pub const LIST: Self = Self { steps: 40_000, time: Duration::from_secs(1) };
+    pub const LIST: Self = Self { steps: 40_000, cpu_time: Duration::from_secs(1) };
 
     /// For a look on a thread that has other things to do: 2 ms or so, which is what a guest may compute before it
     /// gives way. Enough for any value of a few hundred bytes and an honest schema.
-    pub const GLANCE: Self = Self { steps: 40_000, time: Duration::from_millis(10) };
+    pub const GLANCE: Self = Self { steps: 40_000, cpu_time: Duration::from_millis(10) };
 }
 
 /// What matching the name of a member with patterns costs.
@@ -73,7 +74,8 @@ thread_local! {
     static METER: Meter = const {
         Meter {
             left: Cell::new(u64::MAX),
-            until: Cell::new(None),
+            allowed: Cell::new(Duration::MAX),
+            clock: Cell::new(None),
             stack: Cell::new(None),
             interrupt: RefCell::new(None),
             names: RefCell::new(None),
@@ -84,12 +86,24 @@ thread_local! {
 /// What is left for the check that runs on this thread.
 struct Meter {
     left: Cell<u64>,
-    until: Cell<Option<Instant>>,
+    allowed: Cell<Duration>,
+    /// Reading the processor time takes a system call, and the clock does not: it is read first, and only once the check can
+    /// have used up its time.
+    clock: Cell<Option<Clock>>,
     /// The position of the stack when it began.
     stack: Cell<Option<usize>>,
     interrupt: RefCell<Option<Interrupt>>,
     /// What reading the name of a member takes.
     names: RefCell<Option<Arc<dyn NameCost>>>,
+}
+
+/// How long a check has run.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// The processor time of the thread when the clock was read for the first time.
+    start: Duration,
+    /// When the check can have used up its time, if the thread did not wait.
+    next: Instant,
 }
 
 /// The payload with which a check unwinds.
@@ -111,7 +125,8 @@ pub(super) fn within<T>(
 ) -> Option<T> {
     METER.with(|meter| {
         meter.left.set(budget.steps);
-        meter.until.set(Instant::now().checked_add(budget.time));
+        meter.allowed.set(budget.cpu_time);
+        meter.clock.set(None);
         meter.stack.set(Some(stack()));
         meter.interrupt.replace(Some(interrupt.clone()));
         meter.names.replace(Some(Arc::clone(names)));
@@ -188,11 +203,25 @@ impl Meter {
     }
 
     fn check_clock(&self) {
-        if self.until.get().is_some_and(|until| until < Instant::now())
-            || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due)
-        {
+        if self.is_out_of_time() || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due) {
             spent();
         }
+    }
+
+    /// Returns whether the check has used up its processor time.
+    fn is_out_of_time(&self) -> bool {
+        let (now, allowed) = (Instant::now(), self.allowed.get());
+        let Some(clock) = self.clock.get() else {
+            let next = now.checked_add(allowed);
+            self.clock.set(next.map(|next| Clock { start: thread_cpu_time(), next }));
+            return false;
+        };
+        if now < clock.next {
+            return false;
+        }
+        let Some(left) = allowed.checked_sub(thread_cpu_time().saturating_sub(clock.start)) else { return true };
+        self.clock.set(now.checked_add(left).map(|next| Clock { next, ..clock }));
+        left.is_zero()
     }
 }
 
@@ -246,5 +275,57 @@ fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
         None => {
             members.insert("allOf".to_owned(), json!([behind]));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    struct Free;
+
+    impl NameCost for Free {
+        fn take(&self, _name: &str) {}
+    }
+
+    const BUDGET: Budget = Budget { steps: u64::MAX, cpu_time: Duration::from_millis(20) };
+
+    fn check<T>(check: impl FnOnce() -> T) -> Option<T> {
+        let names: Arc<dyn NameCost> = Arc::new(Free);
+        within(BUDGET, &Interrupt::default(), &names, check)
+    }
+
+    /// Takes steps until the thread has used this much processor time.
+    fn compute(time: Duration) {
+        let start = thread_cpu_time();
+        while thread_cpu_time() - start < time {
+            take(CLOCK);
+        }
+    }
+
+    #[test]
+    fn a_check_that_waits_for_a_processor_is_not_out_of_time() {
+        let waits = || {
+            take(CLOCK);
+            // Another thread has the processor for longer than the check may run.
+            let other = thread::spawn(|| {
+                let (clock, start) = (Instant::now(), thread_cpu_time());
+                while clock.elapsed() < BUDGET.cpu_time * 2 || thread_cpu_time() - start < BUDGET.cpu_time {
+                    std::hint::spin_loop();
+                }
+            });
+            other.join().unwrap();
+            take(CLOCK);
+            take(CLOCK);
+        };
+        assert_eq!(check(waits), Some(()));
+    }
+
+    #[test]
+    fn a_check_that_computes_is_out_of_time() {
+        assert_eq!(check(|| compute(BUDGET.cpu_time * 2)), None);
+        assert_eq!(check(|| compute(BUDGET.cpu_time / 4)), Some(()));
     }
 }

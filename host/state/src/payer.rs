@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use toolbay_model::thread_cpu_time;
+
 /// The call that an operation is done for.
 pub trait Payer: Debug + Send + Sync {
     /// Takes memory for bytes that are about to be read, until the payer is dropped. `false` if there is not as much.
@@ -31,13 +33,8 @@ impl Payer for Free {
 
 /// Does work on this thread, and has `payer` pay for its processor time.
 pub(crate) fn paid<T>(payer: &dyn Payer, work: impl FnOnce() -> T) -> T {
-    let before = thread_time();
+    let before = thread_cpu_time();
     let result = work();
-    payer.spend(thread_time().saturating_sub(before));
+    payer.spend(thread_cpu_time().saturating_sub(before));
     result
-}
-
-fn thread_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.try_into().unwrap_or_default(), time.tv_nsec.try_into().unwrap_or_default())
 }

@@ -1,0 +1,29 @@
+//! Processor time, which measures work the same on a quiet machine and on a busy one.
+
+use std::time::Duration;
+
+/// Returns the processor time that the current thread has used.
+pub fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or_default(), time.tv_nsec.try_into().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn work_takes_processor_time_and_waiting_takes_none() {
+        let start = thread_cpu_time();
+        let worker = thread::spawn(|| {
+            while thread_cpu_time() < Duration::from_millis(20) {
+                std::hint::spin_loop();
+            }
+        });
+        worker.join().unwrap();
+        // This thread waited for the other one.
+        assert!(thread_cpu_time() - start < Duration::from_millis(20));
+    }
+}
