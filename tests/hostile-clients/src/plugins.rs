@@ -13,6 +13,9 @@ pub(crate) const REQUESTS: u64 = 64 << 10;
 /// The part of it that one caller over HTTP may have, in KiB.
 pub(crate) const OWN: u64 = REQUESTS / 4;
 
+/// Bytes that one caller may have kept in streams that it can resume, in KiB: a quarter of `http.resume_size`.
+pub(crate) const RESUMABLE: u64 = (8 << 10) / 4;
+
 /// Connections of one address, with those that wait for a place.
 pub(crate) const CONNECTIONS: u64 = 48 + 32;
 
@@ -53,6 +56,7 @@ session_idle = "11s"
 keep_alive = "200ms"
 idle = "1s"
 write_timeout = "500ms"
+resume_size = "8MiB"
 "#;
 
 /// Arguments that take long to check.

@@ -44,6 +44,9 @@ const VALUES: [&[u8]; 12] = [
     b"\x01",
 ];
 
+/// Ids from which a client resumes a stream: of streams that may exist, and of none.
+const EVENT_IDS: [&str; 9] = ["0-0", "0-1", "1-0", "1-1", "2-3", "7-18446744073709551615", "-", "1-", "1-2-3"];
+
 /// A request over HTTP.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -85,6 +88,9 @@ impl Writer {
         let mut headers = vec![("Host", Text::new("localhost")), ("Accept", Text::new("text/event-stream"))];
         if self.chance(80) {
             headers.push(("Mcp-Session-Id", Text::session()));
+        }
+        if self.chance(25) {
+            headers.push(("Last-Event-ID", Text::new(self.one_of(&EVENT_IDS))));
         }
         if self.chance(20) {
             self.spoil(&mut headers);

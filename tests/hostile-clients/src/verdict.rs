@@ -9,8 +9,8 @@ use crate::message::{MARK, mark};
 /// A word that stands in what honest clients send, and in nothing else.
 pub(crate) const HUSH: &str = "between-us-";
 
-/// The statuses that the server may answer with.
-const STATUSES: [u16; 17] = [200, 202, 204, 400, 403, 404, 405, 406, 408, 411, 413, 414, 415, 417, 431, 503, 505];
+/// The statuses that the server may respond with. 303 leads from the root to the console.
+const STATUSES: [u16; 18] = [200, 202, 204, 303, 400, 403, 404, 405, 406, 408, 411, 413, 414, 415, 417, 431, 503, 505];
 
 /// What Rust's `Debug` and panics write, and paths of sources. No hostile client sends any of it.
 const INTERNAL: [&str; 22] = [

@@ -12,7 +12,7 @@ use toolbay_testkit::{DEADLINE, Folder, Listener, Signal, Socket};
 
 use crate::attack::{Ends, attack};
 use crate::honest::{Honest, PATIENCE};
-use crate::plugins::{CONNECTIONS, LIST, OWN, folder, serve};
+use crate::plugins::{CONNECTIONS, LIST, OWN, RESUMABLE, folder, serve};
 use crate::session::{Visit, repeated};
 use crate::watch::Watch;
 
@@ -64,7 +64,7 @@ impl Web {
         for _ in 0..WARM_UP {
             honest.iter_mut().try_for_each(Honest::warm_up)?;
         }
-        let most = OWN + CONNECTIONS * (BUFFERS + LIST) + MARGIN;
+        let most = OWN + RESUMABLE + CONNECTIONS * (BUFFERS + LIST) + MARGIN;
         let watch = Watch::new(listener.process.pid(), &listener.log, most)?;
         Ok(Self { listener, folder, honest: honest.into(), watch })
     }

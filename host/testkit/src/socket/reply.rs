@@ -136,6 +136,8 @@ fn events(text: &str) -> Result<Vec<Value>> {
         match (field("event:"), field("data:")) {
             (Some("message"), Some(data)) => messages.push(message::read(data.as_bytes())?),
             (None, None) if event.lines().all(|line| line.starts_with(':')) => {}
+            // It opens a stream that the client can resume.
+            (None, Some("")) if field("id:").is_some_and(|id| !id.is_empty()) => {}
             // The transport of 2024 tells where to send messages.
             (Some("endpoint"), Some(_)) => {}
             _ => bail!("an event of another kind: {event:?}"),
@@ -189,7 +191,9 @@ mod tests {
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
         assert_eq!(reply("application/json", answer).answer().unwrap()["id"], 1);
-        let stream = format!(":\n\nevent: message\ndata: {note}\n\nevent: message\ndata: {answer}\n\nevent: mess");
+        let stream = format!(
+            ":\n\nid: 1-0\nretry: 1000\ndata:\n\nevent: message\ndata: {note}\n\nevent: message\ndata: {answer}\n\nevent: mess"
+        );
         let stream = reply("text/event-stream", &stream);
         assert_eq!((stream.messages().unwrap().len(), &stream.answer().unwrap()["id"]), (2, &Value::from(1)));
         assert!(reply("text/plain", "no").messages().unwrap().is_empty());
