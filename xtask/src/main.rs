@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
-//! `bench`, `stress`, `dist`, `fuzz`, `miri`.
+//! `bench`, `stress`, `dist`, `fuzz`, `miri`, `measure`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -14,6 +14,7 @@ mod demo;
 mod dist;
 mod fuzz;
 mod languages;
+mod measure;
 mod miri;
 mod nextest;
 mod program;
@@ -75,6 +76,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Run the host's unsafe code under Miri (see fuzz/README.md)
     Miri,
+    /// Measure how the host's sources read: sizes of files, names of types, wording of comments
+    Measure(measure::Options),
 }
 
 fn main() -> ExitCode {
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Command::Dist(args) => dist::run(&workspace, &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
         Command::Miri => miri::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Measure(options) => measure::run(&workspace, &options),
     });
     result.unwrap_or_else(|error| {
         eprintln!("{} {error:#}", terminal::red("error:"));

@@ -1,0 +1,73 @@
+//! `cargo xtask measure`: how the host's sources read, in numbers: sizes of files, names of types, wording of comments.
+
+mod names;
+mod prose;
+mod sizes;
+mod source;
+
+use std::process::ExitCode;
+
+use anstream::println;
+use anyhow::Result;
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
+
+use self::source::SourceFile;
+
+/// What to list in addition to the numbers.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// List the places that each measure counts
+    #[arg(long)]
+    list: bool,
+    /// Measure only the files whose paths contain this text
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+}
+
+/// One measure of the sources.
+struct Measure {
+    name: &'static str,
+    value: f64,
+    /// The largest value that the project allows.
+    limit: f64,
+    /// The places that count, one per line.
+    places: Vec<String>,
+}
+
+/// `cargo xtask measure`. Fails if a measure exceeds its limit.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    let files = source::host(workspace)?;
+    let files: Vec<SourceFile> =
+        files.into_iter().filter(|file| options.only.as_ref().is_none_or(|text| file.path.contains(text))).collect();
+    let measures: Vec<Measure> =
+        [sizes::measure(&files), names::measure(&files), prose::measure(&files)].into_iter().flatten().collect();
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(["measure", "value", "limit", ""]);
+    for measure in &measures {
+        let verdict = if measure.is_met() { "" } else { "exceeded" };
+        let [value, limit] = [measure.value, measure.limit].map(|number| format!("{}", (number * 10.0).round() / 10.0));
+        table.add_row([measure.name, &value, &limit, verdict]);
+    }
+    for column in [1, 2] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    if options.list {
+        for measure in &measures {
+            println!("{}", terminal::bold(format!("\n{}", measure.name)));
+            measure.places.iter().for_each(|place| println!("  {place}"));
+        }
+    }
+    println!("{table}");
+    Ok(if measures.iter().all(Measure::is_met) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Measure {
+    fn is_met(&self) -> bool {
+        self.value <= self.limit
+    }
+}

@@ -1,0 +1,118 @@
+//! Wording of comments.
+
+use super::Measure;
+use super::source::SourceFile;
+
+/// Phrases that mark a sentence as hard to read: an animate verb for code, a clause in place of a noun, or an unusual word.
+const MARKERS: &[&str] = &[
+    "beside",
+    "besides",
+    "is told",
+    "are told",
+    "tells",
+    "nobody",
+    "somebody",
+    "whoever",
+    "whatever it",
+    "what is",
+    "what was",
+    "so many",
+    "so much",
+    "is no",
+    "are no",
+    "comes of",
+    "came of",
+    "goes on",
+    "go on",
+    "alone",
+    "knows of",
+    "wants to know",
+    "for good",
+    "by itself",
+    "at the least",
+    "at the most",
+];
+
+/// First words that turn a noun into a clause.
+const CLAUSE_WORDS: &[&str] = &["What", "Whether", "That", "Those", "Who", "Whom", "How", "Why", "Where"];
+
+/// Measures phrases in comments, and documentation that begins with a clause.
+pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
+    let (mut words, mut markers) = (0_usize, Vec::new());
+    let (mut what, mut clauses) = (Vec::new(), Vec::new());
+    for file in files {
+        let mut continues = false;
+        for (index, line) in file.lines.iter().enumerate() {
+            let Some((text, is_doc)) = comment(line) else {
+                continues = false;
+                continue;
+            };
+            let place = || format!("{}:{}: {text}", file.path, index + 1);
+            words += text.split_whitespace().count();
+            markers.extend(MARKERS.iter().filter(|marker| contains_phrase(text, marker)).map(|_| place()));
+            let first = text.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
+            if is_doc && !continues && CLAUSE_WORDS.contains(&first) {
+                clauses.push(place());
+                if first == "What" {
+                    what.push(place());
+                }
+            }
+            continues = is_doc;
+        }
+    }
+    let per_thousand = 1_000.0 * markers.len() as f64 / words.max(1) as f64;
+    vec![
+        Measure { name: "marked phrases per 1,000 words of comment", value: per_thousand, limit: 1.5, places: markers },
+        Measure {
+            name: "documentation that begins with \"What\"",
+            value: what.len() as f64,
+            limit: 10.0,
+            places: what,
+        },
+        Measure {
+            name: "documentation that begins with a clause",
+            value: clauses.len() as f64,
+            limit: 40.0,
+            places: clauses,
+        },
+    ]
+}
+
+/// Returns the text of a line that is a comment, and whether it is documentation.
+fn comment(line: &str) -> Option<(&str, bool)> {
+    let line = line.trim_start();
+    let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+    doc.map(|text| (text.trim(), true)).or_else(|| line.strip_prefix("//").map(|text| (text.trim(), false)))
+}
+
+/// Returns whether `text` contains the phrase as whole words.
+fn contains_phrase(text: &str, phrase: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    text.match_indices(phrase).any(|(start, found)| {
+        let (before, rest) = text.split_at(start);
+        is_end(before.chars().next_back()) && is_end(rest.get(found.len()..).and_then(|rest| rest.chars().next()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Vec<SourceFile> {
+        vec![SourceFile { path: "a.rs".to_owned(), lines: text.lines().map(str::to_owned).collect() }]
+    }
+
+    #[test]
+    fn only_the_first_line_of_documentation_begins_it() {
+        let measures = measure(&file("/// What is kept.\n/// What else.\nstruct A;\n// What it does.\n"));
+        let counts: Vec<usize> = measures.iter().map(|measure| measure.places.len()).collect();
+        assert_eq!(counts, [1, 1, 1]);
+    }
+
+    #[test]
+    fn phrases_are_whole_words() {
+        assert!(contains_phrase("It runs Beside others.", "beside"));
+        assert!(!contains_phrase("It is not, and `is_none`.", "is no"));
+    }
+}
