@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use anstream::println;
 use anyhow::Result;
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
@@ -30,9 +31,9 @@ pub(crate) struct Options {
 /// One measure of the sources.
 struct Measure {
     name: &'static str,
-    value: f64,
-    /// The largest value that the project allows.
-    limit: f64,
+    tenths: usize,
+    /// The largest value that the project allows, in tenths.
+    limit_tenths: usize,
     /// The places that count, one per line.
     places: Vec<String>,
 }
@@ -45,10 +46,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     let measures: Vec<Measure> =
         [sizes::measure(&files), names::measure(&files), prose::measure(&files)].into_iter().flatten().collect();
     let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN).set_header(["measure", "value", "limit", ""]);
+    table.load_style(ASCII_MARKDOWN).set_header(["measure", "value", "limit", ""]);
     for measure in &measures {
         let verdict = if measure.is_met() { "" } else { "exceeded" };
-        let [value, limit] = [measure.value, measure.limit].map(|number| format!("{}", (number * 10.0).round() / 10.0));
+        let [value, limit] =
+            [measure.tenths, measure.limit_tenths].map(|tenths| format!("{}.{}", tenths / 10, tenths % 10));
         table.add_row([measure.name, &value, &limit, verdict]);
     }
     for column in [1, 2] {
@@ -67,7 +69,17 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 }
 
 impl Measure {
+    /// A number of things, of which there may be `limit`.
+    fn of_count(name: &'static str, count: usize, limit: usize, places: Vec<String>) -> Self {
+        Self { name, tenths: count * 10, limit_tenths: limit * 10, places }
+    }
+
+    /// The share of the places among `all`, in parts of `scale`, which may be `limit_tenths` tenths.
+    fn of_share(name: &'static str, all: usize, scale: usize, limit_tenths: usize, places: Vec<String>) -> Self {
+        Self { name, tenths: places.len() * scale * 10 / all.max(1), limit_tenths, places }
+    }
+
     fn is_met(&self) -> bool {
-        self.value <= self.limit
+        self.tenths <= self.limit_tenths
     }
 }

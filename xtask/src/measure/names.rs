@@ -75,16 +75,10 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
     let single = places(&|name, _| !has_two_words(name));
     let shared = places(&|_, count| count > MAX_DEFINITIONS);
     let names = definitions.values().filter(|places| places.len() > MAX_DEFINITIONS).count();
-    let share = 100.0 * single.len() as f64 / all.max(1) as f64;
     vec![
-        Measure {
-            name: "types whose name is a participle",
-            value: participles.len() as f64,
-            limit: 5.0,
-            places: participles,
-        },
-        Measure { name: "types whose name is one word, in percent", value: share, limit: 35.0, places: single },
-        Measure { name: "names of more than two types", value: names as f64, limit: 0.0, places: shared },
+        Measure::of_count("types whose name is a participle", participles.len(), 5, participles),
+        Measure::of_share("types whose name is one word, in percent", all, 100, 350, single),
+        Measure::of_count("names of more than two types", names, 0, shared),
     ]
 }
 

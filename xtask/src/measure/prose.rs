@@ -60,21 +60,10 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
             continues = is_doc;
         }
     }
-    let per_thousand = 1_000.0 * markers.len() as f64 / words.max(1) as f64;
     vec![
-        Measure { name: "marked phrases per 1,000 words of comment", value: per_thousand, limit: 1.5, places: markers },
-        Measure {
-            name: "documentation that begins with \"What\"",
-            value: what.len() as f64,
-            limit: 10.0,
-            places: what,
-        },
-        Measure {
-            name: "documentation that begins with a clause",
-            value: clauses.len() as f64,
-            limit: 40.0,
-            places: clauses,
-        },
+        Measure::of_share("marked phrases per 1,000 words of comment", words, 1_000, 15, markers),
+        Measure::of_count("documentation that begins with \"What\"", what.len(), 10, what),
+        Measure::of_count("documentation that begins with a clause", clauses.len(), 40, clauses),
     ]
 }
 

@@ -13,12 +13,7 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
         sizes.iter().rev().filter(|(lines, _)| *lines > limit).map(|(lines, path)| format!("{path}: {lines}")).collect()
     };
     vec![
-        Measure { name: "largest file, in lines", value: largest as f64, limit: 500.0, places: over(500) },
-        Measure {
-            name: "90th percentile of files, in lines",
-            value: ninetieth as f64,
-            limit: 300.0,
-            places: over(300),
-        },
+        Measure::of_count("largest file, in lines", largest, 500, over(500)),
+        Measure::of_count("90th percentile of files, in lines", ninetieth, 300, over(300)),
     ]
 }
