@@ -48,6 +48,9 @@ const LIVE: HeaderName = HeaderName::from_static("toolbay-live");
 #[derive(Clone)]
 pub struct Console(Arc<Inner>);
 
+/// How long the body of a request may take to arrive, at most: forms are short.
+const MAX_BODY_TIME: Duration = Duration::from_secs(30);
+
 struct Inner {
     desk: Desk,
     access: Access,
@@ -60,6 +63,8 @@ struct Inner {
     door: Door,
     /// Where a request comes from.
     origin: Origin,
+    /// How long the body of a request may take to arrive.
+    body_time: Duration,
 }
 
 impl Inner {
@@ -87,7 +92,8 @@ pub(crate) type Asked = Query<Filled>;
 
 impl Console {
     /// The console of the server behind `operations`, which no other one on this host has the `name` of, such as its port. A
-    /// session ends after `life` at the latest. Each `origin` has a share of what those without a session may ask.
+    /// session ends after `life` at the latest. Each `origin` has a share of what those without a session may ask. The body of a
+    /// request may take `body_time` to arrive, or 30 seconds if that is shorter.
     pub fn new(
         operations: Arc<dyn Operations>,
         watch: Arc<Watch>,
@@ -95,11 +101,21 @@ impl Console {
         name: impl fmt::Display,
         life: Duration,
         origin: Origin,
+        body_time: Duration,
     ) -> Self {
         let cookie = format!("toolbay_console_{name}");
         let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Door::default());
         let desk = Desk { operations, watch };
-        Self(Arc::new(Inner { desk, access, sessions, cookie, places, door, origin }))
+        Self(Arc::new(Inner {
+            desk,
+            access,
+            sessions,
+            cookie,
+            places,
+            door,
+            origin,
+            body_time: body_time.min(MAX_BODY_TIME),
+        }))
     }
 
     /// The router, for whoever has checked the host of a request. Says in the log how to open the console, if that is where
@@ -142,7 +158,7 @@ async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     // A body that is on its way takes no place: whoever sends one slowly keeps nobody else out.
-    let request = match arrived(request).await {
+    let request = match arrived(request, inner.body_time).await {
         Ok(request) => request,
         Err(refused) => return refused,
     };
@@ -154,13 +170,13 @@ fn busy() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response()
 }
 
-/// The request with its whole body.
-async fn arrived(request: Request) -> Result<Request, Response> {
+/// The request with its whole body, which may take `time` to arrive.
+async fn arrived(request: Request, time: Duration) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
         return Ok(Request::from_parts(head, Body::empty()));
     }
-    let bytes = whole(body, LOGIN).await.map_err(|(status, why)| refused(status, why))?;
+    let bytes = whole(body, LOGIN, time).await.map_err(|(status, why)| refused(status, why))?;
     Ok(Request::from_parts(head, bytes.into()))
 }
 
@@ -186,7 +202,7 @@ async fn changer(inner: &Inner, request: Request, most: usize) -> Result<(Sessio
     }
     let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie));
     session.ok_or_else(ended)?;
-    let mut form = read(&head.headers, body, most).await?;
+    let mut form = read(&head.headers, body, most, inner.body_time).await?;
     // Asked again: the body may have taken long to arrive, and rights count as they are now.
     let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.session(cookie)).ok_or_else(ended)?;
     let token = form.remove(CSRF).unwrap_or_default();
@@ -201,8 +217,8 @@ fn ended() -> Response {
     refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
 }
 
-async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Filled, Response> {
-    posted(headers, body, most).await.map_err(|(status, why)| refused(status, why))
+async fn read(headers: &HeaderMap, body: Body, most: usize, time: Duration) -> Result<Filled, Response> {
+    posted(headers, body, most, time).await.map_err(|(status, why)| refused(status, why))
 }
 
 fn refused(status: StatusCode, why: &str) -> Response {
@@ -223,7 +239,7 @@ async fn enter(State(inner): Shared, request: Request) -> Response {
         tracing::warn!("console: a login of another page was rejected");
         return refused(StatusCode::FORBIDDEN, "This form was not sent by a page of the console.");
     }
-    let form = match read(&head.headers, body, LOGIN).await {
+    let form = match read(&head.headers, body, LOGIN, inner.body_time).await {
         Ok(form) => form,
         Err(refused) => return refused,
     };

@@ -12,31 +12,33 @@ use crate::form::Filled;
 /// Most fields of a form.
 const FIELDS: usize = 200;
 
-/// How long a body may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Reads a form of at most `most` bytes.
+/// Reads a form of at most `most` bytes, which may take `time` to arrive.
 ///
 /// # Errors
 ///
 /// Why it is none, with the status that says so.
-pub(crate) async fn posted(headers: &HeaderMap, body: Body, most: usize) -> Result<Filled, (StatusCode, &'static str)> {
+pub(crate) async fn posted(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+    time: Duration,
+) -> Result<Filled, (StatusCode, &'static str)> {
     let form = b"application/x-www-form-urlencoded";
     if !headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(form)) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "The console takes forms alone."));
     }
-    let bytes = whole(body, most).await?;
+    let bytes = whole(body, most, time).await?;
     filled(&bytes).ok_or((StatusCode::BAD_REQUEST, "The form has too many fields, or one of them twice."))
 }
 
-/// Reads a body of at most `most` bytes.
+/// Reads a body of at most `most` bytes, which may take `time` to arrive.
 ///
 /// # Errors
 ///
 /// Why it is not there, with the status that says so.
-pub(crate) async fn whole(body: Body, most: usize) -> Result<Bytes, (StatusCode, &'static str)> {
+pub(crate) async fn whole(body: Body, most: usize, time: Duration) -> Result<Bytes, (StatusCode, &'static str)> {
     let reading = Limited::new(body, most).collect();
-    let read = tokio::time::timeout(PATIENCE, reading).await;
+    let read = tokio::time::timeout(time, reading).await;
     let read = read.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time."))?;
     let bytes = read.map_err(|error| {
         if error.is::<LengthLimitError>() {
@@ -62,9 +64,11 @@ fn filled(bytes: &Bytes) -> Option<Filled> {
 mod tests {
     use super::*;
 
+    const TIME: Duration = Duration::from_secs(60);
+
     async fn status(kind: &str, body: String) -> Option<StatusCode> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
-        posted(&headers, body.into(), 1_000).await.err().map(|(status, _)| status)
+        posted(&headers, body.into(), 1_000, TIME).await.err().map(|(status, _)| status)
     }
 
     #[tokio::test]
@@ -78,7 +82,14 @@ mod tests {
         let many: Vec<String> = (0..300).map(|n| format!("{n}=")).collect();
         assert_eq!(status(form, many.join("&").chars().take(500).collect()).await, None);
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, form.parse().unwrap())]);
-        let read = posted(&headers, many.join("&").into(), 10_000).await;
+        let read = posted(&headers, many.join("&").into(), 10_000, TIME).await;
         assert_eq!(read.unwrap_err().0, StatusCode::BAD_REQUEST);
+    }
+    #[tokio::test]
+    async fn a_form_that_does_not_arrive_is_given_up() {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, "application/x-www-form-urlencoded".parse().unwrap())]);
+        let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let refused = posted(&headers, body, 1_000, Duration::from_millis(1)).await.unwrap_err();
+        assert_eq!(refused.0, StatusCode::REQUEST_TIMEOUT);
     }
 }

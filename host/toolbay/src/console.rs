@@ -99,7 +99,7 @@ pub(crate) fn router(
         Address::Unix(_) => 0,
     };
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
-    let console = Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of);
+    let console = Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of, config.http.idle);
     Some((console.router(), operators))
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn beside(service: &Service, watch: &Arc<Watch>, config: &Config) -> 
     let name = format!("stdio_{}", std::process::id());
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
     // All that comes through the socket is one user's, and whoever leads a port to it counts accounts.
-    let console = Console::new(operated, watch, access.clone(), name, life, |_| None);
+    let console = Console::new(operated, watch, access.clone(), name, life, |_| None, config.http.idle);
     Opened { router: console.router(), access }
 }
 

@@ -352,6 +352,19 @@ fn logins_that_are_on_their_way_keep_nobody_out() {
 }
 
 #[test]
+fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
+    let server = HttpServer::configured(&folder(), &format!("{RATES}[http]\nidle = \"1s\"\n")).ready();
+    for path in ["/", "/console/login", "/console/tool"] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes()).unwrap();
+        // Until the server closes the connection.
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 408 "), "{path}: {response}");
+    }
+}
+
+#[test]
 fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
     let (operator, operators) = token("operator", "tools = [\"time.*\"]\nadmin = true");
     let (_, others) = token("other", "admin = true");

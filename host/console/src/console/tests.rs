@@ -19,6 +19,8 @@ use crate::data::{
 use crate::denials::DenialNote;
 use crate::operations::Viewer;
 
+const BODY_TIME: Duration = Duration::from_secs(60);
+
 /// What a page must show as text, wherever it comes from.
 const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;</textarea></title>";
 
@@ -207,7 +209,10 @@ impl Site {
         watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
         let admin = |name: &str| Admin { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
         let access = Access::admins(vec![admin("ops"), admin("watcher")]);
-        Self(Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8), |_| None).router())
+        Self(
+            Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8), |_| None, BODY_TIME)
+                .router(),
+        )
     }
 
     async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: String) -> Got {
