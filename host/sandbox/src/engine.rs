@@ -1,7 +1,9 @@
-//! The wasmtime engines: their configuration, their pools of slots, and the thread that ticks their epochs.
+//! The wasmtime engines: their configuration, their pools of slots, and the thread that advances
+//! their epochs.
 //!
-//! The ordinary one runs all components but those with async functions, which need another one: in it, each call costs
-//! more, and more code can be reached by strangers.
+//! The synchronous engine runs all components except those with async functions. Components with
+//! async functions run in a second engine, in which each call costs more and guests can reach more
+//! host code.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,37 +18,41 @@ use wasmtime::{
 
 use crate::concurrency::TASKED;
 
-/// Tables per component. No toolchain uses more than a few; `QuickJS` and composed components have one for each core
-/// module.
+/// Maximum number of tables of a component. No toolchain uses more than a few. `QuickJS` and
+/// composed components have one table for each core module.
 pub(super) const TABLES: usize = 16;
 
-/// Interval at which the epoch advances while calls run. A guest yields at least this often, even during host calls
-/// that use no fuel.
+/// Interval at which the epoch advances while calls run. A guest yields at least this often, even
+/// during host calls that use no fuel.
 const TICK: Duration = Duration::from_millis(2);
 
-/// Ticks without a guest after which the thread sleeps. Waking it costs a call more than all ticks until the next one, if
-/// that comes soon.
+/// Number of ticks without a running guest after which the thread sleeps. If a call arrives soon,
+/// waking the thread costs the call more than all the ticks until then.
 const IDLE: u32 = 50;
 
-/// Host functions need space on the guest's stack in addition to what the guest may use.
+/// Stack space that host functions need in addition to the space for the guest, in bytes.
 const HOST_STACK: usize = 512 << 10;
 
-/// What the pool keeps of each stack where stacks are given back after use: more than most calls need.
+/// Bytes of each stack that the pool keeps resident after a call. This is more than most calls
+/// need.
 const KEPT_STACK: usize = 16 << 10;
 
-/// Bytes with which the heap of objects begins that are garbage-collected. It grows by doubling: to 120 MiB under a limit of
-/// 128 MiB, so that a sixteenth of each limit that is a power of two is left to linear memories.
+/// Initial size of the garbage-collected heap, in bytes. The heap grows by doubling: to 120 MiB
+/// under a limit of 128 MiB, so that a sixteenth of each power-of-two limit remains for linear
+/// memories.
 ///
-/// Half of it is where objects are made until they are collected. Each collection yields eight times, whatever there is to
-/// collect, so that one for each few kilobytes of objects would mostly yield.
+/// New objects are allocated in one half of the heap until a collection. Each collection yields
+/// eight times, however little there is to collect. With a small heap, a guest would spend most of
+/// its time yielding.
 const GC_HEAP: u64 = 3840 << 10;
 
-/// Native stacks of a component with async functions: one for each instance within it that has functions, one that waits
-/// for the next task, and one while the component is instantiated.
+/// Number of native stacks of a component with async functions: one for each instance with
+/// functions, one that waits for the next task, and one during instantiation.
 const STACKS: u32 = TASKED + 2;
 
-/// Builds the engine with a pool for `slots` components. Falls back to a smaller pool or to none if the system refuses
-/// the address space. Also returns the number of components for which the pool has room, whatever they consist of.
+/// Builds the synchronous engine with a pool for `slots` components. If the system refuses the
+/// address space, falls back to a smaller pool or to no pool. Also returns the number of slots of
+/// the pool.
 pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<(Engine, Option<u32>)> {
     let (least, mut slots) = (slots.min(16), slots);
     while slots > 0 && slots >= least {
@@ -69,8 +75,8 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
     Ok((engine.map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?, None))
 }
 
-/// Builds the engine for components with async functions, with as large a pool as that of [`build`]. Without the address
-/// space for a second one, it has none.
+/// Builds the engine for components with async functions, with as many slots as the pool of
+/// [`build`]. If the address space does not suffice for a second pool, the engine has none.
 pub(super) fn build_concurrent(slots: Option<u32>, stack: ByteSize, ceiling: &Limits) -> wasmtime::Result<Engine> {
     if let Some(slots) = slots {
         let mut config = concurrent(config(stack));
@@ -88,32 +94,35 @@ pub(super) fn build_concurrent(slots: Option<u32>, stack: ByteSize, ceiling: &Li
     Engine::new(concurrent(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
-/// An engine that compiles but runs nothing: it has no pool, because a limited child could not reserve the address
-/// space.
+/// Builds an engine that compiles but runs nothing. It has no pool, because the child process with
+/// its address-space limit could not reserve one.
 ///
-/// The engine of [`build`] can open its code; a test of the compile cache checks that.
+/// The engine of [`build`] can open its code. A test of the compile cache checks this.
 pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
     Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
-/// The same for components with async functions. The engine of [`build_concurrent`] can open its code.
+/// Like [`compiler`], for components with async functions. The engine of [`build_concurrent`] can
+/// open its code.
 pub(super) fn concurrent_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
     Engine::new(concurrent(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
-/// The native stack of one task, with what host functions need of it.
+/// Returns the size of the native stack of one task, in bytes, including the space for host
+/// functions.
 pub(super) fn stack_size(stack: ByteSize) -> usize {
     usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK).saturating_add(HOST_STACK)
 }
 
-/// All settings of the ordinary engine that affect compiled code. The pool does not.
+/// Returns the configuration of the synchronous engine: all settings that affect compiled code. The
+/// pool does not affect it.
 pub(super) fn config(stack: ByteSize) -> Config {
     let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
     let mut config = Config::new();
     config
         .consume_fuel(true)
         .epoch_interruption(true)
-        // It costs every call several microseconds, and adds code that strangers can reach.
+        // It costs every call several microseconds and lets guests reach more host code.
         .concurrency_support(false)
         .memory_init_cow(true)
         .max_wasm_stack(stack)
@@ -121,26 +130,29 @@ pub(super) fn config(stack: ByteSize) -> Config {
         // Multi-memory stays on, because the adapters that connect composed components need it.
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
-        // What Kotlin, Dart, Java, OCaml and Scheme compile to. A component that uses neither has no heap of objects.
+        // Kotlin, Dart, Java, OCaml and Scheme compile to these. A component that uses neither has
+        // no garbage-collected heap.
         .wasm_gc(true)
         .wasm_exceptions(true)
-        // It gives the processor back after each few thousand objects that it looked at.
+        // This collector yields after every few thousand objects that it visits.
         .collector(Collector::Copying)
         .gc_heap_initial_size(GC_HEAP)
         .cranelift_opt_level(OptLevel::Speed);
     config
 }
 
-/// The same settings for the engine of components with async functions: what wit-bindgen and the tools of other languages
-/// use of the component model's async, and no more.
+/// Turns the configuration into that of the engine for components with async functions. It enables
+/// only the parts of component-model async that wit-bindgen and the toolchains of other languages
+/// use.
 fn concurrent(mut config: Config) -> Config {
     config
         .concurrency_support(true)
         .wasm_component_model_async(true)
-        // A call may fill many stacks. What it touched of them is given back to the system when it ends.
+        // A call may touch many stacks. Their pages are returned to the system when the call ends.
         .async_stack_zeroing(true)
-        // Each task that can be suspended anywhere has a stack of its own, and a component could have as many as it liked.
-        // Without them it has one for each instance within it: an instance is entered by one task at a time.
+        // A task that can be suspended anywhere needs its own stack, and a component could create
+        // any number of these. Without stackful tasks, a component has one stack per instance,
+        // because only one task at a time can be inside an instance.
         .wasm_component_model_async_stackful(false)
         .wasm_component_model_threading(false)
         .wasm_component_model_more_async_builtins(false)
@@ -148,44 +160,48 @@ fn concurrent(mut config: Config) -> Config {
     config
 }
 
-/// A pool for `slots` components within `ceiling`, each with so many native stacks.
+/// Returns the settings of a pool for `slots` components within `ceiling`, each with `stacks`
+/// native stacks.
 pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
     let [instances, memories, tables] =
         [ceiling.instances, ceiling.memories, TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_stacks(slots.saturating_mul(stacks))
-        // As much as each component may have: no component can use up what another one needs.
+        // Every slot gets the maximum, so that no component can exhaust the share of another one.
         .total_core_instances(slots.saturating_mul(instances))
-        // The heap of objects of a component is in a memory of its own.
+        // The garbage-collected heap of a component is in a separate memory.
         .total_memories(slots.saturating_mul(memories.saturating_add(1)))
         .total_gc_heaps(slots)
         .total_tables(slots.saturating_mul(tables))
         .max_core_instances_per_component(instances)
         .max_memories_per_component(memories)
         .max_tables_per_component(tables)
-        // Per core module. The default is one of each, and some toolchains use several.
+        // Per core module. The default is one of each, but some toolchains use several.
         .max_memories_per_module(memories)
         .max_tables_per_module(tables)
-        // Without room for a heap of objects, there would be no pool at all. What a component may have is in its limits.
+        // Below the initial size of the garbage-collected heap, wasmtime rejects the pool. The
+        // limits of the component still apply.
         .max_memory_size(usize::try_from(ceiling.memory.as_u64().max(GC_HEAP)).unwrap_or(usize::MAX))
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
-        // Resetting warm pages in place and skipping untouched ones makes a call twice as fast on one thread and five
-        // times as fast on two: without `madvise`, threads do not wait for the lock of the address space.
+        // Resetting warm pages in place and skipping untouched ones makes a call twice as fast on
+        // one thread and five times as fast on two: without `madvise`, threads do not wait for the
+        // lock of the address space.
         .linear_memory_keep_resident(2 << 20)
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(KEPT_STACK)
         .pagemap_scan(Enabled::Auto)
-        // Each keeps up to 2 MiB that a guest touched. More than a few dozen would mostly wait for plugins that are
-        // seldom called or no longer exist.
+        // Each warm slot keeps up to 2 MiB that a guest touched. More than a few dozen warm slots
+        // would mostly wait for plugins that are seldom called or no longer exist.
         .max_unused_warm_slots(32);
     InstanceAllocationStrategy::Pooling(pool)
 }
 
-/// Identifies what decides whether code fits into the engine, besides its settings: the pool and its slots. What was opened
-/// under other ones may be too large for these.
+/// Returns a fingerprint of the settings, apart from the engine configuration, that decide whether
+/// code fits into the engine: the pool and the size of its slots. Code that was opened under other
+/// settings may be too large for these.
 pub(super) fn room(slots: Option<u32>, ceiling: &Limits) -> u64 {
     let Limits { instances, memories, memory, table_elements, .. } = ceiling;
     let mut hasher = DefaultHasher::new();
@@ -193,7 +209,8 @@ pub(super) fn room(slots: Option<u32>, ceiling: &Limits) -> u64 {
     hasher.finish()
 }
 
-/// Advances the epoch every [`TICK`] while at least one guest runs, and a little longer; sleeps otherwise.
+/// Advances the epochs every [`TICK`] while at least one guest runs, and for [`IDLE`] ticks after
+/// that. Sleeps otherwise.
 #[derive(Clone)]
 pub(super) struct Ticker {
     shared: Arc<Shared>,
@@ -202,7 +219,8 @@ pub(super) struct Ticker {
 struct Shared {
     guests: Mutex<Guests>,
     changed: Condvar,
-    /// The engines whose epochs it advances. They share one rhythm: a tick costs as much as a store to memory.
+    /// The engines whose epochs advance. They share one timer, because a tick costs only as much as
+    /// a store to memory.
     engines: Mutex<Vec<EngineWeak>>,
 }
 
@@ -210,12 +228,12 @@ struct Shared {
 struct Guests {
     running: usize,
     closed: bool,
-    /// Whether the thread sleeps until a guest runs.
+    /// True if the thread sleeps until a guest runs.
     asleep: bool,
 }
 
 impl Ticker {
-    /// Starts the thread. It ends with the engine or with [`Ticker::close`].
+    /// Starts the thread. It ends when all engines are dropped or with [`Ticker::close`].
     pub(super) fn start(engine: &Engine) -> anyhow::Result<Self> {
         let engines = Mutex::new(vec![engine.weak()]);
         let shared = Arc::new(Shared { guests: Mutex::default(), changed: Condvar::new(), engines });
@@ -230,18 +248,18 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// Advances the epoch of this engine as well, from now on.
+    /// Also advances the epoch of `engine`.
     pub(super) fn add(&self, engine: &Engine) {
         self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
     }
 
-    /// Keeps the epoch advancing until the value is dropped.
+    /// Keeps the epochs advancing until the returned guard is dropped.
     pub(super) fn run(&self) -> Ticking {
         self.change(|state| state.running += 1);
         Ticking { ticker: self.clone() }
     }
 
-    /// Whether a guest runs.
+    /// Returns whether a guest runs.
     pub(super) fn is_running(&self) -> bool {
         self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner).running > 0
     }
@@ -261,7 +279,7 @@ impl Ticker {
 }
 
 impl Shared {
-    /// Advances the epochs; false if there is no engine left.
+    /// Advances the epochs. Returns false if no engine is left.
     fn tick(&self) -> bool {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         engines.retain(|engine| {
@@ -273,8 +291,9 @@ impl Shared {
         !engines.is_empty()
     }
 
-    /// Waits for one tick while a guest runs, or has run within [`IDLE`] ticks; false if the ticker is closed. `idle` counts
-    /// the ticks without one.
+    /// Waits for one tick while a guest runs or has run within [`IDLE`] ticks. Otherwise, sleeps
+    /// until a guest runs. Returns false if the ticker is closed. `idle` counts the ticks without a
+    /// guest.
     fn wait(&self, idle: &mut u32) -> bool {
         let mut state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         *idle = if state.running > 0 { 0 } else { *idle + 1 };
@@ -293,7 +312,7 @@ impl Shared {
     }
 }
 
-/// A running guest. Dropping it means that it no longer needs the epoch.
+/// Guard of a running guest. Dropping it means that the guest no longer needs the epoch.
 pub(super) struct Ticking {
     ticker: Ticker,
 }

@@ -1,5 +1,5 @@
-//! The engines and what is linked in them: the ordinary one, and that of components with async functions, which is made when
-//! the first of these is opened.
+//! The engines and the host interfaces that are linked in them. There is a synchronous engine and
+//! one for components with async functions, which is built when the first such component is opened.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,8 @@ use crate::engine::{self, Ticker};
 use crate::linker::linker;
 use crate::state::State;
 
-/// An engine, and the host's interfaces in it. Those of WASI 0.3 are only in that of components with async functions.
+/// An engine and its linker with the host interfaces. Only the engine for components with async
+/// functions has those of WASI 0.3.
 pub(crate) struct Linked {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<State>,
@@ -27,14 +28,15 @@ impl Linked {
     }
 }
 
-/// Both engines.
+/// The two engines and their shared settings.
 pub(crate) struct Engines {
     ordinary: Linked,
-    /// That of components with async functions, or why there is none.
+    /// The engine for components with async functions, or the error that prevented its
+    /// construction.
     concurrent: OnceLock<Result<Linked, String>>,
-    /// Whether there may be one.
+    /// True if the second engine is allowed.
     is_concurrent: bool,
-    /// Slots of the ordinary one's pool, if it has one.
+    /// Number of slots of each pool, or `None` without a pool.
     slots: Option<u32>,
     stack: ByteSize,
     ceiling: Limits,
@@ -42,7 +44,8 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    /// Makes the ordinary engine, with a pool for `slots` components, and the thread that ticks.
+    /// Builds the synchronous engine, with a pool for `slots` components, and starts the epoch
+    /// thread.
     pub(crate) fn new(slots: u32, stack: ByteSize, ceiling: Limits, is_concurrent: bool) -> anyhow::Result<Self> {
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let ticker = Ticker::start(&engine)?;
@@ -54,12 +57,13 @@ impl Engines {
         &self.ordinary
     }
 
-    /// The engine of a component with so many instances that have functions, or of an ordinary one. Makes it if need be, in
+    /// Returns the engine for a component with `tasked` instances that have functions, or the
+    /// synchronous engine for `None`. Builds the second engine if necessary, which takes
     /// milliseconds.
     ///
     /// # Errors
     ///
-    /// Why there is none for components with async functions.
+    /// Returns the reason why there is no engine for components with async functions.
     pub(crate) fn of(&self, tasked: Option<u32>) -> Result<&Linked, String> {
         if tasked.is_none() {
             return Ok(&self.ordinary);
@@ -78,17 +82,17 @@ impl Engines {
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// Slots of the pool of each engine; `None` without a pool.
+    /// Returns the number of slots of the pool of each engine, or `None` without a pool.
     pub(crate) fn slots(&self) -> Option<u32> {
         self.slots
     }
 
-    /// Whether there may be an engine for such a component.
+    /// Returns whether the configuration allows an engine for such a component.
     pub(crate) fn may_have(&self, tasked: Option<u32>) -> bool {
         tasked.is_none() || self.is_concurrent
     }
 
-    /// Identifies what code must fit into: see [`engine::room`].
+    /// Returns the fingerprint of the pool that code must fit into: see [`engine::room`].
     pub(crate) fn room(&self) -> u64 {
         engine::room(self.slots, &self.ceiling)
     }
@@ -101,7 +105,7 @@ impl Engines {
         &self.ticker
     }
 
-    /// How much of the pools is in use; nothing if no guest is alive.
+    /// Returns the number of pool entries in use. It is zero if no guest is alive.
     pub(crate) fn live(&self) -> u64 {
         let concurrent = self.concurrent.get().and_then(|made| made.as_ref().ok());
         let both = std::iter::once(&self.ordinary).chain(concurrent);
@@ -113,7 +117,7 @@ impl Engines {
             .sum()
     }
 
-    /// Whether a component with async functions was opened.
+    /// Returns whether the engine for components with async functions was built.
     #[cfg(test)]
     fn is_concurrent_made(&self) -> bool {
         self.concurrent.get().is_some()

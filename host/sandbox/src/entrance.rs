@@ -1,16 +1,18 @@
-//! How calls reach the guests' runtime.
+//! Dispatch of calls to the guest runtime.
 //!
-//! Each hop from one thread to another costs a short call as much as its guest: the other thread sleeps, perhaps on a
-//! processor that sleeps, too. So a call that is alone, on a server that had nothing to do, begins on the thread that
-//! received it: it is polled there once. Most calls end with that. What has to wait, or has used its first slice, goes on
-//! on the guests' runtime, and so does what is known to take longer ([`moved`]). A guest can thus delay the protocol by one
-//! slice and one host call, and only until its plugin is known for that.
+//! A hop from one thread to another can cost as much as a short call: the other thread sleeps,
+//! perhaps on an idle core. Therefore a call that arrives alone on an idle server starts on the
+//! thread that received it, which polls it once. Most calls end with this poll. A call that has to
+//! wait, or has used its first time slice, continues on the guest runtime, and so does a call that
+//! is known to take longer ([`moved`]). A guest can thus delay the protocol by one time slice and
+//! one host call, and only until its plugin is known to be slow.
 //!
-//! For what is not done here, there is another way to save a hop. Tokio takes a future that another thread
-//! spawns for the first of many: the worker that finds it wakes a second one, which finds nothing and waits for input and
-//! output from then on. Whatever the call waits for later wakes that second worker. So a call that is alone arrives as
-//! input does: the worker that waits for it runs the call, nobody else is woken, and the same worker waits for the
-//! responses to its requests.
+//! For a lone call that does not start here, there is another way to save a hop. When a future is
+//! spawned from outside the runtime, the Tokio worker that picks it up wakes a second worker. That
+//! one finds no work and becomes the worker that waits for I/O. Whatever the call waits for later
+//! then wakes the second worker. Therefore a lone call arrives as I/O does, through a pipe: the
+//! worker that waits for I/O runs the call, no other worker is woken, and the same worker waits for
+//! the responses to its requests.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -29,35 +31,36 @@ use tokio::runtime::Handle;
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 thread_local! {
-    /// Whether this thread makes the first step of a call that is not yet on the guests' runtime.
+    /// True while this thread makes the first poll of a call that is not yet on the guest runtime.
     static BEGINS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Goes on on the guests' runtime: what comes next may take long. Returns at once to a call that is there.
+/// Moves the call to the guest runtime, because its next step may take long. Returns at once if the
+/// call is already there.
 pub(crate) async fn moved() {
-    // Nobody has to wake the call: it is polled again as soon as it has moved.
+    // No wake-up is needed: the call is polled again as soon as it has moved.
     poll_fn(|_| if BEGINS.get() { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
-/// Where calls enter the guests' runtime.
+/// The dispatcher through which calls reach the guest runtime.
 pub(crate) struct Entrance {
     runtime: Handle,
     door: Arc<Door>,
-    /// How often the thread that received the last call had waited for something to do.
+    /// Park count of the receiving thread's runtime at the last call.
     waits: AtomicU64,
 }
 
 struct Door {
-    /// Calls that have entered and not ended.
+    /// Number of calls that are running or queued.
     inside: AtomicUsize,
-    /// The call that waits for the attendant: at most one, because only a call that is alone does.
+    /// The call that waits for the pipe task. There is at most one, because only a lone call waits.
     waiting: Mutex<Option<Work>>,
-    /// A byte for each call that waits.
+    /// Carries one byte for each waiting call.
     bell: PipeWriter,
 }
 
 impl Entrance {
-    /// Starts the attendant, a task of the runtime that ends with it.
+    /// Starts the task that reads the pipe. It ends with the runtime.
     pub(crate) fn open(runtime: &Handle) -> io::Result<Self> {
         let (rung, bell) = io::pipe()?;
         let _context = runtime.enter();
@@ -65,7 +68,8 @@ impl Entrance {
         let door = Arc::new(Door { inside: AtomicUsize::new(0), waiting: Mutex::default(), bell });
         let attended = Arc::clone(&door);
         runtime.spawn(async move {
-            // More room than bytes: what fills less of it is known to be all there is.
+            // The buffer is larger than any read, so a short read tells Tokio that the pipe is
+            // empty.
             while let Ok(1..) = rung.read(&mut [0; 8]).await {
                 if let Some(work) = attended.take() {
                     tokio::spawn(work);
@@ -75,8 +79,9 @@ impl Entrance {
         Ok(Self { runtime: runtime.clone(), door, waits: AtomicU64::new(0) })
     }
 
-    /// Lets a call in. If others are inside, or `busy` says that other guests are, it is spawned as usual: a worker
-    /// that runs a guest does not listen, so another one has to be woken.
+    /// Runs a call. If other calls run, or `busy` returns that other guests run, the call is
+    /// spawned as usual: a worker that runs a guest does not wait for I/O, so another one has to be
+    /// woken.
     pub(crate) fn admit(&self, work: Work, busy: impl FnOnce() -> bool) {
         let alone = self.door.inside.fetch_add(1, Ordering::Relaxed) == 0;
         let inside = Inside(Arc::clone(&self.door));
@@ -93,8 +98,9 @@ impl Entrance {
         }
     }
 
-    /// Whether the runtime of this thread, which has no other, waited since it was asked last. If it did not, other
-    /// requests may be ready, and they can be received while a guest runs.
+    /// Returns whether the runtime of this thread has been idle since the last check. It must be a
+    /// single-threaded runtime. If it was not idle, other requests may be ready, and they can be
+    /// received while a guest runs.
     fn had_nothing_to_do(&self) -> bool {
         let Ok(runtime) = Handle::try_current() else { return false };
         let metrics = runtime.metrics();
@@ -105,25 +111,27 @@ impl Entrance {
         self.waits.swap(waits, Ordering::Relaxed) != waits
     }
 
-    /// Makes the first step of a call, and leaves the rest to the attendant.
+    /// Polls a call once and leaves the rest to the pipe task.
     fn begin(&self, mut work: Work) {
         let first = catch_unwind(AssertUnwindSafe(|| {
-            // What it spawns, and what it waits for, belongs to the guests' runtime already.
+            // Everything that the call spawns or waits for belongs to the guest runtime from the
+            // start.
             let _context = self.runtime.enter();
             let _begins = Begins::here();
-            // What wakes it before it is polled again there is not lost: it is polled again in any case.
+            // A wake-up before the next poll is not lost, because the call is polled again in any
+            // case.
             work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         }));
-        // Unwinding ends a call that is spawned, and no more than that.
+        // A panic ends only the call, as it would end only a spawned task.
         if matches!(first, Ok(Poll::Pending)) {
             self.ring(work);
         }
     }
 
-    /// Leaves the call to the attendant.
+    /// Leaves the call to the pipe task.
     fn ring(&self, work: Work) {
         *self.door.lock() = Some(work);
-        // The pipe holds one byte at most, so this never waits for room.
+        // The pipe holds at most one byte, so this write never blocks.
         if (&self.door.bell).write_all(&[0]).is_err()
             && let Some(work) = self.door.take()
         {
@@ -142,7 +150,7 @@ impl Door {
     }
 }
 
-/// The first step of a call, until this is dropped.
+/// Guard that marks the first poll of a call.
 struct Begins;
 
 impl Begins {
@@ -158,7 +166,7 @@ impl Drop for Begins {
     }
 }
 
-/// A call that is inside until this is dropped.
+/// Guard that counts a call as running until it is dropped.
 struct Inside(Arc<Door>);
 
 impl Drop for Inside {
@@ -176,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// How long a test waits for what must come at once.
+    /// Timeout of a test for events that must happen at once.
     const DEADLINE: Duration = Duration::from_mins(1);
 
     fn runtime() -> (Runtime, Entrance) {
@@ -202,7 +210,7 @@ mod tests {
         let (started, (release, held)) = (mpsc::channel(), mpsc::channel::<()>());
         let first = async move {
             started.0.send(()).unwrap();
-            // Keeps its worker, as a guest that computes does.
+            // Blocks its worker, like a guest that computes.
             held.recv_timeout(DEADLINE).unwrap();
         };
         entrance.admit(Box::pin(first), || false);
@@ -210,7 +218,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         entrance.admit(Box::pin(async move { sender.send(()).unwrap() }), || unreachable!("another call is inside"));
         receiver.recv_timeout(DEADLINE).unwrap();
-        // The second one leaves a moment after it has said so; the first one stays.
+        // The second call leaves a moment after it has sent its message. The first one stays.
         while entrance.door.inside.load(Ordering::Relaxed) > 1 {
             std::thread::yield_now();
         }
@@ -222,7 +230,7 @@ mod tests {
     fn a_call_beside_other_guests_is_spawned() {
         let (_runtime, entrance) = runtime();
         let (sender, receiver) = mpsc::channel();
-        // With the door locked, nobody can wait at it.
+        // While the slot is locked, no call can wait in it.
         let _locked = entrance.door.lock();
         entrance.admit(Box::pin(async move { sender.send(()).unwrap() }), || true);
         receiver.recv_timeout(DEADLINE).unwrap();
@@ -245,7 +253,8 @@ mod tests {
         }
     }
 
-    /// A runtime with one thread, such as the protocol's, that has just waited for something.
+    /// Runs `work` on a single-threaded runtime, such as that of the protocol, that has just been
+    /// idle.
     fn waited<T>(work: impl Future<Output = T>) -> T {
         let protocol = Builder::new_current_thread().enable_all().build().unwrap();
         protocol.block_on(async {
@@ -269,7 +278,7 @@ mod tests {
             let first = sender.clone();
             entrance.admit(Box::pin(async move { first.send(std::thread::current().id()).unwrap() }), || false);
             assert_eq!(receiver.try_recv(), Ok(here));
-            // The next one finds that the thread has not waited since.
+            // The next call finds that the thread has not been idle since.
             entrance.admit(Box::pin(async move { sender.send(std::thread::current().id()).unwrap() }), || false);
             assert_ne!(receiver.recv_timeout(DEADLINE).unwrap(), here);
         });
@@ -291,7 +300,7 @@ mod tests {
             };
             entrance.admit(Box::pin(call), || false);
         });
-        // The runtime that received it is gone, with its timers.
+        // The runtime that received the call is gone, with its timers.
         let (begun, then) = receiver.recv_timeout(DEADLINE).unwrap();
         assert_eq!(begun, here);
         assert_ne!(then, here);

@@ -1,4 +1,4 @@
-//! Interprets wasmtime's errors.
+//! Classification of wasmtime's errors.
 
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
@@ -9,30 +9,30 @@ use wasmtime::{GcHeapOutOfMemory, ThrownException, Trap};
 use crate::ask::Incapable;
 use crate::effects::Diverged;
 
-/// Said of a guest whose tasks cannot go on.
+/// Message for a guest whose tasks are deadlocked.
 const DEADLOCK: &str = "all of its async tasks wait for what never comes (deadlock)";
 
-/// Added to what says that a guest did what the component model forbids.
+/// Suffix of messages about a violated rule of the component model.
 const RULE: &str = "; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, \
                     not in the server";
 
-/// Said of a guest that throws what it does not catch.
+/// Message for an uncaught exception.
 const UNCAUGHT: &str = "it threw an exception that it does not catch";
 
-/// What the store recorded while the guest ran. It reveals the cause behind a trap.
+/// Observations of the store during the call. They reveal the cause of a trap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
-    /// The growth of a memory was denied.
+    /// True if the growth of a memory was denied.
     pub(super) memory_refused: bool,
-    /// The growth of a table was denied.
+    /// True if the growth of a table was denied.
     pub(super) table_refused: bool,
     /// The last lines of standard error.
     pub(super) stderr: Option<String>,
 }
 
-/// Determines what an error of wasmtime means for the caller.
+/// Maps an error of wasmtime to the error that the caller receives.
 pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Limits, stack: ByteSize) -> CallError {
-    // What the host itself counts says so.
+    // Limits that the host itself counts carry their own error.
     if let Some(&limit) = error.downcast_ref() {
         return CallError::limit(limit);
     }
@@ -45,7 +45,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => return CallError::limit(Limit::Fuel(limits.fuel)),
         Some(Trap::StackOverflow) => return CallError::limit(Limit::Stack(stack)),
-        // What the heap of objects has no room for, and what no heap has room for.
+        // The allocation exceeds the garbage-collected heap, or any possible heap.
         Some(Trap::AllocationTooLarge) => return CallError::limit(Limit::Memory(limits.memory)),
         Some(Trap::AsyncDeadlock) => {
             return CallError::Trap { what: DEADLOCK.to_owned(), stderr: evidence.stderr };
@@ -55,7 +55,8 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     if error.is::<GcHeapOutOfMemory<()>>() {
         return CallError::limit(Limit::Memory(limits.memory));
     }
-    // A guest aborts if an allocation fails: the trap is `unreachable`, but the cause is the limit.
+    // A guest aborts if an allocation fails. The trap is then `unreachable`, but the cause is the
+    // limit.
     if evidence.memory_refused {
         return CallError::limit(Limit::Memory(limits.memory));
     }
@@ -73,7 +74,8 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     {
         return CallError::Trap { what: format!("{root}{RULE}", root = error.root_cause()), stderr: evidence.stderr };
     }
-    // More guests than admission allows: some slots are reserved for listing tools, and loading uses them.
+    // There are more guests than admission allows: some slots are reserved for listing tools, and
+    // loading uses them.
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return CallError::Internal(format!("no free slot in the instance pool: {error}"));
     }
@@ -93,7 +95,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     }
     if let Some(&wasmtime_wasi::I32Exit(code)) = error.downcast_ref() {
         return match evidence.stderr {
-            // Languages without exceptions give up like this: they print the reason and end the process.
+            // Languages without exceptions fail in this way: they print the reason and exit.
             Some(words) if code != 0 => CallError::Failed(words),
             stderr => CallError::Trap { what: format!("exited with code {code}"), stderr },
         };
@@ -102,7 +104,8 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     CallError::Trap { what: format!("{root}{rule}"), stderr: evidence.stderr }
 }
 
-/// Whether a trap means that a guest broke a rule of the component model, which its author cannot see in the source.
+/// Returns whether a trap means that the guest broke a rule of the component model, which its
+/// author cannot see in the source.
 fn is_rule(trap: Trap) -> bool {
     matches!(
         trap,
@@ -130,7 +133,8 @@ fn is_rule(trap: Trap) -> bool {
     )
 }
 
-/// What wasmtime says, in part, of a guest that misuses a handle, a stream or a future. wasmtime has no types for these errors.
+/// Parts of the messages with which wasmtime reports a misused handle, stream or future. wasmtime
+/// has no types for these errors.
 const HANDLES: [&str; 17] = [
     "unknown handle index ",
     "used with the wrong type",
@@ -151,15 +155,16 @@ const HANDLES: [&str; 17] = [
     "cannot read from future after",
 ];
 
-/// Whether an error means that a guest misused a handle, a stream or a future.
+/// Returns whether an error means that the guest misused a handle, a stream or a future.
 fn is_rule_of_handles(root: &str) -> bool {
     HANDLES.iter().any(|said| root.contains(said))
 }
 
-/// Describes a component for which the pool has no room, in terms of the ceilings that determine the pool; `None` for
-/// any other error. wasmtime has no types for these errors. Tests with one component per error pin their texts.
+/// Describes a component that does not fit into the pool, in terms of the ceilings that determine
+/// the pool. Returns `None` for any other error. wasmtime has no types for these errors. Tests with
+/// one component per error pin their texts.
 pub(super) fn too_large(root: &str) -> Option<String> {
-    // Sizes may be hexadecimal, and some messages have an index before the two numbers that matter.
+    // Sizes may be hexadecimal, and some messages have an index before the two relevant numbers.
     let number = |word: &str| match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
@@ -190,7 +195,7 @@ pub(super) fn too_large(root: &str) -> Option<String> {
     Some(format!("it has {asked} {what}, but the server's ceiling is {most}{cure}"))
 }
 
-/// Says of a component that its memory starts larger than the ceiling.
+/// Formats the message about a component whose initial memory exceeds the ceiling.
 pub(super) fn starts_large(size: &str, largest: &str) -> String {
     format!(
         "it starts with {size} of memory, but the server's ceiling is {largest} (to allow more, raise ceilings.memory)"

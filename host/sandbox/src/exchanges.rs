@@ -1,7 +1,8 @@
 //! The HTTP requests of one call that have no response yet.
 //!
-//! They belong to the task of the call: whenever it runs, they do, whatever the guest waits for. A task for each would
-//! have to be woken before the guest is, and often on another thread.
+//! They are polled by the task of the call: whenever it runs, they make progress, whatever the
+//! guest waits for. A separate task for each request would have to be woken before the guest, often
+//! on another thread.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,24 +15,24 @@ use tokio::sync::oneshot;
 use wasmtime_wasi::p2::Pollable;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// What comes of a request.
+/// The outcome of a request.
 pub(crate) type Answer = Result<Response<WasiBody>, Error>;
 
-/// What is left to do once a response is there, whether or not the guest still wants it.
+/// The work that remains after the response head, whether or not the guest still uses the response.
 pub(crate) type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
-/// A request on its way.
+/// A request in flight.
 pub(crate) type Sending = Box<dyn Future<Output = Result<(Response<WasiBody>, Rest), Error>> + Send>;
 
-/// The requests on their way. Clones share them. There are no more than the guest has handles of, because dropping the
-/// handle gives up the request.
+/// The requests in flight. Clones share them. Their number is bounded by the guest's handles,
+/// because dropping a handle cancels its request.
 #[derive(Clone, Default)]
 pub(crate) struct Exchanges(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     open: Mutex<Vec<Exchange>>,
-    /// Wakes the task of the call.
+    /// The waker of the call's task.
     task: Arc<AtomicWaker>,
 }
 
@@ -41,15 +42,17 @@ struct Exchange {
     waker: Waker,
 }
 
-/// Whether an exchange has something to do.
+/// The wake-up flag of an exchange.
 struct Signal {
     raised: AtomicBool,
-    /// Not all that is shared: nothing may keep the requests of a call that has ended.
+    /// Only the waker, not all of the shared state: a waker must not keep the requests of a
+    /// finished call alive.
     task: Arc<AtomicWaker>,
 }
 
 impl Exchanges {
-    /// Begins a request. It makes progress in [`Exchanges::advance`], and ends when its handle is dropped.
+    /// Starts a request. It makes progress in [`Exchanges::advance`] and ends when its handle is
+    /// dropped.
     pub(crate) fn begin(
         &self,
         answer: impl Future<Output = Result<(Response<WasiBody>, Rest), Error>> + Send + 'static,
@@ -62,7 +65,7 @@ impl Exchanges {
                 answer = answer => match answer {
                     Ok((response, rest)) => {
                         drop(sender.send(Ok(response)));
-                        // Its own errors are those of a body that the guest has given up.
+                        // Errors here concern a body that the guest has dropped.
                         drop(Box::into_pin(rest).await);
                     }
                     Err(error) => drop(sender.send(Err(error))),
@@ -75,10 +78,10 @@ impl Exchanges {
         Awaited::Pending(receiver)
     }
 
-    /// Lets all of them do what they can, and wakes `task` when there is more to do.
+    /// Polls all exchanges that were woken, and wakes `task` when one can make more progress.
     ///
-    /// This is not `FuturesUnordered`, which wakes the task each time it has polled all of its futures: a call would be
-    /// polled twice for each request.
+    /// This is not a `FuturesUnordered`, because that wakes the task each time it has polled all of
+    /// its futures: a call would be polled twice for each request.
     pub(crate) fn advance(&self, task: &Waker) {
         let mut open = self.0.lock();
         if open.is_empty() {
@@ -109,16 +112,17 @@ impl Wake for Signal {
     }
 }
 
-/// A handle of a request: its answer, once there is one.
+/// The guest's handle of a request, with the response once it has arrived.
 pub(crate) enum Awaited {
     Pending(oneshot::Receiver<Answer>),
     Ready(Answer),
-    /// The guest has taken the answer.
+    /// The guest has taken the response.
     Taken,
 }
 
 impl Awaited {
-    /// Takes the answer. `None` before there is one, and an error once it is taken.
+    /// Takes the response. Returns `None` if it has not arrived yet, and an error if it was already
+    /// taken.
     pub(crate) fn take(&mut self) -> Option<Result<Answer, ()>> {
         match std::mem::replace(self, Self::Taken) {
             pending @ Self::Pending(_) => {
@@ -148,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits for `future` as a call does: the requests advance with it.
+    /// Waits for `future` as a call does: the requests make progress at the same time.
     async fn beside<T>(exchanges: &Exchanges, future: impl Future<Output = T>) -> T {
         let mut future = std::pin::pin!(future);
         poll_fn(|task| {

@@ -1,44 +1,45 @@
-//! Counts what a component exports, before anything is made of it. Runs in the compiling child.
+//! Counts the exports of a component before it is compiled. Runs in the compiling child.
 //!
-//! Each exported function becomes a tool with schemas of its own, and the host looks at every exported item: a component
-//! of one megabyte has room for a hundred thousand.
+//! Each exported function becomes a tool with its own schemas, and the host inspects every exported
+//! item. A component of one megabyte can export a hundred thousand items.
 
 use toolbay_model::text::thousands;
 use wasmparser::component_types::ComponentEntityType;
 use wasmparser::{BinaryReaderError, Parser, Payload, Validator, WasmFeatures};
 
-/// Most functions that a component can export, with those in its interfaces.
+/// Maximum number of functions that a component can export, including those in its interfaces.
 const FUNCTIONS: usize = 4096;
 
-/// Most other items, such as types.
+/// Maximum number of other exported items, such as types.
 const OTHERS: usize = 16_384;
 
-/// Deepest nesting of components and core modules. Tools that compose components nest a few.
+/// Maximum nesting depth of components and core modules. Tools that compose components nest only a
+/// few.
 const DEPTH: usize = 100;
 
-/// What a component exports.
+/// The number of exported items of a component.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Exports {
     functions: usize,
     others: usize,
 }
 
-/// What a component is, as far as this looks.
+/// The kind of a component, as far as this check determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
-    /// It is not valid. Who compiles it will say why not.
+    /// It is not valid. The compiler reports the reason.
     Invalid,
-    /// It has synchronous functions alone.
+    /// It has only synchronous functions.
     Ordinary,
-    /// It has async functions, or uses what goes with them.
+    /// It has async functions or uses related features.
     Concurrent,
 }
 
-/// Refuses a component that exports too much.
+/// Rejects a component with too many exports, and determines its kind.
 ///
 /// # Errors
 ///
-/// What there is too much of.
+/// Returns a message that names the exceeded limit.
 pub(crate) fn check_exports(component: &[u8]) -> Result<Checked, String> {
     if is_deep(component) {
         return Err(format!("contains components that are nested more than {DEPTH} levels deep"));
@@ -62,7 +63,7 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<Checked, String> {
     }
 }
 
-/// Whether components are nested so deep that validating them takes minutes.
+/// Returns whether components are nested so deeply that validating them takes minutes.
 fn is_deep(component: &[u8]) -> bool {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
@@ -78,7 +79,7 @@ fn is_deep(component: &[u8]) -> bool {
     false
 }
 
-/// Counts exports, and items of exported instances. Checks no code.
+/// Counts the exports and the items of exported instances. Does not check code.
 fn count(component: &[u8], features: WasmFeatures) -> Result<Exports, BinaryReaderError> {
     let mut validator = Validator::new_with_features(features);
     let mut exports = Exports::default();
@@ -120,7 +121,8 @@ impl Exports {
 mod tests {
     use super::*;
 
-    /// A component that exports these functions, and one interface with those.
+    /// Builds a component that exports `functions` functions, and one interface with
+    /// `in_an_interface` functions.
     fn component(functions: usize, in_an_interface: usize) -> Vec<u8> {
         let exported: Vec<String> = (0..functions).map(|n| format!("(export \"f{n}\" (func $f))")).collect();
         let inner: Vec<String> = (0..in_an_interface).map(|n| format!("(export \"g{n}\" (func $f))")).collect();
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_refused() {
-        // The text format cannot nest as deep.
+        // The text format cannot nest this deeply.
         let nested = |depth: usize| {
             (1..depth).fold(b"\0asm\x0d\0\x01\0".to_vec(), |inner, _| {
                 let mut length = inner.len();

@@ -1,15 +1,15 @@
-//! What can be told of a component without its code.
+//! Properties of a component that are available without its code.
 
 use serde::{Deserialize, Serialize};
 
 use crate::prepared::Prepared;
 
-/// What is asked of a component before a call enters it.
+/// Properties of a component that are queried before a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Facts {
-    /// Whether it is a single tool that has no name of its own.
+    /// True if the component is a single tool without its own name.
     pub(crate) is_command: bool,
-    /// Whether it would find folders that it is given.
+    /// True if the component uses mounted directories.
     pub(crate) has_files: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The folders that a call gets: those of the mounts, and a temporary one.
+//! The directories of a call: those of its mounts, and a temporary one.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,25 +10,25 @@ use crate::ledger::{Ledgers, Quota};
 use crate::roots::Mounted;
 use crate::scratch::{CallFolder, Scratches};
 
-/// The folders of one call.
+/// The directories of one call.
 #[derive(Default)]
 pub(crate) struct Folders {
-    /// All of them.
+    /// All directories, including the temporary one.
     pub(crate) mounted: Vec<Mounted>,
-    /// The first bound of one that the call reaches.
+    /// The first quota that the call exceeded.
     pub(crate) full: Arc<OnceLock<Limit>>,
-    /// The temporary one, which is removed when the call ends.
+    /// The temporary directory, which is removed when the call ends.
     pub(crate) scratch: Option<CallFolder>,
-    /// The descriptors of those that are opened for the call.
+    /// The reserved file descriptors of the directories that are opened for the call.
     pub(crate) opened: Vec<Opened>,
 }
 
 impl Folders {
-    /// Opens the folders of a call, and makes the temporary one.
+    /// Opens the directories of a call and creates the temporary one.
     ///
     /// # Errors
     ///
-    /// One of them cannot be used; the text addresses the operator.
+    /// Returns a message for the operator if a directory cannot be used.
     pub(crate) async fn open(
         entry: &Entry<'_>,
         files: &Files,

@@ -1,4 +1,4 @@
-//! Components that were not built for Toolbay: each plain function that one exports becomes a tool.
+//! Components that were not built for Toolbay: each exported plain function becomes a tool.
 
 mod schema;
 mod shape;
@@ -23,30 +23,32 @@ use crate::preinit::{ACCESS, INITIALIZE};
 use crate::returned::{Refusal, ToolResult};
 use crate::state::State;
 
-/// The member that wraps a value in structured content, which must be an object.
+/// The member that wraps a value in structured content, because structured content must be an
+/// object.
 const VALUE: &str = "result";
 
-/// So many functions that are left out are named, with the reasons.
+/// Maximum number of refused functions that are listed by name, with the reasons.
 const REFUSED: usize = 32;
 
-/// Longest description that is made of types, in bytes. They are in the schemas, too.
+/// Maximum length of a description that is generated from types, in bytes. The schemas contain the
+/// types, too.
 const SUMMARY: usize = 200;
 
-/// Longest name of one of them, in bytes.
+/// Maximum length of a function name in a refusal message, in bytes.
 const SHOWN: usize = 200;
 
 /// The functions of a component that can be tools.
 pub(crate) struct Functions {
     pre: InstancePre<State>,
-    /// By the tool's name.
+    /// The functions, by tool name.
     by_tool: BTreeMap<String, Function>,
-    /// The functions that were left out, with the reasons.
+    /// Messages about the functions that are not offered, with the reasons.
     refused: Vec<String>,
 }
 
 /// A function that a tool calls.
 struct Function {
-    /// The interface that contains it; `None` for a function of the world.
+    /// The interface that contains it, or `None` for a function of the world.
     interface: Option<String>,
     name: String,
     export: ComponentExportIndex,
@@ -54,11 +56,11 @@ struct Function {
     returns: Returns,
 }
 
-/// What a function returns.
+/// The return type of a function.
 enum Returns {
     Nothing,
     Value(Shape),
-    /// `result`. Its error is the tool's failure.
+    /// A `result`. Its error becomes the failure of the tool.
     Result(Option<Shape>, Option<Shape>),
 }
 
@@ -70,11 +72,12 @@ struct Export {
     ty: ComponentFunc,
 }
 
-/// The exported functions of a component of which tools can be made.
+/// Finds the exported functions of a component that can become tools.
 ///
 /// # Errors
 ///
-/// There are none; the text says why, and is empty if the component exports no functions at all.
+/// Returns the reasons if there are no such functions. The text is empty if the component exports
+/// no functions.
 pub(crate) fn find(engine: &Engine, component: &Component) -> Result<Found, String> {
     let exports = exports(engine, component);
     let names = tool_names(&exports);
@@ -98,7 +101,7 @@ pub(crate) fn find(engine: &Engine, component: &Component) -> Result<Found, Stri
     if found.by_tool.is_empty() { Err(found.refused.join("; ")) } else { Ok(found) }
 }
 
-/// See [`find`].
+/// The functions that [`find`] returns, before the component is linked.
 #[derive(Default)]
 pub(crate) struct Found {
     by_tool: BTreeMap<String, Function>,
@@ -106,20 +109,20 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// This name, with a number after it if a function has it.
+    /// Returns `wanted`, with a numeric suffix if a function has this name.
     pub(crate) fn free_name(&self, wanted: &str) -> String {
         let numbered = (2..).map(|n| format!("{wanted}_{n}"));
         let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
         names.find(|name| !self.by_tool.contains_key(name)).unwrap_or_default()
     }
 
-    /// Completes this with the linked component.
+    /// Adds the linked component.
     pub(crate) fn linked(self, pre: InstancePre<State>) -> Functions {
         Functions { pre, by_tool: self.by_tool, refused: self.refused }
     }
 }
 
-/// Every exported function, except those that runtimes add and those of WASI.
+/// Returns every exported function, except those of WASI and those that runtimes add.
 fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
     let mut exports = Vec::new();
     let ty = component.component_type();
@@ -143,13 +146,14 @@ fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
     exports
 }
 
-/// Functions that componentize-qjs and componentize-py add, and those that `toolbay optimize` calls.
+/// Returns whether `name` is a function that componentize-qjs or componentize-py adds, or that
+/// `toolbay optimize` calls.
 pub(crate) fn is_runtime_helper(name: &str) -> bool {
     matches!(name, "init" | "exports" | "exports#init" | INITIALIZE | ACCESS)
 }
 
-/// The names of the tools: the name of the function if it is unique; otherwise with the interface's name before it, or
-/// if necessary with the whole name of the export.
+/// Chooses the names of the tools: the name of the function if it is unique. Otherwise, the name of
+/// the interface precedes it, or if necessary the full name of the export.
 fn tool_names(exports: &[Export]) -> Vec<String> {
     let short = |export: &Export| export.name.clone();
     let middle = |export: &Export| match &export.interface {
@@ -217,7 +221,8 @@ impl Function {
         Ok(function)
     }
 
-    /// What it is called with, for a model that has no other words of it: in WIT notation, or the names alone if that is long.
+    /// Returns a description for a function without documentation: its signature in WIT notation,
+    /// or only the names if the signature is long.
     fn summary(&self) -> String {
         let signature = self.signature();
         if signature.len() <= SUMMARY {
@@ -227,7 +232,7 @@ impl Function {
         line(&format!("{}({})", self.name, names.join(", ")), SUMMARY)
     }
 
-    /// The function in WIT notation.
+    /// Formats the function in WIT notation.
     fn signature(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(|(name, shape)| format!("{name}: {shape}")).collect();
         let returns = match &self.returns {
@@ -255,7 +260,7 @@ impl Function {
         });
         ToolDefinition {
             name: tool.to_owned(),
-            // Types alone are better than nothing.
+            // The types are better than no description.
             description: Some(docs.and_then(|docs| docs.text.clone()).unwrap_or_else(|| self.summary())),
             input_schema: input.to_string(),
             output_schema: output.map(|schema| schema.to_string()),
@@ -263,7 +268,8 @@ impl Function {
         }
     }
 
-    /// Converts the returned value for the caller.
+    /// Converts the returned value to the result of the tool. Returns `None` if it does not match
+    /// the type.
     fn answer(&self, results: &[Val]) -> Option<Result<ToolResult, Refusal>> {
         let payload = |shape: &Option<Shape>, value: &Option<Box<Val>>| match (shape, value) {
             (Some(shape), Some(value)) => output(shape, value),
@@ -287,7 +293,7 @@ impl Function {
 }
 
 impl Returns {
-    /// The value of a success.
+    /// Returns the type of the value of a success.
     fn shape(&self) -> Option<&Shape> {
         match self {
             Self::Nothing | Self::Result(None, _) => None,
@@ -297,7 +303,7 @@ impl Returns {
 }
 
 impl Functions {
-    /// The tools, with the author's documentation.
+    /// Returns the tools, with the author's documentation.
     pub(crate) fn definitions(&self, docs: &Docs) -> Vec<ToolDefinition> {
         let definition = |(tool, function): (&String, &Function)| {
             function.definition(tool, docs.of(function.interface.as_deref(), &function.name))
@@ -305,7 +311,7 @@ impl Functions {
         self.by_tool.iter().map(definition).collect()
     }
 
-    /// The names of the tools in `description` that have no words of their own.
+    /// Returns the names of the tools in `description` that have only a generated description.
     pub(crate) fn wordless(&self, description: &Description) -> Vec<String> {
         let is_wordless = |tool: &&ToolDefinition| {
             let function = self.by_tool.get(&tool.name);
@@ -314,12 +320,12 @@ impl Functions {
         description.tools.iter().filter(is_wordless).map(|tool| tool.name.clone()).collect()
     }
 
-    /// The functions that were left out, with the reasons.
+    /// Returns messages about the functions that are not offered.
     pub(crate) fn refused(&self) -> &[String] {
         &self.refused
     }
 
-    /// Calls the function behind `tool`, in a new instance or `within` one.
+    /// Calls the function of `tool` in the instance `within`, or in a new one.
     pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
@@ -330,7 +336,8 @@ impl Functions {
         let Some(function) = self.by_tool.get(tool) else {
             return Ok(Err(Refusal::Failed(format!("There is no function named {tool}."))));
         };
-        // wasmtime limits the values that a guest passes to the host. Apply the same limit to those that it receives.
+        // wasmtime limits the values that a guest passes to the host. Apply the same limit to those
+        // that the guest receives.
         let mut room = store.hostcall_fuel() / size_of::<Val>();
         let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
         let parameters = match value::from_object(&function.parameters, &arguments, "", &mut room) {
@@ -357,7 +364,7 @@ impl Functions {
     }
 }
 
-/// Converts a value to a result: text stays text, everything else becomes structured content.
+/// Converts a value to a result: text stays text, and any other value becomes structured content.
 fn output(shape: &Shape, value: &Val) -> Option<ToolResult> {
     if let (Shape::String, Val::String(text)) = (shape, value) {
         return Some(ToolResult { content: vec![Block::text(text.clone())], ..ToolResult::default() });

@@ -1,5 +1,5 @@
-//! Handlers of HTTP requests: components that export `wasi:http/incoming-handler` of WASI 0.2, or `wasi:http/handler` of
-//! WASI 0.3.
+//! Handlers of HTTP requests: components that export `wasi:http/incoming-handler` of WASI 0.2, or
+//! `wasi:http/handler` of WASI 0.3.
 
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
@@ -9,7 +9,7 @@ use wasmtime_wasi_http::p3::bindings::{Service, ServicePre};
 use crate::newer::is_newer;
 use crate::state::State;
 
-/// The interfaces that make a component a handler, without their versions.
+/// The interfaces that make a component an HTTP handler, without their versions.
 pub(crate) const INTERFACES: [&str; 2] = [OLDER, NEWER];
 
 const OLDER: &str = "wasi:http/incoming-handler";
@@ -17,9 +17,9 @@ const NEWER: &str = "wasi:http/handler";
 
 /// A linked handler.
 pub(crate) enum HandlerPre {
-    /// Of WASI 0.2.
+    /// A handler of WASI 0.2.
     Older(ProxyPre<State>),
-    /// Of WASI 0.3.
+    /// A handler of WASI 0.3.
     Newer(ServicePre<State>),
 }
 
@@ -30,12 +30,12 @@ pub(crate) enum Handler {
 }
 
 impl HandlerPre {
-    /// The handler that a component exports as `interface`.
+    /// Links the handler that a component exports as `interface`.
     pub(crate) fn new(pre: InstancePre<State>, interface: &str) -> wasmtime::Result<Self> {
         if is_newer(interface) { ServicePre::new(pre).map(Self::Newer) } else { ProxyPre::new(pre).map(Self::Older) }
     }
 
-    /// The interface that it exports, without its version.
+    /// Returns the exported interface, without its version.
     pub(crate) fn interface(&self) -> &'static str {
         match self {
             Self::Older(_) => OLDER,

@@ -1,18 +1,19 @@
-//! What the host refused to a guest that went on: it may explain why the guest failed later.
+//! Operations that the host denied to a guest without ending the call. They may explain a later
+//! failure.
 
 use toolbay_model::{CallError, Limit};
 
-/// What the host refused to a guest. The guest saw an ordinary error, and could go on.
+/// A denied operation. The guest received an ordinary error and could continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hindrance {
-    /// More than a limit allows.
+    /// The operation exceeded a limit.
     Limit(Limit),
-    /// What the grant does not allow, as a sentence.
+    /// The grant does not allow the operation. The text is a sentence.
     Denied(String),
 }
 
 impl Hindrance {
-    /// Why a call failed, if it failed in the guest's own words or crashed after this.
+    /// Adds the denial to an error, if the guest reported the failure itself or crashed.
     pub fn explain(self, error: CallError) -> CallError {
         let words = match &error {
             CallError::Failed(words) => words.clone(),

@@ -1,11 +1,12 @@
-//! Whether a command may be an MCP server: commands are not run when they are loaded, unless they contain words that such
-//! a server cannot do without.
+//! Detection of MCP servers among commands. A command is not run when it is loaded, unless it
+//! contains words that every MCP server needs.
 
-/// Words of the protocol, of which a server contains some however it was compiled.
+/// Words of the protocol. A server contains some of them however it was compiled.
 const WORDS: [&[u8]; 5] =
     [b"protocolVersion", b"tools/list", b"inputSchema", b"notifications/initialized", b"modelcontextprotocol"];
 
-/// Whether bytes contain a word of the protocol. Reads each byte a few times: for the compiling child.
+/// Returns whether the file contains a word of the protocol. Reads each byte several times, so it
+/// runs in the compiling child.
 pub(crate) fn speaks(file: &[u8]) -> bool {
     WORDS.iter().any(|word| contains(file, word))
 }

@@ -1,5 +1,6 @@
-//! HTTP of a guest: always linked, because runtimes import it whether a tool uses it or not. Requests are sent as far as
-//! the grant allows; all others are denied before a name is resolved.
+//! Outgoing HTTP of a guest. It is always linked, because language runtimes import it whether a
+//! tool uses it or not. Requests that the grant allows are sent. All others are denied before a
+//! name is resolved.
 
 pub(crate) mod bounds;
 mod code;
@@ -36,26 +37,27 @@ use crate::exchanges::{Rest, Sending};
 use crate::hindrance::Hindrance;
 use crate::tape::Kind;
 
-/// Bytes of names and values in one set of fields; servers commonly accept no more.
+/// Maximum size of the names and values in one set of fields, in bytes. Servers commonly accept no
+/// more.
 pub(crate) const FIELDS: usize = 16 << 10;
 
-/// Bytes of a body that the host holds until they are sent, in one piece.
+/// Maximum size of a body chunk that the host buffers before it is sent, in bytes.
 pub(crate) const BODY: usize = 16 << 10;
 
-/// The requests of one call.
+/// The outgoing HTTP of one call.
 pub(crate) struct Http {
     secrets: Arc<Opened>,
     outlet: Option<Arc<Outlet>>,
     is_open: bool,
     meter: Arc<Meter>,
-    /// What the next request holds of the call's memory until its response is gone.
+    /// The memory reservation of the next request, which is held until its response is dropped.
     pub(crate) held: Option<Held>,
     deadline: Instant,
     trace: Option<Trace>,
     observer: Arc<dyn Observer>,
     denials: Arc<Denials>,
     effects: Effects,
-    /// A request that was another one before.
+    /// The first request that differs from the replayed one.
     pub(crate) diverged: Option<Diverged>,
 }
 
@@ -79,22 +81,22 @@ impl Http {
         }
     }
 
-    /// What the call was denied, which sockets add to.
+    /// Returns the denials of the call. Sockets add to them.
     pub(crate) fn denials(&self) -> Arc<Denials> {
         Arc::clone(&self.denials)
     }
 
-    /// Whether any request can be sent.
+    /// Returns whether any request can be sent.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Requests that were sent, and bytes of requests and responses.
+    /// Returns the number of sent requests, and the number of bytes of requests and responses.
     pub(crate) fn used(&self) -> (u64, u64) {
         (self.meter.requests(), self.meter.bytes())
     }
 
-    /// What was first refused to the guest: it may explain a failure.
+    /// Returns the first denial, which may explain a failure.
     pub(crate) fn hindrance(&self, limits: &Limits) -> Option<Hindrance> {
         match self.meter.exceeded() {
             Some(Which::Requests) => Some(Hindrance::Limit(Limit::HttpRequests(limits.http_requests))),
@@ -103,38 +105,40 @@ impl Http {
         }
     }
 
-    /// Reports that something else was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
+    /// Reports another denied operation. `what` is a sentence, and `remedy` is the configuration
+    /// with which the operator would allow it.
     pub(crate) fn deny(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
         self.denials.note(kind, what, remedy);
     }
 
-    /// Reports that a use of a file or folder was denied.
+    /// Reports that access to a file or directory was denied.
     pub(crate) fn deny_file(&self, denied: &FileDenied) {
         self.denials.file(denied);
     }
 
-    /// Reports that a part of a request was refused before it could be sent.
+    /// Reports that a part of a request was rejected before it could be sent.
     pub(crate) fn refuse(&self, denied: &Denied) {
         self.denials.note(UseKind::Http, &denied.to_string(), denied.remedy().as_deref());
     }
 
-    /// The first of these headers that no tool may set.
+    /// Returns the first of these headers that no tool may set, in lower case.
     pub(crate) fn forbidden<'a>(&mut self, mut names: impl Iterator<Item = &'a str>) -> Option<String> {
         let name = names.find(|name| name.parse().is_ok_and(|name: HeaderName| self.is_forbidden_header(&name)));
         name.map(str::to_ascii_lowercase)
     }
 
-    /// Reports why headers of the guest were refused. `forbidden` is the name of one that no tool may set.
+    /// Reports why headers of the guest were rejected. `forbidden` is the name of a header that no
+    /// tool may set.
     pub(crate) fn refuse_headers(&self, why: HeaderError, forbidden: Option<String>) {
         match (why, forbidden) {
             (HeaderError::Forbidden, Some(name)) => self.refuse(&Denied::ForbiddenHeader(name)),
             (HeaderError::InvalidSyntax, _) => self.refuse(&Denied::MalformedHeader),
-            // The guest's mistake, and no request.
+            // This is a mistake of the guest and not part of a request.
             (HeaderError::Forbidden | HeaderError::Immutable, _) => {}
         }
     }
 
-    /// Begins a request.
+    /// Starts a request: it is replayed from the recording, or has to be sent.
     fn begin(&self, method: &Method, uri: &Uri) -> Result<Begun, Diverged> {
         let what = || format!("{method} {uri}");
         if [Method::GET, Method::HEAD].contains(method) {
@@ -150,7 +154,8 @@ impl Http {
         }
     }
 
-    /// The response of a request that is not sent: a recording has it, or the call does something else than then.
+    /// Returns the result of a request that is not sent: the recorded response, or an error if the
+    /// call diverges from the recording.
     fn again(
         &mut self,
         request: http::Request<WasiBody>,
@@ -160,7 +165,7 @@ impl Http {
         match begun {
             Ok(Begun::Before(response)) => repeated(&response, request.into_body(), held),
             Ok(Begun::Now(_)) => Box::new(async { Err(Error::HttpRequestDenied) }),
-            // The guest sees an error; what it asks for later fails as well, and says why.
+            // The guest receives an error. Its later requests fail as well, with the reason.
             Err(diverged) => {
                 let why = diverged.to_string();
                 self.diverged.get_or_insert(diverged);
@@ -169,7 +174,8 @@ impl Http {
         }
     }
 
-    /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
+    /// Returns the outlet and the origin of the request, if the rules allow it. The rules are
+    /// checked again when the request is sent.
     fn outlet(&self, request: &http::Request<WasiBody>) -> Option<(Arc<Outlet>, Origin)> {
         let rules = self.outlet.as_ref().map_or(&[][..], |outlet| outlet.rules());
         match outgoing::asked(request.method(), request.uri()).check(rules) {
@@ -181,11 +187,12 @@ impl Http {
         }
     }
 
-    /// Adds the secrets that requests to this origin carry. Returns what separates its connection from others.
+    /// Adds the secrets that requests to this origin carry. Returns the partition of connections
+    /// that the request may use.
     ///
     /// # Errors
     ///
-    /// One of them cannot be added, which was noted. The request must not be sent.
+    /// Fails if a secret cannot be added, which is reported here. The request must not be sent.
     fn add_secrets(
         &self,
         request: &mut http::Request<WasiBody>,
@@ -197,7 +204,8 @@ impl Http {
         Ok(if key.is_empty() { outgoing::Partition::NONE } else { outgoing::Partition::of(&key) })
     }
 
-    /// Makes the request a part of the call's trace. Returns its own span, if somebody wants to know of that.
+    /// Adds the trace headers to the request. Returns the span of the request, if an observer
+    /// collects it.
     fn add_trace(&self, request: &mut http::Request<WasiBody>, origin: &Origin) -> Option<Traced> {
         let call = self.trace.as_ref()?;
         let traced = Traced::begin(&self.observer, call, request.method(), origin);
@@ -225,7 +233,7 @@ impl WasiHttpHooks for Http {
         BODY
     }
 
-    /// Who makes the request of it sets this one.
+    /// The outgoing client sets this header.
     fn set_host_header(&mut self) -> bool {
         false
     }
@@ -237,10 +245,10 @@ impl WasiHttpHooks for Http {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
         let held = self.held.take();
-        // Without the secrets: what is remembered says nothing of them.
+        // Copied before the secrets are added, so that the recording does not contain them.
         let uri = request.uri().clone();
         if self.effects.plays() {
-            // What the grant allows was decided when it was recorded.
+            // The grant was checked when the call was recorded.
             let begun = self.begin(request.method(), &uri);
             return self.again(request, begun, held);
         }
@@ -289,7 +297,7 @@ impl WasiHttpHooks for Http {
     }
 }
 
-/// The timeouts that the guest asks for. Those that it leaves out are the call's.
+/// Returns the timeouts that the guest requests, or the maximum for those that it omits.
 fn timeouts(options: Option<RequestOptions>) -> Timeouts {
     let options = options.unwrap_or_default();
     let within = |timeout: Option<Duration>| timeout.unwrap_or(Limits::UTMOST.timeout);
@@ -300,7 +308,7 @@ fn timeouts(options: Option<RequestOptions>) -> Timeouts {
     }
 }
 
-/// The body of a response, with the memory that it holds. The request has ended when it is dropped.
+/// The body of a response, with its memory reservation. Dropping it ends the request.
 struct Receiving {
     body: Received,
     traced: Option<Traced>,
@@ -318,7 +326,7 @@ impl Body for Receiving {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         match (&frame, &mut self.traced) {
             (Some(Err(error)), Some(traced)) => traced.failed(error),
-            // With the last of it, and not when the guest drops what is left.
+            // The span ends with the body, not when the guest drops the rest.
             (None, _) => self.traced = None,
             _ => {}
         }

@@ -1,26 +1,28 @@
-//! The state of an instance after its initialisation, on its way to the child that writes it into the file.
+//! Snapshots of initialized instances, which are sent to the child that writes them into the
+//! component.
 
 use std::collections::BTreeMap;
 
-/// A memory or a global.
+/// The value of a memory or a global.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// All bytes of a linear memory.
     Memory(Vec<u8>),
-    /// A global.
+    /// A global of type `i32`.
     I32(i32),
-    /// A global.
+    /// A global of type `i64`.
     I64(i64),
-    /// A global: its bits.
+    /// The bits of a global of type `f32`.
     F32(u32),
-    /// A global: its bits.
+    /// The bits of a global of type `f64`.
     F64(u64),
 }
 
-/// All memories and globals, by the names of the functions that showed them.
+/// All memories and globals, by the name of the function that exposes them.
 pub(crate) type Image = BTreeMap<String, Value>;
 
-/// Writes an image: for each entry its kind, and the lengths and bytes of its name and value.
+/// Encodes an image. Each entry consists of its kind, and the lengths and bytes of its name and
+/// value.
 pub(crate) fn encode(image: &Image) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in image {
@@ -53,7 +55,7 @@ pub(crate) fn encode(image: &Image) -> Vec<u8> {
     bytes
 }
 
-/// Reads an image; `None` if it is none.
+/// Decodes an image. Returns `None` if the bytes are malformed.
 pub(crate) fn decode(mut bytes: &[u8]) -> Option<Image> {
     let mut image = Image::new();
     while let Some((kind, rest)) = bytes.split_first() {

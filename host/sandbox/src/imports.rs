@@ -1,4 +1,5 @@
-//! The host functions of the contract, independent of its version: log, progress, cancellation, configuration.
+//! The host functions of the contract, independent of its version: logging, progress, cancellation,
+//! configuration.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,34 +11,35 @@ use toolbay_secrets::Secrets;
 use crate::environment::Environment;
 use crate::tape::Tape;
 
-/// Bytes of a progress message that reach the client; more would not be shown anywhere.
+/// Maximum size of a progress message, in bytes. No client shows more.
 const PROGRESS: usize = 4 << 10;
 
-/// Most changes of resources that a call reports, and the longest URI of one, in bytes.
+/// Maximum number of resource updates that a call reports, and maximum length of their URIs, in
+/// bytes.
 const UPDATES: usize = 100;
 const URI: usize = 2 << 10;
 
-/// What the host functions of one call work with. Clones share it.
+/// The state of the host functions of one call. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Imports {
     config: Arc<BTreeMap<String, String>>,
     secrets: Arc<Secrets>,
     observer: Arc<dyn Observer>,
     tape: Tape,
-    /// Bytes of log messages that the call may forward in all.
+    /// Maximum size of all log messages of the call, in bytes.
     log_limit: ByteSize,
     reported: Arc<Mutex<Reported>>,
 }
 
-/// What was reported so far.
+/// The reports of the call up to now.
 struct Reported {
-    /// Bytes of log messages that may still be forwarded.
+    /// Remaining budget for log messages, in bytes.
     log_room: usize,
-    /// Number of messages that were dropped.
+    /// Number of dropped messages.
     log_dropped: u64,
     /// The last reported progress. The next one must be greater.
     progress: f64,
-    /// Changes of resources that were reported.
+    /// Number of reported resource updates.
     updates: usize,
 }
 
@@ -64,8 +66,8 @@ impl Imports {
         }
     }
 
-    /// Logs a message if the call has room for it. A guest that logs in a loop fills its own room and not the
-    /// operator's disk.
+    /// Logs a message within the budget of the call. A guest that logs in a loop exhausts its own
+    /// budget and not the operator's disk.
     pub(crate) fn log(&self, level: LogLevel, message: &str) {
         let mut reported = self.reported();
         if reported.log_room == 0 {
@@ -81,12 +83,13 @@ impl Imports {
         }
     }
 
-    /// Number of messages that were dropped, because the log had no room left.
+    /// Returns the number of messages that were dropped because the budget was exhausted.
     pub(crate) fn log_dropped(&self) -> u64 {
         self.reported().log_dropped
     }
 
-    /// Reports progress. MCP requires it to increase: values that do not, and NaN, are dropped.
+    /// Reports progress. MCP requires it to increase, so NaN and values that do not increase are
+    /// dropped.
     pub(crate) fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let mut reported = self.reported();
         if progress.is_finite() && progress > reported.progress {
@@ -97,40 +100,42 @@ impl Imports {
         }
     }
 
-    /// Reports that a resource changed. The observer knows which ones the plugin can read.
+    /// Reports that a resource changed. The observer filters the ones that the plugin can read.
     pub(crate) fn resource_updated(&self, uri: &str) {
         let mut reported = self.reported();
         if reported.updates >= UPDATES || uri.len() > URI {
             return;
         }
         reported.updates += 1;
-        // What the observer does with it takes longer than anything else that is done under the lock.
+        // Release the lock first: the observer takes longer than anything that is done under the
+        // lock.
         drop(reported);
         self.observer.resource_updated(uri);
     }
 
-    /// Whether nobody waits for the result any more.
+    /// Returns whether the call was cancelled.
     pub(crate) fn cancelled(&self) -> bool {
         self.tape.cancelled(|| self.observer.cancelled())
     }
 
-    /// The value of a key of `[config]`.
+    /// Returns the value of a key of `[config]`.
     pub(crate) fn config(&self, key: &str) -> Option<String> {
         self.config.get(key).cloned()
     }
 
-    // Held for a few instructions, and while the observer takes in what is reported; never across an await.
+    // The lock is held for a few instructions or while the observer handles a report, but never
+    // across an await.
     fn reported(&self) -> MutexGuard<'_, Reported> {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every key and value of `[config]`, sorted by key.
+    /// Returns all keys and values of `[config]`, sorted by key.
     pub(crate) fn config_all(&self) -> Vec<(String, String)> {
         self.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 }
 
-/// The beginning of `text`, at most `most` bytes of it.
+/// Returns a prefix of `text` of at most `most` bytes.
 fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }

@@ -8,20 +8,21 @@ use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 
 use crate::talk::Reader;
 
-/// What a guest reads. Clones share it: what one has read, another does not get.
+/// The standard input of a guest. Clones share the position: bytes that were read from one are not
+/// in the others.
 #[derive(Clone, Default)]
 pub(crate) enum Input {
-    /// Nothing.
+    /// No input.
     #[default]
     Empty,
     /// The arguments of a command.
     Text(MemoryInputPipe),
-    /// What is said to an MCP server.
+    /// The messages to an MCP server.
     Talk(Reader),
 }
 
 impl Input {
-    /// The next part, of at most so many bytes; `None` at the end.
+    /// Reads the next part, of at most `most` bytes. Returns `None` at the end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         match self {
             Self::Empty => Poll::Ready(None),

@@ -1,4 +1,5 @@
-//! What one call does with what its plugin keeps: whose it is, and what operations are drawn from.
+//! The key-value operations of one call: the owner of the buckets, and the budgets that operations
+//! draw from.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,19 +14,19 @@ use crate::environment::Entry;
 use crate::hindrance::Hindrance;
 use crate::keyvalue::KeyValue;
 
-/// Why a bucket cannot be opened.
+/// The reason why a bucket cannot be opened.
 pub(crate) enum Closed {
-    /// The grant does not allow to keep anything.
+    /// The grant does not include a key-value store.
     Denied,
-    /// Each caller has a state of their own, and this one is not authenticated.
+    /// Each caller has a separate state, and this caller is not authenticated.
     NoCaller,
-    /// The server keeps no state.
+    /// The server stores no state.
     Off,
-    /// The name is none of a bucket.
+    /// The name is not a valid bucket name.
     Name,
 }
 
-/// What one call does with what its plugin keeps.
+/// The key-value state of one call.
 pub(crate) struct Kept {
     granted: KeyValue,
     caller: Option<Identity>,
@@ -33,9 +34,9 @@ pub(crate) struct Kept {
     meter: Meter,
     deadline: Instant,
     timeout: Duration,
-    /// What a quota refused first.
+    /// The first quota that was exceeded.
     refused: Option<Limit>,
-    /// Whether the log says that the state is not available.
+    /// True if the unavailability of the store was logged.
     is_reported: bool,
 }
 
@@ -53,7 +54,7 @@ impl Kept {
         }
     }
 
-    /// The bucket with this name, if the call may use it.
+    /// Opens the bucket with this name, if the call may use it.
     pub(crate) fn bucket(&self, name: &str) -> Result<Bucket, Closed> {
         let Some(granted) = self.granted.granted() else { return Err(Closed::Denied) };
         let caller = match (granted.grant.by, &self.caller) {
@@ -67,20 +68,20 @@ impl Kept {
         Bucket::new(Owner { plugin: Arc::clone(&granted.plugin), caller }, name).map_err(|_| Closed::Name)
     }
 
-    /// The bucket with this name in a call that is run again from a recording: nothing is read from it, and nothing is
-    /// changed. `None` if there is none of this name.
+    /// Returns the bucket with this name in a replayed call. Nothing is read from it or written to
+    /// it. Returns `None` if the name is not valid.
     pub(crate) fn bucket_again(name: &str) -> Option<Bucket> {
         Bucket::new(Owner { plugin: Arc::default(), caller: None }, name).ok()
     }
 
-    /// The store, and the quota of each owner. Whoever has a bucket has these.
+    /// Returns the store, and the quota of each owner. Both exist if a bucket could be opened.
     pub(crate) fn store(&self) -> Option<(Arc<dyn Store>, Quota)> {
         let granted = self.granted.granted()?;
         let StateGrant { size, keys, .. } = granted.grant;
         Some((Arc::clone(granted.store.as_ref()?), Quota { size, keys }))
     }
 
-    /// What pays for one operation.
+    /// Returns the payer of one operation.
     pub(crate) fn paying(&self) -> Paying {
         Paying(Arc::new(Operation {
             account: self.account.clone(),
@@ -90,12 +91,12 @@ impl Kept {
         }))
     }
 
-    /// The limit of a call whose time is over.
+    /// Returns the limit that is reported if the deadline of the call has passed.
     pub(crate) fn too_late(&self) -> Limit {
         Limit::Deadline(self.timeout)
     }
 
-    /// Takes note of why an operation failed.
+    /// Records an exceeded quota, and logs that the store is unavailable.
     pub(crate) fn failed(&mut self, error: &Error) {
         let limit = match error {
             Error::Size(size) => Limit::StateSize(*size),
@@ -113,13 +114,13 @@ impl Kept {
         self.refused.get_or_insert(limit);
     }
 
-    /// What was first refused to the guest: it may explain a failure.
+    /// Returns the first denial, which may explain a failure.
     pub(crate) fn hindrance(&self) -> Option<Hindrance> {
         self.refused.map(Hindrance::Limit)
     }
 }
 
-/// What pays for one operation. Dropping it stops the operation.
+/// Guard that pays for one operation. Dropping it stops the operation.
 pub(crate) struct Paying(Arc<Operation>);
 
 impl Paying {

@@ -1,4 +1,4 @@
-//! What a plugin keeps from one call to the next: the store that its calls share, and what the grant says of it.
+//! Access of a plugin to the key-value store that all its calls share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use toolbay_policy::StateGrant;
 use toolbay_state::Store;
 
-/// What a plugin keeps from one call to the next. The default keeps nothing.
+/// The key-value store of a plugin, with its grant. The default denies access.
 #[derive(Clone, Default)]
 pub struct KeyValue(Option<Arc<Granted>>);
 
-/// What the grant of a plugin allows it to keep.
+/// The store and the grant of a plugin.
 pub(crate) struct Granted {
-    /// `None` if the server keeps no state.
+    /// The store, or `None` if the server stores no state.
     pub(crate) store: Option<Arc<dyn Store>>,
-    /// The plugin's id.
+    /// The id of the plugin.
     pub(crate) plugin: Arc<str>,
     pub(crate) grant: StateGrant,
 }
@@ -24,13 +24,13 @@ impl KeyValue {
         Self(Some(Arc::new(Granted { store, plugin: plugin.into(), grant })))
     }
 
-    /// `None` if the plugin may keep nothing.
+    /// Returns the store and the grant, or `None` if the plugin has no grant.
     pub(crate) fn granted(&self) -> Option<&Granted> {
         self.0.as_deref()
     }
 }
 
-/// Always equal: what a plugin may keep is among its permissions.
+/// All values are equal: the permissions of the plugin already contain the grant.
 impl PartialEq for KeyValue {
     fn eq(&self, _other: &Self) -> bool {
         true

@@ -1,9 +1,11 @@
-//! What folders with a quota hold: counted once, and kept while calls of this server change them.
+//! Usage accounting of directories with a quota. A directory is scanned once, and the ledger is
+//! updated as calls of this server change it.
 //!
-//! A folder has one ledger, however many calls, plugins and mounts use it. Whoever changes the folder holds the
-//! [`Change`] of its ledger while it looks at what is there, changes it and notes the difference. So two calls never
-//! use the same room. Waiting for it takes no thread; the work itself runs to its end even if the call is gone, because
-//! what it changes must be noted.
+//! A directory has one ledger, however many calls, plugins and mounts use it. A task that changes
+//! the directory holds the [`Change`] of its ledger while it checks the usage, makes the change and
+//! records the difference. Thus two calls never use the same free space. Waiting for it blocks no
+//! thread. The work itself runs to its end even if the call is cancelled, because every change must
+//! be recorded.
 
 mod books;
 mod walk;
@@ -28,17 +30,18 @@ use self::walk::Full;
 pub(crate) use self::walk::count;
 pub(crate) use self::walk::{Found, Holds, Identity, identity, length};
 
-/// Ledgers that are kept although no call uses them, and no plugin holds them: those of callers' folders. Each has a
-/// descriptor.
+/// Capacity of the cache of ledgers that neither a call nor a plugin holds: those of per-caller
+/// directories. Each has a file descriptor.
 const RECENT: usize = 64;
 
-/// Folders that are counted at once. Each takes a thread, and up to 32 MiB.
+/// Maximum number of directories that are scanned concurrently. Each scan takes a thread and up to
+/// 32 MiB.
 const COUNTING: usize = 2;
 
-/// How often counting begins again because a folder was moved meanwhile.
+/// Maximum number of attempts of a scan. It restarts if a directory was moved in the meantime.
 const TRIES: usize = 3;
 
-/// The ledgers of a server.
+/// The ledgers of a server, by directory.
 #[derive(Debug)]
 pub(crate) struct Ledgers {
     known: Mutex<HashMap<Identity, Weak<Ledger>>>,
@@ -46,47 +49,48 @@ pub(crate) struct Ledgers {
     counting: Arc<Semaphore>,
 }
 
-/// What a folder holds.
+/// The usage of a directory.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// The open folder: as long as it is, its identity is no other's.
+    /// The open directory. While it is open, no other directory can get its identity.
     folder: Arc<File>,
     changing: Arc<tokio::sync::Mutex<()>>,
     books: Mutex<Books>,
     counting: Arc<Semaphore>,
 }
 
-/// The sole right to change a folder through this server.
+/// The exclusive right to change a directory through this server.
 #[derive(Debug)]
 pub(crate) struct Change {
     ledger: Arc<Ledger>,
     _alone: OwnedMutexGuard<()>,
 }
 
-/// A file in a folder with a ledger that a call has open.
+/// An open file of a call in a directory with a ledger.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     ledger: Arc<Ledger>,
     file: Identity,
 }
 
-/// What a mount may hold of its folder, for one call.
+/// The quota of a mount, for one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Quota {
-    /// The ledger of the folder.
+    /// The ledger of the directory.
     pub(crate) ledger: Arc<Ledger>,
-    /// The bounds that no change may exceed. None for a mount without a quota whose folder has one through another.
+    /// The bounds that no change may exceed. They are empty for a mount without a quota whose
+    /// directory has one through another mount.
     pub(crate) bounds: Bounds,
-    /// The first bound that was reached in the call.
+    /// The first bound that the call reached.
     pub(crate) reached: Arc<OnceLock<Limit>>,
 }
 
-/// The bounds of a folder, as limits with the words for them.
+/// The bounds of a directory, with the limits to report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bounds {
-    /// The most bytes.
+    /// Maximum number of bytes.
     pub(crate) bytes: Option<(u64, Limit)>,
-    /// The most entries.
+    /// Maximum number of entries.
     pub(crate) entries: Option<(u64, Limit)>,
 }
 
@@ -98,7 +102,8 @@ impl Default for Ledgers {
 }
 
 impl Ledgers {
-    /// The ledger of a folder of which a mount may hold so much. It is made if there is none.
+    /// Returns the ledger of a directory, and registers the bounds of a mount with it. Creates the
+    /// ledger if necessary.
     pub(crate) fn of(&self, folder: &Arc<File>, bounds: &Bounds) -> Result<Arc<Ledger>, Errno> {
         let ledger = self.known(folder)?;
         let most = |bound: Option<(u64, Limit)>| bound.map_or(u64::MAX, |(most, _)| most);
@@ -118,7 +123,7 @@ impl Ledgers {
         Ok(ledger)
     }
 
-    /// The ledger of a folder, if there is one.
+    /// Returns the ledger of a directory, if it exists.
     pub(crate) fn find(&self, folder: &File) -> Option<Arc<Ledger>> {
         let known = lock(&self.known);
         if known.is_empty() {
@@ -127,7 +132,7 @@ impl Ledgers {
         known.get(&identity(&fstat(folder).ok()?))?.upgrade()
     }
 
-    /// Keeps a ledger for later calls, in the place of the one that was not used for longest.
+    /// Caches a ledger for later calls, and evicts the least recently used one.
     pub(crate) fn keep(&self, ledger: &Arc<Ledger>) {
         let mut recent = lock(&self.recent);
         recent.retain(|other| !Arc::ptr_eq(other, ledger));
@@ -143,15 +148,15 @@ impl Ledger {
         Self { folder, changing: Arc::default(), books: Mutex::default(), counting }
     }
 
-    /// The ledger of a folder that is empty, and that nobody but one call knows.
+    /// Returns the ledger of an empty directory that belongs to one call.
     pub(crate) fn empty(folder: Arc<File>) -> Arc<Self> {
         let ledger = Self::new(folder, Arc::new(Semaphore::new(COUNTING)));
         lock(&ledger.books).count(Found::All(Holds::default()), Instant::now(), Duration::MAX);
         Arc::new(ledger)
     }
 
-    /// Waits until the folder can be changed, and counts it if that was not done recently. Dropping the future stops
-    /// that.
+    /// Waits until the directory can be changed. Scans it if the last scan is stale. Dropping the
+    /// future stops the scan.
     pub(crate) async fn change(self: &Arc<Self>) -> io::Result<Change> {
         let alone = Arc::clone(&self.changing).lock_owned().await;
         let change = Change { ledger: Arc::clone(self), _alone: alone };
@@ -159,12 +164,13 @@ impl Ledger {
         if stale { change.counted().await } else { Ok(change) }
     }
 
-    /// Waits until nobody changes the folder.
+    /// Waits until no call changes the directory.
     pub(crate) async fn at_rest(&self) {
         drop(self.changing.lock().await);
     }
 
-    /// Notes what was counted. If the folder could not be counted to its end, the operator is told, once until it can.
+    /// Records the result of a scan. If the scan stopped early, logs a warning for the operator,
+    /// once until a scan succeeds.
     fn note(&self, found: Found, at: Instant, took: Duration) {
         let mut books = lock(&self.books);
         let before = books.full();
@@ -178,7 +184,8 @@ impl Ledger {
         }
     }
 
-    /// Notes that a call has a file of the folder open; nothing for what is not a file.
+    /// Records that a call has a file of the directory open. Returns `None` if it is not a regular
+    /// file.
     pub(crate) fn open(self: &Arc<Self>, file: &File) -> Option<OpenFile> {
         let mut books = lock(&self.books);
         let found = fstat(file).ok()?;
@@ -199,16 +206,16 @@ impl Drop for OpenFile {
 }
 
 impl Change {
-    /// Counts the folder.
+    /// Scans the directory.
     async fn counted(self) -> io::Result<Self> {
-        /// Tells the thread to stop when the call is gone.
+        /// Stops the thread when the call is dropped.
         struct Stop(Arc<AtomicBool>);
         impl Drop for Stop {
             fn drop(&mut self) {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        // Never closed.
+        // The semaphore is never closed.
         let permit = Arc::clone(&self.ledger.counting).acquire_owned().await;
         let stop = Stop(Arc::default());
         let stopped = Arc::clone(&stop.0);
@@ -230,11 +237,12 @@ impl Change {
         counting.await.map_err(io::Error::other)?
     }
 
-    /// Whether there is room for so much more. If there is not, the folder is counted again where that can help.
+    /// Checks that there is space for `more`. If there is not, scans the directory again if this
+    /// can help.
     ///
     /// # Errors
     ///
-    /// There is no room ([`Errno::NOSPC`]), or the folder cannot be counted.
+    /// Returns [`Errno::NOSPC`] if there is no space, or the error of the scan.
     pub(crate) async fn room(self, quota: &Quota, more: Holds) -> io::Result<Self> {
         if self.has_room(&quota.bounds, more).is_none() {
             return Ok(self);
@@ -243,19 +251,21 @@ impl Change {
         change.take_room(quota, more).map(|()| change)
     }
 
-    /// Whether counting again may show that there is room.
+    /// Returns whether another scan may find free space.
     pub(crate) fn may_have_room(&self) -> bool {
         lock(&self.ledger.books).may_have_room(Instant::now())
     }
 
-    /// Counts the folder again.
+    /// Scans the directory again.
     pub(crate) async fn count_again(self) -> io::Result<Self> {
         self.counted().await
     }
 
+    /// Checks that there is space for `more`.
+    ///
     /// # Errors
     ///
-    /// There is no room for so much more ([`Errno::NOSPC`]), which is noted for the call.
+    /// Returns [`Errno::NOSPC`] if there is no space, and records the bound for the call.
     pub(crate) fn take_room(&self, quota: &Quota, more: Holds) -> io::Result<()> {
         match self.has_room(&quota.bounds, more) {
             None => Ok(()),
@@ -266,7 +276,8 @@ impl Change {
         }
     }
 
-    /// The bound that so much more would exceed. What does not grow is always allowed.
+    /// Returns the bound that `more` would exceed. A dimension that does not grow is always
+    /// allowed.
     pub(crate) fn has_room(&self, bounds: &Bounds, more: Holds) -> Option<Limit> {
         let holds = lock(&self.ledger.books).holds();
         let exceeded = |bound: Option<(u64, Limit)>, holds: u64, more: u64| {
@@ -276,17 +287,18 @@ impl Change {
             .or_else(|| exceeded(bounds.entries, holds.entries, more.entries))
     }
 
-    /// Notes that entries were made, or removed if negative.
+    /// Records that entries were created, or removed if `change` is negative.
     pub(crate) fn entries(&self, change: i64) {
         lock(&self.ledger.books).entries(change);
     }
 
-    /// Notes that a file had one length and has another now.
+    /// Records that the length of a file changed.
     pub(crate) fn length(&self, file: Identity, before: u64, after: u64) {
         lock(&self.ledger.books).length(file, before, after);
     }
 
-    /// Notes that one name of a file was removed: with the last, its bytes go, or will when it is closed.
+    /// Records that one name of a file was removed. After the last name, its space is freed at
+    /// once, or when the file is closed.
     pub(crate) fn removed(&self, file: &File) {
         if let Ok(found) = fstat(file)
             && found.st_nlink == 0
@@ -297,13 +309,13 @@ impl Change {
 }
 
 impl Quota {
-    /// Whether both are for the same folder.
+    /// Returns whether both quotas are for the same directory.
     pub(crate) fn is_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ledger, &other.ledger)
     }
 }
 
-/// Where an open folder is, for the log.
+/// Returns the path of an open directory, for the log.
 fn path(folder: &File) -> PathBuf {
     let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()));
     path.unwrap_or_else(|_| PathBuf::from("(unknown)"))
@@ -336,7 +348,8 @@ mod tests {
         let more = Holds { bytes: 1, entries: 0 };
         let measured = async |bounds: Bounds| {
             let change = ledgers.of(&folder, &bounds).unwrap().change().await.unwrap();
-            // As if somebody deleted one: a folder that was not counted to its end stays full.
+            // As if another program deleted an entry: a directory that was not completely scanned
+            // stays full.
             change.entries(-1);
             change.has_room(&bounds, more).is_none()
         };
@@ -356,7 +369,7 @@ mod tests {
         assert_eq!(change.has_room(&bounds, Holds::default()), None);
         let one = Holds { bytes: 1, entries: 0 };
         assert_eq!(change.has_room(&bounds, one), bounds.bytes.map(|(_, limit)| limit));
-        // It is looked at again as soon as somebody may have made room.
+        // The next scan happens as soon as another program may have freed space.
         let change = change.counted().await.unwrap();
         assert_eq!(change.has_room(&bounds, one), None);
     }

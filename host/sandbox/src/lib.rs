@@ -1,9 +1,11 @@
 //! Runs guests: compiles and links components, and gives each call a new store within its limits.
 //!
-//! The only crate that knows wasmtime. Data flows in one direction: a [`Source`] becomes [`Compiled`] code and a
-//! [`Prepared`] component once; a call takes the component, an [`Environment`] and what is [`Asked`] for, and ends as a
-//! [`Finished`], whose output is [`Unchecked`]. Nothing of a guest outlives its call. This crate does not know the plugin
-//! folder, the catalog or the protocol: its caller supplies bytes and permissions, and receives the results.
+//! This is the only crate that depends on wasmtime. Data flows in one direction. A [`Source`]
+//! becomes [`Compiled`] code and a [`Prepared`] component once. A call takes the component, an
+//! [`Environment`] and the request ([`Asked`]), and ends as a [`Finished`], whose output is
+//! [`Unchecked`]. No guest state outlives its call. This crate does not depend on the plugin
+//! folder, the catalog or the protocol: its caller supplies bytes and permissions, and receives the
+//! results.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

@@ -1,4 +1,4 @@
-//! Limits the memory and tables of one store, and draws them from the call's account.
+//! Limits the memory and tables of one store, and charges them to the call's memory budget.
 
 use wasmtime::ResourceLimiter;
 
@@ -6,20 +6,21 @@ use toolbay_model::Limits;
 
 use crate::account::Account;
 
-/// Bytes of a table's element: a pointer.
+/// Size of a table element, in bytes: a pointer.
 const ELEMENT: usize = size_of::<usize>();
 
-/// Counts all memories of a component together: `wasmtime::StoreLimits` bounds each alone,
-/// so that a component with eight of them would get eight times the limit.
+/// Resource limiter that counts all memories of a component together. `wasmtime::StoreLimits`
+/// bounds each one separately, so that a component with eight memories would get eight times the
+/// limit.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     account: Account,
     table_limit: usize,
     instances: usize,
     memories: usize,
-    /// A table was refused its growth.
+    /// True if the growth of a table was denied.
     pub(crate) table_refused: bool,
-    /// The sizes of the memories that were refused their growth first and last, in bytes.
+    /// The sizes of the first and the last memory whose growth was denied, in bytes.
     memory_refused: Option<(usize, usize)>,
 }
 
@@ -35,8 +36,9 @@ impl Limiter {
         }
     }
 
-    /// Whether a linear memory was refused its growth, in a store whose heap of objects has this size. The heap is a memory,
-    /// too, but is collected where it cannot grow, so that its refusal alone means nothing.
+    /// Returns whether the growth of a linear memory was denied. `heap` is the size of the
+    /// garbage-collected heap of the store. The heap is a memory, too, but if it cannot grow it is
+    /// collected, so its denial is not significant.
     pub(crate) fn memory_refused(&self, heap: usize) -> bool {
         let is_linear = |size: usize| size == 0 || size != heap;
         self.memory_refused.is_some_and(|(first, last)| is_linear(first) || is_linear(last))

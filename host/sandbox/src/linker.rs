@@ -1,4 +1,5 @@
-//! The imports that a component can have. Linking is not permission: without a grant, their use is denied.
+//! Linking of all imports that a component can have. Linking is not permission: without a grant,
+//! their use is denied.
 
 use wasmtime::Engine;
 use wasmtime::component::Linker;
@@ -7,8 +8,8 @@ use crate::contract;
 use crate::state::State;
 use crate::{wasi, wasi3};
 
-/// Prefixes of the names of all imports that a plugin can have. They are always linked; the grant decides what they may
-/// do.
+/// Prefixes of the names of all imports that a plugin can have. They are always linked. The grant
+/// decides about their use.
 pub(crate) const WORLD: [&str; 11] = [
     "toolbay:plugin/",
     "wasi:cli/",
@@ -23,7 +24,8 @@ pub(crate) const WORLD: [&str; 11] = [
     "wasi:sockets/",
 ];
 
-/// A linker with everything that a plugin can import; with WASI 0.3 if it is for components with async functions.
+/// Returns a linker with everything that a plugin can import. If `concurrent` is set, it includes
+/// WASI 0.3.
 pub(crate) fn linker(engine: &Engine, concurrent: bool) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;

@@ -1,9 +1,9 @@
-//! What a plugin said when it was asked for what it offers.
+//! The description that a plugin returns when it is loaded.
 
 use toolbay_model::Description;
 
-/// What a plugin said when it was asked for its tools, prompts and resources, neither checked nor cleaned. A component
-/// that has no lists of its own said nothing: its tools follow from its exports.
+/// The raw tools, prompts and resources of a plugin, neither checked nor cleaned. The description
+/// of a component without list functions is empty: its tools follow from its exports.
 #[derive(Debug, Default)]
 pub struct Listed {
     pub(crate) description: Description,
@@ -11,7 +11,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Why it cannot be a plugin, after all that was tried; `None` if it can.
+    /// Returns the reason why the component cannot be a plugin, or `None` if it can.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }

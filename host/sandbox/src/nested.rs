@@ -1,7 +1,8 @@
-//! A component whose state is in a component within it: componentize-qjs makes such files.
+//! Components whose state is in a nested component, such as those that componentize-qjs builds.
 //!
-//! The library that writes state into files looks only at the core modules of a component itself. If all memories are in a
-//! single component within, that one is given to it, and put back. Runs in the compiling child.
+//! The library that writes state into components processes only the core modules of the outermost
+//! component. If all memories are in a single nested component, that one is extracted, processed
+//! and put back. Runs in the compiling child.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use wasmparser::{
     BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, Operator, Parser, Payload, SectionLimited,
 };
 
-/// The sections of a component that matter here.
+/// Ids of the relevant sections of a component.
 const MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
 const INSTANCE: u8 = 5;
@@ -17,28 +18,28 @@ const ALIAS: u8 = 6;
 const IMPORT: u8 = 10;
 const EXPORT: u8 = 11;
 
-/// The sort of instances.
+/// The sort of instances, in the binary format.
 const OF_INSTANCES: u8 = 5;
 
-/// Bytes before the first section.
+/// Size of the component preamble, in bytes.
 const PREAMBLE: usize = 8;
 
-/// A component within another one.
+/// A component that is nested in another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Nested {
-    /// Its section, with the section's header.
+    /// The range of its section, including the section header.
     section: Range<usize>,
-    /// Its bytes.
+    /// The range of its bytes.
     bytes: Range<usize>,
     /// The index of its instance.
     instance: u32,
-    /// How many instances there are.
+    /// The number of instances in the outer component.
     instances: u32,
 }
 
 impl Nested {
-    /// The component within `outer` that has all its state; `None` if the state is in `outer` itself, or if this cannot be
-    /// told.
+    /// Finds the nested component that has all the state of `outer`. Returns `None` if the state is
+    /// in `outer` itself, or if this cannot be determined.
     pub(crate) fn find(outer: &[u8]) -> Option<Self> {
         let (mut components, mut made, mut instances) = (Vec::new(), Vec::new(), 0_u32);
         for (id, section, bytes) in sections(outer)? {
@@ -60,7 +61,7 @@ impl Nested {
                             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Instance, .. } => {
                                 instances += 1;
                             }
-                            // Another component of which nobody knows what it has.
+                            // This adds a component whose content is unknown.
                             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. }
                             | ComponentAlias::Outer { kind: wasmparser::ComponentOuterAliasKind::Component, .. } => {
                                 return None;
@@ -103,12 +104,12 @@ impl Nested {
         Some(Self { section, bytes, instance, instances })
     }
 
-    /// The component within.
+    /// Returns the bytes of the nested component.
     pub(crate) fn of<'a>(&self, outer: &'a [u8]) -> &'a [u8] {
         outer.get(self.bytes.clone()).unwrap_or_default()
     }
 
-    /// `outer` with another component in its place.
+    /// Returns `outer` with its nested component replaced.
     pub(crate) fn replaced(&self, outer: &[u8], by: &[u8]) -> Vec<u8> {
         let mut replaced = outer.get(..self.section.start).unwrap_or_default().to_vec();
         section(COMPONENT, by, &mut replaced);
@@ -116,7 +117,7 @@ impl Nested {
         replaced
     }
 
-    /// Lets `outer` export what the instance within exports by this name.
+    /// Adds an export to `outer`: the export `name` of the nested instance.
     pub(crate) fn exporting(&self, mut outer: Vec<u8>, name: &str) -> Vec<u8> {
         let mut alias = vec![1, OF_INSTANCES, 0];
         number(self.instance, &mut alias);
@@ -132,10 +133,10 @@ impl Nested {
     }
 }
 
-/// A section of a component: its id, where it is, and where its contents are.
+/// A section of a component: its id, its range, and the range of its contents.
 type Section = (u8, Range<usize>, Range<usize>);
 
-/// The sections of a component.
+/// Returns the sections of a component.
 fn sections(component: &[u8]) -> Option<Vec<Section>> {
     let mut found = Vec::new();
     let mut at = PREAMBLE;
@@ -155,8 +156,8 @@ fn items<'a, T: wasmparser::FromReader<'a>>(data: &'a [u8]) -> Option<SectionLim
     SectionLimited::new(BinaryReader::new(data, 0)).ok()
 }
 
-/// Whether a component can keep something in an instance: in a memory that is not empty for ever, in a global or in a
-/// table.
+/// Returns whether a component can keep state in an instance: in a memory that is not always empty,
+/// in a mutable global or in a table.
 fn has_state(component: &[u8]) -> Option<bool> {
     for payload in Parser::new(0).parse_all(component) {
         match payload.ok()? {
@@ -210,7 +211,7 @@ fn text(text: &str, to: &mut Vec<u8>) {
     to.extend(text.as_bytes());
 }
 
-/// Writes LEB128.
+/// Appends a number as LEB128.
 fn number(mut number: u32, to: &mut Vec<u8>) {
     loop {
         let byte = (number & 0x7f) as u8;
@@ -229,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// A component around one with a memory, and around one that keeps nothing.
+    /// Builds a component that contains one with a memory, and a stateless one.
     fn outer(shim: &str, instances: &str) -> Vec<u8> {
         let text = format!(
             r#"(component

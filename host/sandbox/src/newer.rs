@@ -1,11 +1,11 @@
-//! The names of interfaces of WASI 0.3.
+//! Recognition of WASI 0.3 interface names.
 
-/// Whether an interface is one of WASI 0.3, release candidates included.
+/// Returns whether an interface belongs to WASI 0.3, including its release candidates.
 pub(crate) fn is_newer(interface: &str) -> bool {
     version(interface).is_some_and(|version| version == "0.3" || version.starts_with("0.3."))
 }
 
-/// Whether it is one of a release candidate.
+/// Returns whether an interface belongs to a release candidate of WASI 0.3.
 pub(crate) fn is_candidate(interface: &str) -> bool {
     is_newer(interface) && version(interface).is_some_and(|version| version.contains('-'))
 }

@@ -1,9 +1,12 @@
-//! Runs the initialisation of a plugin once, and makes a file of the state that it leaves: `toolbay optimize`.
+//! Pre-initialization of plugins (`toolbay optimize`): runs the initialization of a plugin once,
+//! and writes the resulting state into a new component.
 //!
-//! Whatever grows with the file is done by children with limits, as compiling is: one adds exports that show the state,
-//! one compiles the result, and one writes the state into the file. In between, the stranger's code runs here as any call
-//! does, without a grant and within limits. What it learns there becomes part of the file, so it learns nothing of this
-//! machine: an import whose answer differs from one machine or moment to another ends the run, unless that is allowed.
+//! All work that grows with the file runs in child processes with limits, like compilation. The
+//! first child adds exports that expose the state, the second compiles the result, and the third
+//! writes the state into the component. In between, the untrusted code runs in this process like
+//! any call, without a grant and within limits. Everything that it learns becomes part of the file,
+//! so it must not learn anything about this machine: an import whose result depends on the machine
+//! or the time ends the run, unless it is allowed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -35,15 +38,16 @@ use crate::source::Source;
 use crate::state::{Given, State};
 use crate::tape::Tape;
 
-/// Longest text of a plugin that is quoted, in bytes.
+/// Maximum length of quoted plugin text, in bytes.
 const WORDS: usize = 300;
 
-/// What an initialisation may use only if it is allowed, because the answer becomes part of the file.
+/// A capability that the initialization may use only if it is allowed, because the results become
+/// part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Allowance {
-    /// Environment variables, arguments and `[config]`, which are empty.
+    /// Environment variables, arguments and `[config]`. They are empty.
     Environment,
-    /// The folders of mounts, of which there are none.
+    /// The directories of mounts. There are none.
     Folders,
     /// Random numbers.
     Random,
@@ -51,7 +55,7 @@ pub enum Allowance {
     Clocks,
 }
 
-/// A call to make before the state is kept.
+/// A call that runs before the state is captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     /// The tool's name, as the plugin lists it.
@@ -60,55 +64,56 @@ pub struct WarmUp {
     pub arguments: String,
 }
 
-/// What to make a file of.
+/// The input of [`Sandbox::optimize`].
 #[derive(Clone, Debug, Default)]
 pub struct Optimize {
     /// The plugin file.
     pub source: Source,
-    /// The limits of the initialisation, all of it together.
+    /// The limits of the whole initialization.
     pub limits: Limits,
-    /// What it may use.
+    /// The capabilities that it may use.
     pub allowed: BTreeSet<Allowance>,
-    /// Calls to make.
+    /// The calls to make after the initialization.
     pub calls: Vec<WarmUp>,
 }
 
-/// An optimised file, and what its initialisation took.
+/// An optimized component, and the cost of its initialization.
 #[derive(Clone, Debug)]
 pub struct Optimized {
-    /// A component.
+    /// The component.
     pub file: Vec<u8>,
-    /// Fuel.
+    /// The consumed fuel.
     pub fuel: u64,
-    /// Wall-clock time.
+    /// The wall-clock time.
     pub wall: Duration,
-    /// What ran.
+    /// The functions and calls that ran.
     pub ran: Vec<String>,
 }
 
-/// Why a file cannot be optimised.
+/// The reason why a component cannot be optimized.
 #[derive(Debug, Error)]
 pub enum OptimizeError {
     /// It cannot be compiled, or its state cannot become part of a file.
     #[error("{0}")]
     Prepare(#[from] PrepareError),
-    /// It can, but what its initialisation does cannot.
+    /// Its initialization uses something that is not allowed.
     #[error("{0}")]
     Unfit(String),
-    /// Its initialisation failed.
+    /// Its initialization failed.
     #[error("its initialisation failed: {0}")]
     Failed(CallError),
 }
 
-/// An import that an initialisation must not use.
+/// An import that the initialization must not use.
 struct Refused {
     /// The interface, without its version.
     interface: &'static str,
-    /// The functions; all of them if it is empty. Only for interfaces of a single version in the linker.
+    /// The functions, or all functions if it is empty. Only for interfaces with a single version in
+    /// the linker.
     functions: &'static [&'static str],
-    /// What allows it.
+    /// The allowance that permits it.
     allowance: Option<Allowance>,
-    /// What using it means.
+    /// The description of its use, for messages.
     does: &'static str,
 }
 
@@ -146,7 +151,7 @@ const REFUSED: [Refused; 14] = {
 };
 
 impl Allowance {
-    /// All of them, with the words of the command line.
+    /// All allowances, with their names on the command line.
     pub const ALL: [(Self, &str); 4] = [
         (Self::Environment, "environment"),
         (Self::Folders, "folders"),
@@ -159,12 +164,12 @@ impl Allowance {
     }
 }
 
-/// The error with which a refused import ends the initialisation.
+/// The error with which a forbidden import ends the initialization.
 #[derive(Clone, Debug, Error)]
 #[error("{0}")]
 struct Forbidden(String);
 
-/// What was found in the instance.
+/// The state of an initialized instance, and the cost of its initialization.
 struct Left {
     image: Image,
     fuel: u64,
@@ -173,11 +178,12 @@ struct Left {
 }
 
 impl Sandbox {
-    /// Runs the initialisation of a plugin file and makes a file of the state that it leaves. Dropping the future stops it.
+    /// Runs the initialization of a plugin file and writes the resulting state into a new
+    /// component. Dropping the future stops it.
     ///
     /// # Errors
     ///
-    /// Why there is none, and what would make it possible.
+    /// Returns the reason why the component cannot be optimized, with advice.
     pub async fn optimize(&self, job: Optimize) -> Result<Optimized, OptimizeError> {
         check_preamble(&job.source.file)?;
         let unwritten = |_| PrepareError::Unwritten;
@@ -200,7 +206,7 @@ impl Sandbox {
         Ok(Optimized { file, fuel, wall, ran })
     }
 
-    /// Opens a component that shows its state.
+    /// Opens the component whose exports expose its state.
     fn showing(&self, code: &mut File) -> Result<(Component, Prepared), PrepareError> {
         let linked = self.engines().ordinary();
         let invalid = |error: wasmtime::Error| {
@@ -211,7 +217,7 @@ impl Sandbox {
         Ok((component, prepared))
     }
 
-    /// Runs the initialisation. Must run on the guests' runtime.
+    /// Runs the initialization. Must run on the guest runtime.
     async fn initialised(
         &self,
         (component, prepared): &(Component, Prepared),
@@ -222,7 +228,7 @@ impl Sandbox {
             .map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
         let pre =
             linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
-        // What shows the state is a core module of its own.
+        // The functions that expose the state are in an additional core module.
         let limits = Limits { instances: job.limits.instances.saturating_add(1), ..job.limits.clone() };
         let environment = Environment { limits, ..Environment::default() };
         let entry = Entry {
@@ -236,7 +242,7 @@ impl Sandbox {
             deadline: Instant::now() + job.limits.timeout,
             place: None,
         };
-        // The same file becomes the same file.
+        // A fixed seed makes the output reproducible.
         let seed = Some(Seed::of_file(job.source.digest().to_string().as_bytes()));
         let given = Given { seed, ..Given::default() };
         let mut entered = self.enter(prepared, &entry, self.files(), given).map_err(OptimizeError::Failed)?;
@@ -252,7 +258,7 @@ impl Sandbox {
             if held > 0 {
                 return Err(Forbidden(held_words(held)).into());
             }
-            // Looking at the state is not the guest's work.
+            // The guest does not pay for reading its state.
             store.set_hostcall_fuel(usize::MAX);
             store.set_fuel(job.limits.fuel)?;
             let image = shown(store, &instance, component).await?;
@@ -283,7 +289,7 @@ fn read(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The linker with errors in the place of the imports that an initialisation must not use.
+/// Returns the linker with errors in place of the imports that the initialization must not use.
 fn shadowed(
     linker: &Linker<State>,
     engine: &Engine,
@@ -314,7 +320,7 @@ fn shadowed(
 }
 
 impl Refused {
-    /// What to say of an initialisation that uses it, and what would help.
+    /// Describes the use of the import and the remedy.
     fn words(&self, function: &str) -> String {
         let Self { allowance, does, .. } = self;
         let first = "do that when a tool is first called";
@@ -327,7 +333,7 @@ impl Refused {
     }
 }
 
-/// Runs what a component has to be initialised. Returns what that was.
+/// Runs the initialization function, the list functions and `calls`. Returns their names.
 async fn warmed(
     store: &mut Store<State>,
     instance: &Instance,
@@ -386,7 +392,7 @@ async fn warmed(
     Ok(ran)
 }
 
-/// What a plugin of the contract says of its failure, which has one text in each of its cases.
+/// Returns the text of a plugin's failure. Each case of the contract's error has one text.
 fn said(failure: Option<Val>) -> String {
     match failure {
         Some(Val::Variant(_, Some(payload))) => said(Some(*payload)),

@@ -1,19 +1,20 @@
-//! For which host a core module was built, if that is not a host of components, as its imports and exports reveal.
+//! Detection of core modules that were built for another host, by their imports and exports.
 
 use std::collections::BTreeSet;
 
 use toolbay_model::text::line;
 
-/// Longest name that is quoted, in bytes.
+/// Maximum length of a quoted name, in bytes.
 const SHOWN: usize = 100;
 
-/// What is the same in most answers.
+/// Advice that most messages share.
 const REBUILD: &str = "rebuild it with an SDK of toolbay:plugin, or as a component (wasm32-wasip2)";
 
-/// The names by which the host of a core module is known.
+/// The import and export names of a core module that reveal its host.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// The modules that it imports from, each with the name of the first import that nothing here provides.
+    /// The modules that it imports from, each with the name of the first import that this host does
+    /// not provide.
     pub(crate) imports: Vec<(String, String)>,
     /// The names of the first functions that it imports from `env`.
     pub(crate) env: BTreeSet<String>,
@@ -22,7 +23,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The host for which the module was built, and what would help; `None` if it may be for this one.
+    /// Returns the host for which the module was built, with advice. Returns `None` if it may be
+    /// for this host.
     pub(crate) fn foreign(&self) -> Option<String> {
         self.known_host().or_else(|| {
             let (module, name) = self.imports.iter().find(|(module, _)| matches!(module.as_str(), "env" | "a"))?;
@@ -34,7 +36,7 @@ impl Names {
         })
     }
 
-    /// The same for hosts that it knows by name.
+    /// Like [`foreign`](Self::foreign), for hosts that are recognized by name.
     fn known_host(&self) -> Option<String> {
         let imports = |start: &str| self.imports.iter().any(|(module, _)| module.starts_with(start));
         let imports_any = |modules: &[&str]| modules.iter().any(|known| self.imports.iter().any(|(m, _)| m == known));
@@ -92,13 +94,14 @@ impl Names {
         })
     }
 
-    /// Whether it would handle requests for Spin.
+    /// Returns the export with which the module handles requests for Spin.
     pub(crate) fn spin_handler(&self) -> Option<&str> {
         let is_handler = |name: &&String| matches!(name.as_str(), "handle-http-request" | "handle-redis-message");
         self.exports.iter().find(is_handler).map(String::as_str)
     }
 
-    /// The first import of a module that is none of components, WASI 0.1 or `AssemblyScript`, for people.
+    /// Returns the first import that belongs neither to components nor to WASI 0.1 nor to
+    /// `AssemblyScript`, for a message.
     pub(crate) fn unknown_import(&self) -> Option<String> {
         let is_known = |module: &str| module.contains(':') || matches!(module, "wasi_snapshot_preview1" | "$root");
         let (module, name) = self.imports.iter().find(|(module, _)| !is_known(module))?;

@@ -1,4 +1,5 @@
-//! Checks what a guest returned and converts it to the host's types. Rejects what violates the contract or a limit.
+//! Validation of guest replies and their conversion to the host's types. Rejects replies that
+//! violate the contract or a limit.
 
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use crate::parts::{self, Unfit};
 use crate::returned::{FilledPrompt, Item, Part, ReadResource, Refusal, Returned, Suggestions, ToolResult};
 use crate::syntax::{is_mime_type, is_uri};
 
-/// Longest value of a completion, in bytes. A longer one is left out: cut off, it would be another value.
+/// Maximum length of a completion value, in bytes. A longer value is omitted, because a truncated
+/// one would be a different value.
 const VALUE: usize = 1 << 10;
 
-/// What a guest returned, or why it failed in its own words: neither checked nor cleaned.
+/// A guest's reply, or the failure that it reported. It is neither checked nor cleaned.
 #[derive(Debug)]
 pub struct Unchecked {
     pub(crate) returned: Result<Returned, Refusal>,
@@ -27,7 +29,7 @@ pub struct Unchecked {
 }
 
 impl Unchecked {
-    /// How many bytes there are to check.
+    /// Returns the number of bytes to check.
     pub fn size(&self) -> usize {
         match &self.returned {
             Ok(returned) => returned.size(),
@@ -35,17 +37,19 @@ impl Unchecked {
         }
     }
 
-    /// Checks the bounds of what was returned and the contract, and takes what only acts and what is secret out of all
-    /// text. Returns `None` if the guest said that there is no resource with this URI.
+    /// Checks the reply against its bounds and the contract, and strips control characters and
+    /// secrets from all text. Returns `None` if the guest reported that there is no resource with
+    /// this URI.
     ///
-    /// A tool's result can have `kept` bytes, if that is more than [`Limits::output`]: its client gets a part of it.
+    /// If `kept` is larger than [`Limits::output`], it is the size limit for the result of a tool:
+    /// the client then receives a part of it.
     ///
-    /// Takes about 10 ms for each megabyte, of which there are as many as the bounds allow.
+    /// Takes about 10 ms per megabyte. The bounds limit the size.
     ///
     /// # Errors
     ///
-    /// What the guest said of its failure, the bound or the rule that its answer breaks, or [`Limit::Deadline`] if
-    /// `interrupt` was due first.
+    /// Returns the failure that the guest reported, the violated bound or rule, or
+    /// [`Limit::Deadline`] if `interrupt` was due first.
     pub fn check(
         self,
         limits: &Limits,
@@ -62,7 +66,7 @@ impl Unchecked {
     }
 }
 
-/// Checks an answer against its bounds and the contract.
+/// Checks a reply against its bounds and the contract.
 fn check(
     returned: Returned,
     limits: &Limits,
@@ -72,20 +76,22 @@ fn check(
 ) -> Result<Option<Reply>, CallError> {
     let mut cleaner = Cleaner::new(secrets).until(interrupt);
     let checked = match returned {
-        // The first values are taken, however many there are.
+        // Excess values are truncated, not rejected.
         Returned::Completion(suggestions) => Ok(Some(Reply::Completion(completions(suggestions, &mut cleaner)))),
         returned => {
             bounded(&returned, limits, kept)?;
             cleaned(returned, &mut cleaner, |parts| whole(parts, limits, kept, interrupt))
         }
     };
-    // Whatever came of it: what was not cleaned goes nowhere.
+    // Discard the reply in any case: parts of it were not cleaned.
     if cleaner.is_interrupted() { Err(CallError::limit(Limit::Deadline(limits.timeout))) } else { checked }
 }
 
+/// Checks the number of items and the size of a reply.
+///
 /// # Errors
 ///
-/// The limit that an answer exceeds.
+/// Returns the exceeded limit.
 fn bounded(returned: &Returned, limits: &Limits, kept: Option<ByteSize>) -> Result<(), CallError> {
     if returned.items() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
@@ -94,7 +100,7 @@ fn bounded(returned: &Returned, limits: &Limits, kept: Option<ByteSize>) -> Resu
     sized(returned.size(), returned.json(), limits, kept.filter(|_| is_tool))
 }
 
-/// The same for so many bytes, of which these texts are JSON.
+/// Like [`bounded`], for `size` bytes, with the JSON texts in `json`.
 fn sized<'a>(
     size: usize,
     json: impl Iterator<Item = &'a String>,
@@ -105,14 +111,14 @@ fn sized<'a>(
     if size as u64 > most.as_u64() {
         return Err(CallError::limit(limit));
     }
-    // The guest's own memory is free by now: the values in its answer may take its place.
+    // The guest's memory is already free, so the parsed values may take its place.
     if json.map(|text| JsonSize::of(text).memory).sum::<u64>() > limits.memory.as_u64() {
         return Err(CallError::limit(Limit::Parsed(limits.memory)));
     }
     Ok(())
 }
 
-/// How many bytes an answer can have, and the limit that a longer one exceeds.
+/// Returns the maximum size of a reply, and the limit that a larger one exceeds.
 fn most(limits: &Limits, kept: Option<ByteSize>) -> (ByteSize, Limit) {
     match kept.filter(|kept| *kept > limits.output) {
         Some(kept) => (kept, Limit::ResultSize(kept)),
@@ -120,7 +126,7 @@ fn most(limits: &Limits, kept: Option<ByteSize>) -> (ByteSize, Limit) {
     }
 }
 
-/// The result that consists of these parts, which is bounded anew: CBOR is longer as JSON.
+/// Assembles a result from its parts, and checks its size again: CBOR becomes longer as JSON.
 fn whole(
     parts: Vec<Part>,
     limits: &Limits,
@@ -138,9 +144,11 @@ fn whole(
     Ok(result)
 }
 
+/// Cleans a reply and converts it.
+///
 /// # Errors
 ///
-/// The rule of the contract that an answer breaks, or why its parts are not `whole`.
+/// Returns the violated rule of the contract, or the error of `whole`.
 fn cleaned(
     returned: Returned,
     cleaner: &mut Cleaner<'_>,
@@ -153,7 +161,7 @@ fn cleaned(
         Returned::Resource(read) if read.items.is_empty() => return Ok(None),
         Returned::Resource(read) => contents(read, cleaner).map(Reply::Resource),
         Returned::Completion(suggestions) => Ok(Reply::Completion(completions(suggestions, cleaner))),
-        // They were checked and cleaned when they were asked.
+        // Questions were checked and cleaned when the guest asked them.
         Returned::Questions(interview) => Ok(Reply::Questions(interview)),
     };
     reply.map(Some).map_err(CallError::InvalidOutput)
@@ -186,9 +194,9 @@ fn contents(read: ReadResource, cleaner: &mut Cleaner<'_>) -> Result<Vec<Resourc
     items.into_iter().enumerate().map(item).collect()
 }
 
-/// An item of what was read under the URI `read`, without its `_meta`.
+/// Converts an item of the resource `read`, without its `_meta`.
 fn resource(read: &str, item: Item, cleaner: &mut Cleaner<'_>) -> Result<Resource, String> {
-    // As it is: what is taken out of it could make it another one.
+    // Compare before cleaning, because stripping characters could change the URI.
     let is_below = is_at_or_below(&item.uri, read);
     let uri = cleaner.text(item.uri);
     if !is_uri(&uri) {
@@ -210,8 +218,8 @@ fn resource(read: &str, item: Item, cleaner: &mut Cleaner<'_>) -> Result<Resourc
     Ok(Resource { uri, mime_type, content })
 }
 
-/// Whether a plugin that reads `read` may answer with an item of this URI: the same one, or one that continues it with
-/// another part.
+/// Returns whether a plugin that reads `read` may return an item with this URI: the same URI, or
+/// one that extends it by another component.
 fn is_at_or_below(uri: &str, read: &str) -> bool {
     let is_end = |rest: &str| rest.is_empty() || read.ends_with(['/', ':']) || rest.starts_with(['/', '?', '#']);
     uri.strip_prefix(read).is_some_and(is_end)
@@ -222,7 +230,7 @@ fn completions(suggestions: Suggestions, cleaner: &mut Cleaner<'_>) -> Completio
     let listed = all.len();
     all.truncate(Completions::MOST);
     let is_short = |value: &String| value.len() <= VALUE;
-    // Twice, because a secret can be shorter than what stands for it.
+    // Filter twice, because a secret can be shorter than its replacement.
     let clean = all.into_iter().filter(is_short).map(|value| cleaner.text(value)).filter(is_short);
     let values: Vec<String> = clean.collect();
     let shown = values.len();
@@ -231,7 +239,7 @@ fn completions(suggestions: Suggestions, cleaner: &mut Cleaner<'_>) -> Completio
     Completions { values, total, has_more }
 }
 
-/// A failure's message, at most as long as a result may be.
+/// Cleans the message of a failure, and truncates it to the maximum size of a result.
 fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     let mut text = Cleaner::new(secrets).text(text);
     if text.trim().is_empty() {
@@ -250,7 +258,7 @@ mod tests {
     use super::*;
     use crate::block::{Block, Kind};
 
-    /// As it is checked where nothing is in a hurry.
+    /// Checks a tool result without a deadline.
     fn check(result: ToolResult, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
         match super::check(Returned::Tool(result), limits, None, secrets, &Interrupt::default())? {
             Some(Reply::Tool(output)) => Ok(output),
@@ -258,7 +266,7 @@ mod tests {
         }
     }
 
-    /// The same for any answer, within the usual limits and with a secret.
+    /// Checks any reply with the default limits and a secret.
     fn checked(returned: Returned) -> Result<Option<Reply>, CallError> {
         let secrets = Secrets::new([("token", &toolbay_secrets::Value::parse(b"12345678901").unwrap())]).unwrap();
         super::check(returned, &Limits::DEFAULT, None, &secrets, &Interrupt::default())
@@ -359,7 +367,7 @@ mod tests {
 
     #[test]
     fn json_of_more_values_than_the_memory_of_the_call_holds_is_not_parsed() {
-        // Not valid at its end, which nothing may read.
+        // The text is invalid at its end, which the check must not reach.
         let lists = |n: usize| format!("[{}!", "[],".repeat(n));
         let limits = Limits { output: ByteSize::mib(16), ..Limits::DEFAULT };
         let structured = |text| ToolResult { structured: Some(text), ..ToolResult::default() };
@@ -530,7 +538,7 @@ mod tests {
             assert!(below.iter().all(|item| is_at_or_below(item, uri)), "{uri}");
             assert!(!beside.iter().any(|item| is_at_or_below(item, uri)), "{uri}");
         }
-        // Nobody can be told of another resource by characters that are taken out.
+        // Invisible characters must not disguise the URI of another resource.
         let hidden = Item { uri: "notes://\u{202e}a".into(), ..item("") };
         assert_eq!(
             invalid(read(vec![hidden])),

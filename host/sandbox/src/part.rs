@@ -1,27 +1,27 @@
-//! The interfaces of the contract with which a plugin offers something.
+//! The interfaces of the contract that a plugin can export.
 
 use std::collections::BTreeSet;
 
-/// What the names of the contract's exports begin with.
+/// Prefix of the names of the contract's exports.
 const PACKAGE: &str = "toolbay:plugin/";
 
 /// An interface of the contract that a plugin can export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// It offers tools.
+    /// The plugin offers tools.
     Tools,
-    /// It offers prompts.
+    /// The plugin offers prompts.
     Prompts,
-    /// It offers resources.
+    /// The plugin offers resources.
     Resources,
-    /// It completes arguments of prompts and of resource templates.
+    /// The plugin completes arguments of prompts and of resource templates.
     Completion,
 }
 
 impl Part {
     const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Completion];
 
-    /// Its name in the contract.
+    /// Returns the name of the interface in the contract.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -31,14 +31,16 @@ impl Part {
         }
     }
 
-    /// The interface that a name such as `toolbay:plugin/tools@0.2.0` begins with, and what follows the `@`.
+    /// Parses the name of an export, such as `toolbay:plugin/tools@0.2.0`, into the interface and
+    /// the text after the `@`.
     pub(crate) fn of_export(name: &str) -> Option<(Self, &str)> {
         let (interface, rest) = name.strip_prefix(PACKAGE)?.split_once('@')?;
         Some((Self::ALL.into_iter().find(|part| part.name() == interface)?, rest))
     }
 }
 
-/// Some of them, for people: `toolbay:plugin/tools@0.2.0`, `toolbay:plugin/{prompts, resources}@0.2.0`.
+/// Formats the names of interfaces for messages: `toolbay:plugin/tools@0.2.0`,
+/// `toolbay:plugin/{prompts, resources}@0.2.0`.
 pub(crate) fn export_names(parts: &BTreeSet<Part>, version: &str) -> String {
     let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     match names.as_slice() {

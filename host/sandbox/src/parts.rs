@@ -1,4 +1,4 @@
-//! The result of a tool that returns parts with media types.
+//! Conversion of tool results that consist of parts with media types.
 
 use serde::de::IgnoredAny;
 use toolbay_model::Interrupt;
@@ -9,37 +9,38 @@ use crate::cleaner::quoted;
 use crate::returned::{Part, ToolResult};
 use crate::syntax::is_mime_type;
 
-/// Why parts are no result.
+/// The reason why parts cannot be converted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// One of them is not what it says it is. The text says which, and why not.
+    /// A part does not match its media type. The text describes the part and the error.
     Malformed(String),
-    /// What is CBOR in them has too many bytes as JSON.
+    /// The CBOR parts are too large as JSON.
     Large,
     /// The interrupt was due first.
     Interrupted,
 }
 
-/// What a part is.
+/// The form of a part.
 enum Form {
     Text,
     Json,
     Cbor,
     Media(Kind),
-    /// Anything else. Whether its type is known.
+    /// Any other form. True if the media type is specific.
     Other(bool),
 }
 
-/// The result that consists of these parts: text, images and audio are blocks, and what nobody here knows is a resource. An
-/// object in JSON or CBOR that is alone is structured content; beside other parts, it is text.
+/// Assembles a result from its parts. Text, images and audio become content blocks, and other media
+/// types become resources. A single JSON or CBOR object becomes structured content. Next to other
+/// parts, it is text.
 ///
-/// All that is made of CBOR has `most` bytes at the most.
+/// The total size of the JSON that is converted from CBOR is at most `most` bytes.
 pub(crate) fn result(parts: Vec<Part>, most: usize, interrupt: &Interrupt) -> Result<ToolResult, Unfit> {
     let is_alone = parts.len() == 1;
     let (mut result, mut room) = (ToolResult::default(), most);
     for (index, part) in parts.into_iter().enumerate() {
         let Part { data, mime_type } = part;
-        // One that is none says nothing.
+        // Ignore an invalid media type.
         let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
         let form = Form::of(mime_type.as_deref());
         let malformed = |mime_type: Option<&str>, why: &str| {
@@ -108,7 +109,7 @@ impl Form {
     }
 }
 
-/// A part that is none of the other forms: a resource with its text, or else with its bytes.
+/// Converts a part of another form to a resource, with its text or its bytes.
 fn resource(index: usize, data: Vec<u8>, mime_type: Option<String>, is_known: bool) -> Block {
     let (text, data) = match String::from_utf8(data) {
         Ok(text) if is_known => (Some(text), None),

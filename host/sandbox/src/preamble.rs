@@ -1,9 +1,9 @@
-//! Parses the header and sections of a WebAssembly file, just enough to distinguish an incomplete file from one that is
-//! not a component.
+//! Check of the header and sections of a WebAssembly file. It only distinguishes an incomplete file
+//! from one that is not a component.
 
 use crate::prepare_error::PrepareError;
 
-/// Distinguishes bytes that are not a component from an incomplete one, without compiling.
+/// Checks that a file is complete and is WebAssembly, without compiling it.
 pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
     const MAGIC: &[u8] = b"\0asm";
     if !bytes.starts_with(MAGIC) {
@@ -15,13 +15,14 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         });
     }
     match bytes.get(4..8) {
-        // Version 1, layer 0: a core module. Version 13, layer 1: a component. Both have the same kind of sections.
+        // A core module has version 1 and layer 0. A component has version 13 and layer 1. Both
+        // consist of sections in the same format.
         Some(_) if sections_are_complete(bytes.get(8..).unwrap_or_default()) => Ok(()),
         _ => Err(PrepareError::Incomplete),
     }
 }
 
-/// Whether every section is complete: an id, a LEB128 length, and that many bytes.
+/// Returns whether every section is complete: an id, a LEB128 length, and as many bytes.
 fn sections_are_complete(mut rest: &[u8]) -> bool {
     while let Some((_id, tail)) = rest.split_first() {
         let mut length: u64 = 0;
@@ -36,7 +37,7 @@ fn sections_are_complete(mut rest: &[u8]) -> bool {
                 break;
             }
             if shift > 28 {
-                // Longer than any 32-bit LEB128: the validator reports it.
+                // The length is longer than a 32-bit LEB128 can be. The validator reports it.
                 return true;
             }
         }

@@ -1,8 +1,8 @@
-//! What is done to a component before its initialisation runs and afterwards, so that the state that it leaves becomes
-//! part of the file.
+//! Instrumentation and snapshots of components: exposes the state of a component before its
+//! initialization runs, and writes the resulting state into the file afterwards.
 //!
-//! Runs in the compiling child, because the file comes from a stranger, and so does what is found in the instance: the
-//! library was written for files that somebody has built, and gives up where it meets another one.
+//! Runs in the compiling child, because both the file and the state of the instance are untrusted.
+//! The library is written for files of trusted origin and panics on unexpected input.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,19 +17,20 @@ use crate::nested::Nested;
 use crate::proposals::Proposals;
 use crate::{adapt, concurrency};
 
-/// The custom section of a file that was optimised.
+/// Name of the custom section of an optimized file.
 const MARK: &str = "toolbay-optimized";
 
-/// The function that a component exports to be initialised. It is the name by which the other tools for this know it.
+/// Name of the initialization function that a component exports. Other pre-initialization tools use
+/// the same name.
 pub(crate) const INITIALIZE: &str = "wizer-initialize";
 
-/// The instance with the functions that show the state of a component.
+/// Name of the instance with the functions that expose the state of a component.
 pub(crate) const ACCESS: &str = "wasmtime:wizer/access";
 
-/// Longest reason of the library that is quoted, in bytes.
+/// Maximum length of a quoted error of the library, in bytes.
 const WHY: usize = 300;
 
-/// What the library says of a component that it cannot take, and what would make it possible.
+/// Advice for components that the library cannot process, by a part of its error message.
 const CURES: [(&str, &str); 9] = [
     ("nested components", "it is composed of several components; optimise these before they are composed"),
     ("module aliases", "it is composed of several components; optimise these before they are composed"),
@@ -49,11 +50,11 @@ const CURES: [(&str, &str); 9] = [
     ("__wizer_", "it was prepared for initialisation by another tool already"),
 ];
 
-/// The component with exports that show its state.
+/// Returns the component with additional exports that expose its state.
 ///
 /// # Errors
 ///
-/// Why it cannot be optimised.
+/// Returns the reason why it cannot be optimized.
 pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     let component = component(file, wit)?;
     if is_marked(&component) {
@@ -89,11 +90,11 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// The component with the state of `image`.
+/// Returns the component with the state in `image`.
 ///
 /// # Errors
 ///
-/// Why it cannot be optimised.
+/// Returns the reason why it cannot be optimized.
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: Image) -> Result<Vec<u8>, String> {
     let component = component(file, wit)?;
     let mut optimised = attempt(|| match Nested::find(&component) {
@@ -104,7 +105,7 @@ pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: Image) -> Result<Vec<u8>
     Ok(optimised)
 }
 
-/// A component with its state.
+/// Writes the state into a component.
 fn written(component: &[u8], image: Image) -> Result<Vec<u8>, String> {
     let wizer = wizer();
     let (context, _) = wizer.instrument_component(component).map_err(|error| unable(&error))?;
@@ -117,15 +118,15 @@ fn component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     adapt::componentize(file, wit).map(|adapted| adapted.component)
 }
 
-/// The function stays exported: to take it out, the library would take it out of the core module, too, whose other half
-/// would then be missing.
+/// Returns the configured library. The initialization function stays exported: to remove it, the
+/// library would also remove it from the core module, and the component would still refer to it.
 fn wizer() -> Wizer {
     let mut wizer = Wizer::new();
     wizer.init_func(INITIALIZE).keep_init_func(true);
     wizer
 }
 
-/// Where the library meets what it does not expect, it panics.
+/// Runs `work` and catches panics: the library panics on unexpected input.
 fn attempt<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(unwritten()))
 }
@@ -143,7 +144,7 @@ fn unable(error: &wasmtime::Error) -> String {
     }
 }
 
-/// A section that says that the file was optimised.
+/// Returns the custom section that marks a file as optimized.
 fn mark() -> Vec<u8> {
     let mut section = vec![0, 0];
     for text in [MARK, env!("CARGO_PKG_VERSION")] {
@@ -172,7 +173,8 @@ fn is_marked(component: &[u8]) -> bool {
     false
 }
 
-/// The state of an instance, as the library asks for it. What is missing is empty, which the library then notices.
+/// The state of an instance, in the form that the library reads. Missing values are empty, which
+/// the library reports.
 struct State(Image);
 
 impl ComponentInstanceState for State {

@@ -1,4 +1,4 @@
-//! A component that is compiled, checked and linked, and ready for its first call.
+//! Compiled, checked and linked components, ready to be called.
 
 use std::fmt;
 
@@ -25,51 +25,53 @@ use crate::surplus::{is_wasi, other_exports, shown, unprovided};
 use crate::talk::Talk;
 use crate::{command, definition, server, wide};
 
-/// The export that makes a component a command.
+/// Name of the export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
 
-/// What a component imports to find folders.
+/// Prefix of the import with which a component finds its directories.
 const PREOPENS: &str = "wasi:filesystem/preopens@";
 
-/// Longest list of what is not offered, in bytes.
+/// Maximum length of a list of exports that are not offered, in bytes.
 const LEFT_OUT: usize = 500;
 
-/// Bytes of a page of linear memory.
+/// Size of a page of linear memory, in bytes.
 const PAGE: u64 = 64 << 10;
 
-/// A component that is ready to be instantiated. Cheap to clone, never changed.
+/// A component that is ready to be instantiated. It is immutable.
 pub struct Prepared {
     form: Form,
     memory: Option<u64>,
     asks: bool,
-    /// How it is spoken to, if it is known to be an MCP server of its own.
+    /// The MCP transport of the component, if it is known to be an MCP server.
     manner: Option<Manner>,
     /// The engine of its stores.
     engine: Engine,
-    /// Instances with functions within it, if it has async functions: each may be in the middle of a task.
+    /// Number of nested instances with functions, if the component has async functions. Each may be
+    /// in the middle of a task.
     tasked: Option<u32>,
-    /// Whether it imports or exports interfaces of WASI 0.3.
+    /// True if the component imports or exports interfaces of WASI 0.3.
     newer: bool,
-    /// Whether it would find folders that it is given.
+    /// True if the component uses mounted directories.
     has_files: bool,
-    /// Its command, if it is a handler of HTTP requests that may turn out to be no MCP server, and the handler's name.
+    /// The command and the name of the HTTP handler, if the component exports both. The command is
+    /// used if the handler is not an MCP server.
     command: Option<(Run, String)>,
-    /// The names of the interfaces and functions that it exports besides.
+    /// The names of other exported interfaces and functions, which are not offered.
     left_out: Vec<String>,
 }
 
-/// How a component offers what it has. For each further form, add a variant here and an arm in [`Prepared::list`],
-/// [`Prepared::description`] and [`Prepared::call`].
+/// The form in which a component offers its tools. For each further form, add a variant here and an
+/// arm in [`Prepared::list`], [`Prepared::description`] and [`Prepared::call`].
 enum Form {
     /// It implements the contract.
     Contract(Contract),
     /// It exports the interface of ACT that lists and calls tools.
     Act(Act),
-    /// It exports plain functions. Each is a tool, and so is its command, if it exports one.
+    /// It exports plain functions. Each one is a tool, and so is its command, if it exports one.
     Functions(Functions, Option<(String, Run)>),
-    /// It exports an interface that handles HTTP requests, of this name. It is an MCP server, or no plugin.
+    /// It exports an interface that handles HTTP requests. It must be an MCP server.
     Handler(HandlerPre),
-    /// It exports `wasi:cli/run`. It is a single tool, named like its file, or an MCP server.
+    /// It exports `wasi:cli/run`. It is a single tool, named after its file, or an MCP server.
     Command(Run),
 }
 
@@ -131,17 +133,18 @@ impl Prepared {
         Ok(Self { form, memory, asks, manner, engine, tasked, newer, has_files, command, left_out })
     }
 
-    /// The engine of its stores.
+    /// Returns the engine of its stores.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Native stacks that it may have beyond the one of every call: it has async functions if there are any.
+    /// Returns the number of native stacks that a call may use in addition to the usual one. It is
+    /// zero without async functions.
     pub(crate) fn further_stacks(&self) -> usize {
         self.tasked.map_or(0, |tasked| tasked.max(1) as usize)
     }
 
-    /// How it offers what it has, for people.
+    /// Describes the form of the component for people.
     pub fn form(&self) -> String {
         let form = self.form_alone();
         match (self.newer, self.tasked) {
@@ -172,27 +175,29 @@ impl Prepared {
         }
     }
 
-    /// Whether it would find folders that it is given: WASI 0.3 offers none.
+    /// Returns whether the component uses mounted directories. The host provides none through WASI
+    /// 0.3.
     pub fn has_files(&self) -> bool {
         self.has_files
     }
 
-    /// Bytes of its largest linear memory when a call begins; `None` if that cannot be told from outside.
+    /// Returns the initial size of its largest linear memory, in bytes, or `None` if it cannot be
+    /// determined.
     pub fn memory(&self) -> Option<u64> {
         self.memory
     }
 
-    /// Whether it can ask its caller something.
+    /// Returns whether it can ask its caller questions.
     pub(crate) fn asks(&self) -> bool {
         self.asks
     }
 
-    /// Whether it is a single tool that has no name of its own.
+    /// Returns whether it is a single tool without its own name.
     pub fn is_command(&self) -> bool {
         matches!(self.form, Form::Command(_)) && self.manner.is_none()
     }
 
-    /// Whether this tool of it is a command: it gets its arguments on standard input.
+    /// Returns whether `tool` is a command, which gets its arguments on standard input.
     pub(crate) fn runs(&self, tool: &str) -> bool {
         match &self.form {
             Form::Functions(_, Some((name, _))) => name == tool,
@@ -200,13 +205,13 @@ impl Prepared {
         }
     }
 
-    /// Whether it is a command as well as a handler of HTTP requests.
+    /// Returns whether it exports both a command and a handler of HTTP requests.
     pub(crate) fn has_command(&self) -> bool {
         self.command.is_some()
     }
 
-    /// Sets how it is spoken to, if it is an MCP server of its own. A handler of HTTP requests that is none is the command
-    /// that it exports, too.
+    /// Sets the MCP transport, if the component is an MCP server. Without one, a handler of HTTP
+    /// requests that also exports a command becomes this command.
     pub(crate) fn spoken_to(&mut self, manner: Option<Manner>) {
         self.manner = manner;
         if self.manner.is_some() {
@@ -219,7 +224,7 @@ impl Prepared {
         }
     }
 
-    /// What it exports and does not offer, for people; `None` if it offers everything.
+    /// Describes the exports that are not offered, for people. Returns `None` if there are none.
     fn remainder(&self) -> Option<String> {
         let names: Vec<String> = self.left_out.iter().map(|name| shown(name)).collect();
         if names.is_empty() {
@@ -235,7 +240,7 @@ impl Prepared {
         Some(format!("it also exports {}, which is not offered: {why}", line(&names.join(", "), LEFT_OUT)))
     }
 
-    /// What carries messages to it, if it may be an MCP server of its own.
+    /// Returns the wire for messages to the component, if it may be an MCP server.
     pub(crate) fn wire(&self) -> Option<Wire<'_>> {
         match &self.form {
             Form::Handler(pre) => Some(Wire::Handler(pre)),
@@ -244,12 +249,12 @@ impl Prepared {
         }
     }
 
-    /// The conversation of a call over its standard input and output, if there is one.
+    /// Returns the stdio transport of a call, if the component uses one.
     pub(crate) fn talk(&self) -> Option<Talk> {
         (self.manner.is_some() && matches!(self.form, Form::Command(_))).then(Talk::default)
     }
 
-    /// The names of tools in its description of which it says nothing.
+    /// Returns the names of tools in `description` that the component does not document.
     pub fn wordless(&self, description: &Description) -> Vec<String> {
         match &self.form {
             Form::Functions(functions, _) => functions.wordless(description),
@@ -257,7 +262,7 @@ impl Prepared {
         }
     }
 
-    /// Asks it for what it offers, if it has lists of its own.
+    /// Lists what the component offers, if it has list functions.
     pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
             Form::Contract(contract) => contract.list(store).await.map(Listed::from),
@@ -266,7 +271,7 @@ impl Prepared {
         }
     }
 
-    /// What it offers. `docs` is the documentation of plain functions.
+    /// Returns the description of the component. `docs` is the documentation of plain functions.
     pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
         let (listed, refused) = match &self.form {
             Form::Contract(_) | Form::Act(_) | Form::Handler(_) => (listed.description, [].as_slice()),
@@ -285,7 +290,8 @@ impl Prepared {
         description
     }
 
-    /// Calls one of its plain functions in an instance that there is; `None` if it has none.
+    /// Calls a plain function in the instance `within`. Returns `None` if the component has no
+    /// plain functions.
     pub(crate) async fn call_function(
         &self,
         store: &mut Store<State>,
@@ -299,7 +305,7 @@ impl Prepared {
         }
     }
 
-    /// Asks it for something, in a store of its own.
+    /// Handles a request in the given store.
     pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
@@ -324,7 +330,8 @@ impl Prepared {
     }
 }
 
-/// Why a component with these exports is no plugin. `refused` says it of its functions.
+/// Returns the error for a component that offers nothing. `refused` is the result for its
+/// functions.
 fn nothing(engine: &Engine, ty: &types::Component, refused: Option<Result<Found, String>>) -> PrepareError {
     let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
     let exports: Vec<String> = ty.exports(engine).map(|(name, _)| shown(name)).collect();

@@ -1,36 +1,38 @@
-//! What a component uses of WebAssembly GC and exceptions, and how many types it defines. Runs in the compiling child.
+//! Detection of WebAssembly GC and exceptions, and limits on type definitions. Runs in the
+//! compiling child.
 //!
-//! The engine keeps each type for as long as the component is loaded, in some hundred bytes: a file of megabytes has room for
-//! millions of them.
+//! The engine stores each type while the component is loaded, in several hundred bytes. A file of a
+//! few megabytes can define millions of types.
 
 use toolbay_model::text::thousands;
 use wasmparser::{BinaryReaderError, CompositeInnerType, Parser, Payload, SubType, TypeRef};
 
-/// Most types that the core modules of a component define. Large programs have a few thousand.
+/// Maximum number of types that the core modules of a component define. Large programs have a few
+/// thousand.
 const TYPES: usize = 100_000;
 
-/// Most members that they have in all: fields, parameters and results.
+/// Maximum number of members of all types: fields, parameters and results.
 const MEMBERS: usize = 1_000_000;
 
-/// What the core modules of a component use.
+/// The WebAssembly proposals that the core modules of a component use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Proposals {
     types: usize,
     members: usize,
-    /// It makes objects that are garbage-collected.
+    /// True if it uses garbage-collected objects.
     objects: bool,
     exceptions: bool,
 }
 
 impl Proposals {
-    /// Reads what a component uses.
+    /// Determines the proposals that a component uses.
     ///
     /// # Errors
     ///
-    /// It defines too many types.
+    /// Returns a message if it defines too many types.
     pub(crate) fn of(component: &[u8]) -> Result<Self, String> {
         let mut proposals = Self::default();
-        // What cannot be read is refused by the compiler.
+        // The compiler rejects a component that cannot be parsed.
         proposals.read(component).unwrap_or_default();
         let too_many = |n: usize, what: &str, most: usize| {
             let [n, most] = [n, most].map(|n| thousands(n as u64));
@@ -45,12 +47,12 @@ impl Proposals {
         }
     }
 
-    /// Whether it makes objects that are garbage-collected.
+    /// Returns whether it uses garbage-collected objects.
     pub(crate) fn has_objects(&self) -> bool {
         self.objects
     }
 
-    /// Their names, for people.
+    /// Returns the names of the used proposals, for people.
     pub(crate) fn names(&self) -> Vec<String> {
         let names = [(self.objects, "WebAssembly GC"), (self.exceptions, "exceptions")];
         names.into_iter().filter(|(used, _)| *used).map(|(_, name)| name.to_owned()).collect()
@@ -118,7 +120,7 @@ mod tests {
     fn types_and_their_members_are_bounded() {
         let types = |count: usize, fields: usize| {
             let fields = "(field i32)".repeat(fields);
-            // Each is another type because it has another index in its group.
+            // Each type is distinct because it has another index in its group.
             let one = format!("(type (struct {fields}))");
             proposals(&format!("(rec {})", one.repeat(count)))
         };

@@ -1,4 +1,4 @@
-//! What a handle of a folder leads to, as far as a denial says it.
+//! The mount behind a directory handle, as far as denial messages need it.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use toolbay_policy::{Access, Mount};
 
 use crate::roots::Mounted;
 
-/// What a handle of a folder leads to.
+/// The mount behind a directory handle.
 #[derive(Clone, Debug)]
 pub(crate) enum Reach {
-    /// Nothing: it is the root of a guest that has no folder there.
+    /// No mount: the handle is the root of a guest that has no directory there.
     Nothing,
-    /// A mounted folder, or one in it.
+    /// A mounted directory, or a subdirectory of one.
     Within {
-        /// The path of the mounted folder in the guest.
+        /// The path of the mounted directory in the guest.
         guest: Arc<str>,
-        /// Its mount, if it is one that can only be read.
+        /// The mount, if it is read-only.
         mount: Option<Arc<Mount>>,
-        /// Whether it is the mounted folder itself.
+        /// True if the handle is the mounted directory itself.
         is_top: bool,
     },
 }
@@ -28,7 +28,7 @@ impl Reach {
         Self::Within { guest: mounted.guest.as_str().into(), mount, is_top: true }
     }
 
-    /// What a folder that is opened in it leads to.
+    /// Returns the reach of a subdirectory.
     pub(crate) fn below(&self) -> Self {
         match self {
             Self::Nothing => Self::Nothing,

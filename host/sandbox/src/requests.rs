@@ -1,11 +1,11 @@
-//! The HTTP requests of a plugin: its connections, which all of its calls share.
+//! Outgoing HTTP of a plugin: its connections, which all of its calls share.
 
 use std::fmt;
 use std::sync::Arc;
 
 use toolbay_outgoing::Outlet;
 
-/// The HTTP requests of a plugin. The default sends none.
+/// The HTTP client of a plugin. The default sends no requests.
 #[derive(Clone, Default)]
 pub struct Requests(Option<Arc<Outlet>>);
 
@@ -19,7 +19,7 @@ impl Requests {
     }
 }
 
-/// Always equal: what a plugin can request is among its permissions.
+/// All values are equal: the permissions of the plugin already contain the rules.
 impl PartialEq for Requests {
     fn eq(&self, _other: &Self) -> bool {
         true

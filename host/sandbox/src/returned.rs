@@ -1,39 +1,39 @@
-//! What a guest returned, in a form that is independent of the contract's version. Not checked yet.
+//! Guest replies, independent of the contract's version. They are not checked yet.
 
 use toolbay_model::{Completions, Interview};
 
 use crate::block::Block;
 
-/// What a guest returned for what it was asked.
+/// The reply of a guest to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Returned {
     /// The result of a tool.
     Tool(ToolResult),
-    /// The result of a tool in parts that have media types.
+    /// The result of a tool, in parts with media types.
     Parts(Vec<Part>),
     /// A prompt with its arguments filled in.
     Prompt(FilledPrompt),
-    /// What was read of a resource.
+    /// The contents of a resource.
     Resource(ReadResource),
     /// Values for an argument.
     Completion(Suggestions),
-    /// The guest asks its caller something first.
+    /// Questions that the caller must answer first.
     Questions(Interview),
 }
 
 /// A failure that a guest reports.
 #[derive(Clone, Debug)]
 pub(crate) enum Refusal {
-    /// The arguments make no sense.
+    /// The arguments are not valid.
     InvalidArguments(String),
-    /// The plugin could not do its work.
+    /// The plugin could not complete the request.
     Failed(String),
-    /// What the plugin answered cannot be read; the text says why.
+    /// The reply of the plugin cannot be parsed. The text is the reason.
     Malformed(String),
 }
 
 impl Refusal {
-    /// What it says.
+    /// Returns the message.
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::InvalidArguments(text) | Self::Failed(text) | Self::Malformed(text) => text,
@@ -56,31 +56,31 @@ pub(crate) struct ToolResult {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     pub(crate) data: Vec<u8>,
-    /// What `data` is; `None` if nobody says.
+    /// The media type of `data`, or `None` if it is unknown.
     pub(crate) mime_type: Option<String>,
 }
 
 /// A prompt with its arguments filled in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilledPrompt {
-    /// What it is for, with these arguments.
+    /// The description of the prompt, with these arguments.
     pub(crate) description: Option<String>,
-    /// Its messages, in order: who says each, `user` or `assistant`, and what.
+    /// The messages in order, each with its role, `user` or `assistant`.
     pub(crate) messages: Vec<(&'static str, Block)>,
     /// Members for the result's `_meta`: a JSON object as text.
     pub(crate) meta: Option<String>,
 }
 
-/// What was read of a resource.
+/// The contents of a resource.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadResource {
-    /// The URI that was read.
+    /// The requested URI.
     pub(crate) uri: String,
-    /// Nothing if there is no such resource.
+    /// The items of the resource. Empty if the resource does not exist.
     pub(crate) items: Vec<Item>,
 }
 
-/// One item of what was read.
+/// An item of a resource.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Item {
     pub(crate) uri: String,
@@ -92,19 +92,19 @@ pub(crate) struct Item {
     pub(crate) meta: Option<String>,
 }
 
-/// Values that an argument could have.
+/// The suggested values for an argument.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suggestions {
     /// The values, best first.
     pub(crate) values: Vec<String>,
-    /// How many there are in all, if it is known.
+    /// The total number of values, if it is known.
     pub(crate) total: Option<u32>,
-    /// Whether there are more than `values`.
+    /// True if there are more values than `values`.
     pub(crate) has_more: bool,
 }
 
 impl Returned {
-    /// The bytes that there are to check.
+    /// Returns the number of bytes to check.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Tool(result) => result.size(),
@@ -115,12 +115,12 @@ impl Returned {
             }
             Self::Resource(read) => read.items.iter().map(Item::size).sum(),
             Self::Completion(suggestions) => suggestions.values.iter().take(Completions::MOST).map(String::len).sum(),
-            // They were bounded when they were asked.
+            // Questions were checked when the guest asked them.
             Self::Questions(_) => 0,
         }
     }
 
-    /// How many blocks, messages or items there are.
+    /// Returns the number of blocks, messages or items.
     pub(crate) fn items(&self) -> usize {
         match self {
             Self::Tool(result) => result.content.len(),
@@ -132,7 +132,7 @@ impl Returned {
         }
     }
 
-    /// The texts in it that are JSON.
+    /// Returns its JSON texts.
     pub(crate) fn json(&self) -> impl Iterator<Item = &String> {
         let (one, other, items) = match self {
             Self::Tool(result) => (&result.structured, &result.meta, [].as_slice()),
@@ -145,7 +145,7 @@ impl Returned {
 }
 
 impl ToolResult {
-    /// The bytes that there are to check.
+    /// Returns the number of bytes to check.
     pub(crate) fn size(&self) -> usize {
         self.content.iter().map(Block::size).sum::<usize>() + size([&self.structured, &self.meta])
     }

@@ -1,11 +1,12 @@
-//! The folders that a plugin's mounts name: opened once, without following links, and held.
+//! Handles of mounted directories, which are opened once and without following links.
 //!
-//! A mount's path is the operator's only at the moment at which the plugin is loaded: whoever can write to a folder
-//! above it can later put a link there. So the path is followed once, component by component, each through the handle
-//! of the one before it, and none may be a link. Only the plugin folder, to which relative paths are relative, may be
-//! reached through links, because the operator names it to the server. Calls use the handle. The folder that a caller
-//! has of its own in a mounted folder is found from the handle in the same way, for each call, and made if there is
-//! none.
+//! The path of a mount is trusted only when the plugin is loaded: anyone who can write to a parent
+//! directory can later replace it by a link. Therefore the path is resolved once, component by
+//! component, each relative to the handle of its parent, and no component may be a link. Only the
+//! plugin folder, which is the base of relative paths, may be reached through links, because the
+//! operator passes it to the server. Calls use the handle. The per-caller directory in a mounted
+//! directory is opened from the handle in the same way, for each call, and is created if it does
+//! not exist.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -24,36 +25,37 @@ use wasmtime_wasi::filesystem::{Dir, FsPerms};
 
 use crate::ledger::{Bounds, Ledger, Ledgers, Quota};
 
-/// How each folder on the way is opened.
+/// Flags with which each directory on the path is opened.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// The folders of a plugin's mounts. Clones share the handles.
+/// The directories of a plugin's mounts. Clones share the handles.
 #[derive(Clone, Debug, Default)]
 pub struct Roots(Arc<[Root]>);
 
 struct Root {
     mount: Arc<Mount>,
-    /// `None` as long as the folder does not exist.
+    /// The open directory, or `None` while the directory does not exist.
     held: Mutex<Option<Dir>>,
-    /// What the folder holds, if a quota bounds it. Kept here so that it is counted once.
+    /// The ledger of the directory, if it has a quota. It is retained here so that the directory is
+    /// scanned only once.
     ledger: Mutex<Option<Arc<Ledger>>>,
 }
 
-/// A folder as one call has it.
+/// A mounted directory of one call.
 #[derive(Clone)]
 pub(crate) struct Mounted {
-    /// The open folder.
+    /// The open directory.
     pub(crate) dir: Dir,
-    /// Its path in the guest.
+    /// The path of the directory in the guest.
     pub(crate) guest: String,
-    /// What it may hold; `None` if nothing bounds that.
+    /// The quota of the directory, or `None` if it is not bounded.
     pub(crate) quota: Option<Quota>,
-    /// The mount in the grant; `None` for a temporary folder.
+    /// The mount in the grant, or `None` for a temporary directory.
     pub(crate) mount: Option<Arc<Mount>>,
 }
 
 impl Roots {
-    /// The folders of these mounts. Opens none yet.
+    /// Creates the roots of these mounts without opening the directories.
     pub fn new(mounts: &[Mount]) -> Self {
         Self(
             mounts
@@ -63,17 +65,18 @@ impl Roots {
         )
     }
 
-    /// Opens the folders, and returns a warning for each that cannot be used. The first call after it was created or
-    /// put right opens it then. Blocks.
+    /// Opens the directories, and returns a warning for each one that cannot be used. Such a
+    /// directory is opened by the first call after it was created or repaired. Blocks.
     pub fn open(&self) -> Vec<String> {
         self.0.iter().filter_map(|root| root.folder().err().map(|why| root.complaint(&why))).collect()
     }
 
-    /// The folders of a call of `caller`. `reached` is where the bounds that the call reaches are noted.
+    /// Returns the directories of a call of `caller`. `reached` receives the first bound that the
+    /// call exceeds.
     ///
     /// # Errors
     ///
-    /// One of them cannot be used; the text addresses the operator.
+    /// Returns a message for the operator if a directory cannot be used.
     pub(crate) async fn folders(
         &self,
         caller: Option<&Identity>,
@@ -83,7 +86,7 @@ impl Roots {
         let (roots, caller) = (self.clone(), caller.cloned());
         let (ledgers, reached) = (Arc::clone(ledgers), Arc::clone(reached));
         let all = move || roots.0.iter().map(|root| root.mounted(caller.as_ref(), &ledgers, &reached)).collect();
-        // The folders that are open already need no thread.
+        // Directories that are already open need no blocking thread.
         if self.0.iter().all(|root| root.mount.by.is_none()) {
             return all();
         }
@@ -91,7 +94,7 @@ impl Roots {
     }
 }
 
-/// Equal if calls reach the same folders.
+/// Roots are equal if their calls reach the same directories.
 impl PartialEq for Roots {
     fn eq(&self, other: &Self) -> bool {
         let same = |(one, two): (&Root, &Root)| one.mount == two.mount && one.identity() == two.identity();
@@ -100,7 +103,8 @@ impl PartialEq for Roots {
 }
 
 impl Root {
-    /// The folder as a call of `caller` has it. Blocks if the caller has a folder of its own.
+    /// Returns the directory for a call of `caller`. Blocks if the mount has per-caller
+    /// directories.
     fn mounted(
         &self,
         caller: Option<&Identity>,
@@ -119,7 +123,8 @@ impl Root {
         Ok(Mounted { dir, guest: self.mount.guest.clone(), quota, mount: Some(Arc::clone(&self.mount)) })
     }
 
-    /// What bounds the folder: nothing, if neither this mount nor another of the same folder has a quota.
+    /// Returns the quota of the directory, or `None` if neither this mount nor another one of the
+    /// same directory has a quota.
     fn quota(&self, dir: &Dir, ledgers: &Ledgers, reached: &Arc<OnceLock<Limit>>) -> Result<Option<Quota>, Errno> {
         let bytes = self.mount.quota.map(|most| (most.as_u64(), Limit::MountQuota(most)));
         let entries = self.mount.most_entries().map(|most| (most as u64, Limit::MountEntries(most)));
@@ -137,11 +142,12 @@ impl Root {
         Ok(ledger.map(|ledger| Quota { ledger, bounds, reached: Arc::clone(reached) }))
     }
 
-    /// The folder that is held, or that is opened now. The error is the end of a sentence about the folder.
+    /// Returns the open directory, or opens it. The error is the end of a sentence about the
+    /// directory.
     fn folder(&self) -> Result<Dir, String> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = held.as_ref()
-            // One that was deleted can come back.
+            // A deleted directory may have been created again.
             && fstat(&*folder.dir).is_ok_and(|found| found.st_nlink > 0)
         {
             return Ok(folder.clone());
@@ -155,7 +161,7 @@ impl Root {
         Ok(held.insert(folder).clone())
     }
 
-    /// The device and inode of the folder that is held.
+    /// Returns the device and inode of the open directory.
     fn identity(&self) -> Option<(u64, u64)> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let found = fstat(&*held.as_ref()?.dir).ok()?;
@@ -174,7 +180,8 @@ impl fmt::Debug for Root {
     }
 }
 
-/// Opens the folder of `caller` in `folder`, which is made if there is none. Follows no links.
+/// Opens the directory of `caller` in `folder`, and creates it if it does not exist. Follows no
+/// links.
 fn of_caller(folder: &File, caller: Option<&Identity>) -> Result<OwnedFd, String> {
     let Some(caller) = caller else {
         return Err("has a folder for each caller, and this caller is not authenticated (see http.tokens)".to_owned());
@@ -184,11 +191,11 @@ fn of_caller(folder: &File, caller: Option<&Identity>) -> Result<OwnedFd, String
     };
     let mut here = openat(folder, ".", STEP, Mode::empty()).map_err(unusable)?;
     for component in path.components() {
-        // An identity's path has no other components.
+        // The path of an identity has only normal components.
         let Component::Normal(name) = component else { continue };
         let next = match step(&here, name) {
             Err(Errno::NOENT) => match mkdirat(&here, name, Mode::RWXU) {
-                // Another call of this caller can be as fast.
+                // Another call of this caller may have created it concurrently.
                 Ok(()) | Err(Errno::EXIST) => step(&here, name),
                 Err(error) => return Err(format!("cannot have a folder for {caller}: {}", io::Error::from(error))),
             },
@@ -204,12 +211,12 @@ fn of_caller(folder: &File, caller: Option<&Identity>) -> Result<OwnedFd, String
     Ok(here)
 }
 
-/// Opens a folder in a folder, if it is not a link.
+/// Opens a subdirectory, if it is not a link.
 fn step(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(folder, name, STEP | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// Opens the folder `path` without following links. What `path` has of `base` is followed as it is.
+/// Opens the directory `path` without following links, except within the prefix `base`.
 fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
     let (start, rest) = match path.strip_prefix(base) {
         Ok(rest) if base.as_os_str().is_empty() && path.is_relative() => (Path::new("."), rest),
@@ -239,7 +246,7 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
 }
 
-/// Why a folder cannot be used, as the end of a sentence about it.
+/// Describes why a directory cannot be used, as the end of a sentence about it.
 fn unusable(error: Errno) -> String {
     match error {
         Errno::NOENT => "does not exist".to_owned(),
@@ -289,7 +296,7 @@ mod tests {
         fs::metadata(path).unwrap().ino()
     }
 
-    /// `real/plugins`, `real/data/deep`, and links to each of them.
+    /// Creates `real/plugins`, `real/data/deep`, and a link to each of them.
     fn tree() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("real/plugins")).unwrap();
@@ -302,7 +309,7 @@ mod tests {
     #[test]
     fn a_path_may_not_lead_through_a_link_below_the_plugin_folder() {
         let root = tree();
-        // The way to the plugin folder is the operator's own.
+        // The path to the plugin folder is trusted.
         let base = root.path().join("link/plugins");
         let deep = is_at(&root.path().join("real/data/deep"));
         assert_eq!(inode(&roots(&base, "../data/deep")), Ok(deep));
@@ -427,7 +434,7 @@ mod tests {
         assert_eq!(bounded.bounds.bytes, Some((1024, Limit::MountQuota(bytesize::ByteSize::kib(1)))));
         assert_eq!(bounded.bounds.entries, Some((10_000, Limit::MountEntries(10_000))));
         assert_eq!((other.bounds.bytes, other.bounds.entries), (None, Some((3, Limit::MountEntries(3)))));
-        // One without a quota is counted with them.
+        // A mount without a quota counts with them.
         let free = quota(mount(&base, "../data")).unwrap();
         assert!(free.is_of(&bounded) && free.bounds.bytes.is_none() && free.bounds.entries.is_none());
         assert!(!quota(mount(&base, "../data/deep")).is_some_and(|deep| deep.is_of(&bounded)));

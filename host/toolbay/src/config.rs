@@ -1,6 +1,7 @@
-//! The server's configuration: defaults, then `toolbay.toml`, then `TOOLBAY_*` variables, then flags.
+//! The server's configuration, merged from defaults, `toolbay.toml`, `TOOLBAY_*` variables and
+//! flags. Later layers override earlier ones.
 //!
-//! Merged once, before the server listens, and then immutable.
+//! The layers are merged once, before the server listens. The result is immutable.
 
 mod audit;
 mod bounds;
@@ -65,7 +66,8 @@ use self::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable}
 use crate::breaker::BreakerRules;
 use crate::telemetry;
 
-/// Name of the folder with the key of request states, in that of the state of plugins.
+/// Name of the directory with the key of request states, inside the directory with the state of
+/// plugins.
 const REQUESTS: &str = "requests";
 
 /// Default rate limit over HTTP, in calls per minute and caller.
@@ -78,7 +80,8 @@ const TOOL_CALLS: u32 = 120;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Path of the plugin folder. A relative path is relative to the configuration file. Default: `plugins`.
+    /// Path of the plugin directory. A relative path is relative to the configuration file.
+    /// Default: `plugins`.
     pub plugins: PathBuf,
     /// Log filter: a level, or `tracing` directives such as `toolbay=debug`. Default: `info`.
     #[serde(deserialize_with = "log_filter")]
@@ -86,56 +89,59 @@ pub struct Config {
     /// Tools per page of `tools/list`, at least 1. Default: 500.
     #[serde(deserialize_with = "positive")]
     pub page_size: usize,
-    /// Whether results include `_meta["dev.toolbay/usage"]`. Default: true.
+    /// If set, results include `_meta["dev.toolbay/usage"]`. Default: true.
     pub usage: bool,
     /// Limits of the process as a whole.
     pub server: ServerConfig,
     /// Limits per call that apply where a grant sets none.
     pub limits: LimitsPatch,
-    /// The highest limits that a grant can set.
+    /// Maximum limits that a grant can set.
     pub ceilings: LimitsPatch,
     /// Rate limit per caller. `None`: 600 calls per minute over HTTP, no limit over stdio.
     pub client_rate_limit: Option<RateLimit>,
-    /// Rate limit per tool, of each caller or of all together, unless the plugin's grant sets one. `None`: 120 calls per
-    /// minute and caller over HTTP, no limit over stdio.
+    /// Rate limit per tool, for each caller or for all callers together, unless the plugin's grant
+    /// sets one. `None`: 120 calls per minute and caller over HTTP, no limit over stdio.
     pub rate_limit: Option<ToolRateLimit>,
-    /// Which calls of tools a person must allow first, unless the plugin's grant says it. Default: none.
+    /// The tool calls that require approval by a person, unless the plugin's grant says otherwise.
+    /// Default: none.
     pub approve: Approve,
-    /// When a plugin that crashes repeatedly is disabled, and for how long.
+    /// The conditions under which a repeatedly crashing plugin is disabled, and for how long.
     pub breaker: BreakerRules,
-    /// Limits of listing a plugin's tools at load.
+    /// Limits for listing a plugin's tools at load.
     pub describe: Describe,
-    /// Limits of compiling a plugin, and the compile cache.
+    /// Limits for compiling a plugin, and the compile cache.
     pub compile: CompileConfig,
-    /// What components can use of WebAssembly.
+    /// WebAssembly features that components can use.
     pub engine: EngineConfig,
     /// Settings of MCP over HTTP.
     pub http: Http,
-    /// How the HTTP requests of plugins are sent.
+    /// Settings for the HTTP requests of plugins.
     pub http_client: HttpClient,
-    /// The log of loads, calls and denials that nobody can change unnoticed.
+    /// The tamper-evident log of loads, calls and denials.
     pub audit: AuditConfig,
-    /// What plugins keep from one call to the next.
+    /// State that plugins store between calls.
     pub state: StateConfig,
-    /// Calls that go on as tasks.
+    /// Calls that continue as tasks.
     pub tasks: TasksConfig,
-    /// Tools' results that are larger than their clients get.
+    /// Tool results that are too large for their clients.
     pub results: ResultsConfig,
-    /// What operators read at `/metrics`.
+    /// Metrics for operators at `/metrics`.
     pub metrics: MetricsConfig,
-    /// The pages for operators at `/console`.
+    /// Pages for operators at `/console`.
     pub console: ConsoleConfig,
-    /// The file in which calls are kept, so that they can be run again.
+    /// The file in which calls are recorded, for replay.
     pub record: RecordConfig,
     /// Traces, metrics and logs for OpenTelemetry.
     pub otel: OtelConfig,
-    /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
+    /// If set, denied operations are written as proposed grants. Only `--learn` sets it, for one
+    /// run.
     #[serde(skip)]
     pub learn: bool,
-    /// Absolute path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
+    /// Absolute path of the configuration file, or of the one that would be read if it existed.
+    /// Empty if no file applies.
     #[serde(skip)]
     pub file: PathBuf,
-    /// Whether that file was read.
+    /// True if that file was read.
     #[serde(skip)]
     pub file_read: bool,
 }
@@ -175,16 +181,18 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Merges all layers; `variables` are the process's environment.
+    /// Merges all layers. `variables` is the environment of the process.
     ///
     /// # Errors
     ///
-    /// One line that says where the first mistake is and what was expected.
+    /// The configuration is invalid. The message is one line with the position of the first mistake
+    /// and the expected value.
     pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
         Self::load_with_keys(flags, variables).map(|(config, _)| config)
     }
 
-    /// The same, with the value of each key that the file or a variable sets.
+    /// Like [`Config::load`], but also returns the value of each key that the file or a variable
+    /// sets.
     pub(crate) fn load_with_keys(
         flags: &Flags,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -199,7 +207,8 @@ impl Config {
         Ok((Self { file, file_read, ..config }, keys))
     }
 
-    /// Merges variables and flags into the file's table. Relative paths in the file are relative to `folder`.
+    /// Merges variables and flags into the table of the file. Relative paths in the file are
+    /// relative to `folder`.
     fn merge(
         mut table: toml::Table,
         folder: &Path,
@@ -238,7 +247,7 @@ impl Config {
         }
         config.http.sse |= flags.sse;
         config.learn = flags.learn;
-        // What strangers ask for must not become a suggestion for the operator.
+        // Requests from unknown clients must not become suggestions for the operator.
         if let Some(address) = config.http.listen.as_ref().filter(|address| flags.learn && !address.is_local()) {
             return Err(ConfigError(format!(
                 "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not {address}, \
@@ -246,7 +255,7 @@ impl Config {
             )));
         }
         if config.http.listen.is_some() {
-            // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
+            // MCP requires servers to limit the rate of calls. Over stdio, the only client is the
             // operator's own.
             config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
             config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
@@ -265,7 +274,7 @@ impl Config {
         Ok((config, keys))
     }
 
-    /// Like [`Config::load`], for a file with this text.
+    /// Like [`Config::load`], but with the text of the file instead of its path.
     ///
     /// # Errors
     ///
@@ -274,7 +283,7 @@ impl Config {
         Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags).map(|(config, _)| config)
     }
 
-    /// The limits that apply to loading plugins, clamped to the ceilings.
+    /// Returns the rules for loading plugins, with limits clamped to the ceilings.
     pub fn rules(&self) -> Rules {
         let (limits, ceiling) = self.in_force();
         let describe = LimitsPatch {
@@ -297,13 +306,14 @@ impl Config {
         }
     }
 
-    /// How much a plugin may say of what it offers.
+    /// Returns the maximum size of a plugin's description.
     fn bounds(&self) -> Bounds {
         let Describe { tools, prompts, resources, schemas, size, skills, fuel: _, timeout: _ } = self.describe;
         Bounds { tools, prompts, resources, schemas, size, skills }
     }
 
-    /// The files and folders that mounts must not contain, except the plugin folder, which the loader knows.
+    /// Returns the paths that mounts must not contain, except the plugin directory, which the
+    /// loader adds.
     fn guarded(&self) -> Vec<Guarded> {
         let writable = |what, path| Guarded { what, path, is_secret: false };
         let mut guarded = Vec::new();
@@ -320,34 +330,35 @@ impl Config {
         guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
         let secrets = self.otel.secret_files().cloned();
         guarded.extend(secrets.map(|path| Guarded { what: "the value of a header of otel", path, is_secret: true }));
-        // Whoever knows its key can make entries.
+        // A plugin that reads its key can forge entries.
         let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
-        // It has what other plugins keep.
+        // It contains the state of other plugins.
         let state = |path| Guarded { what: "the state of plugins", path, is_secret: true };
         guarded.extend(self.state.folder(&self.plugins).map(state));
-        // So can whoever knows the key of the audit log make lines of it.
+        // A plugin that reads the key of the audit log can forge lines.
         let log =
             |audit: toolbay_audit::Settings| Guarded { what: "the audit log", path: audit.folder, is_secret: true };
         guarded.extend(self.audit.settings().map(log));
-        // It has what others asked and were answered.
+        // It contains the requests and responses of other callers.
         let recording = |record: toolbay_recording::Settings| Guarded {
             what: "the recording of calls",
             path: record.file,
             is_secret: true,
         };
         guarded.extend(self.record.settings().map(recording));
-        // What is in them belongs to the calls of one caller.
+        // Their content belongs to the calls of one caller.
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
         guarded.push(Guarded { what, path, is_secret: true });
         guarded
     }
 
-    /// This configuration with what can change while the server runs ([`Keys`]) as `next` has it.
+    /// Returns this configuration with the live settings ([`Keys`]) of `next`. Live settings can
+    /// change while the server runs.
     ///
     /// # Errors
     ///
-    /// What can change contradicts what cannot.
+    /// The live settings contradict the others.
     pub(crate) fn changed_to(&self, next: &Self) -> Result<Self, ConfigError> {
         let mut changed = self.clone();
         changed.log.clone_from(&next.log);
@@ -358,13 +369,13 @@ impl Config {
         changed.http.hosts.clone_from(&next.http.hosts);
         changed.http.origins.clone_from(&next.http.origins);
         changed.http.tokens = next.http.tokens.iter().map(|token| self.http.within_its_tools(token)).collect();
-        // Once there was a way to be known, nobody is let in without one.
+        // After callers had to authenticate once, they always have to.
         changed.http.closed = self.http.needs_token();
         changed.check()?;
         Ok(changed)
     }
 
-    /// One line that says which configuration file was read, for the log.
+    /// Returns a line for the log that names the configuration file.
     pub(crate) fn source(&self) -> String {
         let file = self.file.display();
         if self.file_read {
@@ -376,7 +387,7 @@ impl Config {
         }
     }
 
-    /// The folders that the server keeps for itself, with what for.
+    /// Returns the directories that the server uses for itself, with their purposes.
     pub(crate) fn kept(&self) -> Vec<(&'static str, PathBuf)> {
         let kept = [
             ("compiled components", self.compile.store().map(|(path, _)| path)),
@@ -387,7 +398,8 @@ impl Config {
         kept.into_iter().filter_map(|(what, folder)| Some((what, folder?))).collect()
     }
 
-    /// The files that the server reads again while it runs, besides those of the plugin folder.
+    /// Returns the files that the server reads again while it runs, except those of the plugin
+    /// directory.
     pub(crate) fn watched(&self) -> Vec<PathBuf> {
         let own = Some(self.file.clone()).filter(|file| !file.as_os_str().is_empty());
         let tls = self.http.tls.iter().flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
@@ -400,7 +412,7 @@ impl Config {
             .collect()
     }
 
-    /// The options of the protocol that do not depend on the transport.
+    /// Returns the protocol options that do not depend on the transport.
     pub(crate) fn protocol(&self) -> toolbay_mcp::Options {
         toolbay_mcp::Options {
             page_size: self.page_size,
@@ -415,13 +427,13 @@ impl Config {
         }
     }
 
-    /// The settings for [`toolbay_sandbox::Sandbox::new`].
+    /// Returns the settings for [`toolbay_sandbox::Sandbox::new`].
     ///
     /// # Errors
     ///
     /// The path of the running executable, which compiles plugins, cannot be determined.
     pub fn sandbox(&self) -> std::io::Result<Settings> {
-        // On Linux this name is the running program even after it was replaced on disk.
+        // On Linux, this path leads to the running executable even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
         let compiler = if running.exists() { running } else { std::env::current_exe()? };
         let calls = u32::try_from(self.server.entered()).unwrap_or(u32::MAX);
@@ -442,17 +454,18 @@ impl Config {
         })
     }
 
-    /// What keeps the state of plugins; `None` if nothing is kept.
+    /// Returns the database for the state of plugins. `None` if state is off.
     pub(crate) fn database(&self) -> Option<Database> {
         self.state.database(&self.plugins)
     }
 
-    /// The folder with the key of request states; `None` if the key ends with the program.
+    /// Returns the directory with the key of request states. `None` if the key is not stored.
     pub(crate) fn request_states(&self) -> Option<PathBuf> {
         Some(self.state.folder(&self.plugins)?.join(REQUESTS))
     }
 
-    /// One line for each server-wide limit that the ceilings lowered, and for each ceiling above [`Limits::UTMOST`].
+    /// Returns one line for each server-wide limit that the ceilings lowered, and for each ceiling
+    /// above [`Limits::UTMOST`].
     pub fn clamps(&self) -> Vec<String> {
         let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
@@ -463,16 +476,16 @@ impl Config {
         above.iter().map(lowered).chain(clamps.iter().map(ToString::to_string)).collect()
     }
 
-    /// The default limits and the ceilings, both after clamping.
+    /// Returns the default limits and the ceilings, both after clamping.
     pub fn in_force(&self) -> (Limits, Limits) {
         let (ceiling, _) = self.ceiling();
         let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
         (limits, ceiling)
     }
 
-    /// The ceilings after clamping, and one [`Clamp`] for each that was lowered.
+    /// Returns the ceilings after clamping, and one [`Clamp`] for each lowered ceiling.
     fn ceiling(&self) -> (Limits, Vec<Clamp>) {
-        // A call that may hold more than all calls together would never be admitted.
+        // A call that may hold more memory than all calls together would never be admitted.
         let utmost = Limits { memory: Limits::UTMOST.memory.min(self.server.memory()), ..Limits::UTMOST };
         Limits::CEILING.with(&self.ceilings, &utmost)
     }
@@ -510,7 +523,8 @@ impl Config {
     }
 }
 
-/// Parses the text twice: as a [`Config`], for errors with a line, and as the table to merge.
+/// Parses the text twice: as a [`Config`], for errors with a line number, and as the table to
+/// merge.
 fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
     let config: Config = toml_file::parse(name, text).map_err(ConfigError)?;
     config.http_client.check_file().map_err(|why| ConfigError(format!("{name}: {why}")))?;
@@ -531,7 +545,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with `plugins/` and a configuration file of this text in it.
+    /// Creates a directory with `plugins/` and a configuration file with this text.
     fn load(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Config, String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("plugins")).unwrap();

@@ -1,4 +1,5 @@
-//! The server behind the console: what it says of itself, and the few things that an operator may do with it.
+//! The implementation of the console's [`Operations`]: the state of the server, and the few actions
+//! that an operator can take.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,34 +29,34 @@ use crate::plainly;
 use crate::service::{Service, plugins};
 use crate::share::Share;
 
-/// Longest line that is shown, in bytes: parts of it come from plugins.
+/// Maximum size of a displayed line, in bytes. Parts of it come from plugins.
 const SHOWN: usize = 2_000;
 
-/// Most notes about the server.
+/// Maximum number of notes about the server.
 const NOTES: usize = 50;
 
-/// The server behind the console.
+/// The server, as the console accesses it.
 struct Operated {
     service: Service,
     folder: String,
     clamps: Vec<String>,
     audit: Option<PathBuf>,
     contents: bool,
-    /// What whoever opens the console with a token may call, by the names of the callers.
+    /// The tools that operators with a token may call, by the names of the callers.
     rights: Arc<Mutex<BTreeMap<String, Rights>>>,
-    /// The shares of those who have called something: as many as there are tokens.
+    /// The share of each caller that has called a tool. There are at most as many as tokens.
     clients: Mutex<BTreeMap<String, Arc<dyn Client>>>,
 }
 
-/// Who operates a server with a console, as the configuration says it now.
+/// The operators of a server with a console, which the configuration can change at run time.
 pub(crate) struct Operators {
     access: Access,
     rights: Arc<Mutex<BTreeMap<String, Rights>>>,
 }
 
 impl Operators {
-    /// Has only those open the console, and call what they may, whom `config` names as operators. A console that is opened
-    /// with the log stays so if nobody needs a token.
+    /// Restricts access to the operators that `config` names, and updates their rights. A console
+    /// that is opened through the log stays so if no token is required.
     pub(crate) fn change(&self, config: &Config) {
         if !matches!(config.console.opener(&config.http), Some(Opener::Reader)) {
             self.access.change(admins(config));
@@ -64,7 +65,7 @@ impl Operators {
     }
 }
 
-/// The name of a caller with the token of this name.
+/// Returns the name of the caller with this token.
 fn named(token: &str) -> String {
     format!("token:{token}")
 }
@@ -74,13 +75,13 @@ fn admins(config: &Config) -> Vec<Admin> {
     admins.map(|token| Admin { name: named(&token.name), sha256: token.sha256 }).collect()
 }
 
-/// What they may call, by the names of the callers.
+/// Returns the rights of the operators, by the names of the callers.
 fn rights(config: &Config) -> BTreeMap<String, Rights> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
     admins.map(|token| (named(&token.name), token.tools.clone().map_or(Rights::All, Rights::Only))).collect()
 }
 
-/// The router of the console that the configuration asks for, and who operates it; `None` if there is none.
+/// Returns the router of the configured console, and its operators. `None` if there is no console.
 pub(crate) fn router(
     service: &Service,
     watch: &Arc<Watch>,
@@ -103,12 +104,13 @@ pub(crate) fn router(
     Some((console.router(), operators))
 }
 
-/// The console of a server over standard input and output, for whoever gets a token through its socket.
+/// Returns the console of a server over stdio. It is opened with a token from its socket.
 pub(crate) fn beside(service: &Service, watch: &Arc<Watch>, config: &Config) -> Opened {
     let (operated, access) = (Operated::of(service, config), Access::socket());
     let name = format!("stdio_{}", std::process::id());
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
-    // All that comes through the socket is one user's, and whoever leads a port to it counts accounts.
+    // All connections through the socket come from one user. A program that forwards a port to it
+    // counts accounts itself.
     let console = Console::new(operated, watch, access.clone(), name, life, |_| None, config.http.idle);
     Opened { router: console.router(), access }
 }
@@ -210,8 +212,8 @@ impl Operations for Operated {
     }
 
     fn may_use(&self, viewer: &Viewer, tool: &str) -> bool {
-        // Whoever opened the console without a token could call every tool without one. A token that is not known any more has
-        // no rights.
+        // An operator without a token could call every tool without one. A token that is no longer
+        // configured has no rights.
         let rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
         viewer.local || rights.get(&viewer.name).is_some_and(|rights| rights.allow(tool))
     }
@@ -225,7 +227,7 @@ impl Operations for Operated {
     ) -> BoxFuture<'static, Called> {
         let (service, client) = (self.service.clone(), self.client(&viewer.name));
         let permitted = self.may_use(viewer, &tool);
-        // On the guests' runtime, and cancelled if the browser goes away.
+        // Runs on the guests' runtime, and is cancelled if the browser disconnects.
         let calling = self.service.sandbox().spawn(call(service, client, tool, arguments, permitted, allowed));
         let calling = AbortOnDropHandle::new(calling);
         Box::pin(async move {
@@ -268,7 +270,7 @@ impl Operations for Operated {
         Box::pin(async move {
             let clearing = tokio::task::spawn_blocking(move || {
                 let cleared = sandbox.clear_cache();
-                // Here, because it goes on when the browser is gone.
+                // Recorded here, because clearing continues after the browser disconnects.
                 if let Some(audited) = audited {
                     audited.operator(&name, "clear-cache", None, cleared.is_ok());
                 }
@@ -305,7 +307,7 @@ impl Operated {
         }
     }
 
-    /// A plugin for the list. Without a `plugin`, nothing of it is in service.
+    /// Returns the row of a plugin in the list. `plugin` is `None` if nothing of it is in service.
     fn row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
         let rests = plugin.is_some_and(|plugin| self.service.activity(plugin).rest.rests());
         PluginRow {
@@ -324,7 +326,7 @@ impl Operated {
         }
     }
 
-    /// The share of the caller with this name, made for its first call.
+    /// Returns the share of the caller with this name, and creates it for the first call.
     fn client(&self, name: &str) -> Arc<dyn Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Share::new(self.service.clone(), name)) as Arc<dyn Client>;
@@ -332,7 +334,8 @@ impl Operated {
     }
 }
 
-/// Calls a tool, and answers the question whether to allow that if the answer is yes.
+/// Calls a tool. If the call requires approval, answers with yes if `allowed` is the digest of the
+/// question, and returns the question otherwise.
 async fn call(
     service: Service,
     client: Arc<dyn Client>,
@@ -354,7 +357,8 @@ async fn call(
     let mut answer = make(answerable, Journal::default()).await;
     let Ok(Reply::Questions(interview)) = &mut answer.result else { return ended(answer) };
     let Some(question) = approval::text(&interview.questions) else {
-        // The plugin's own, because its grant changed just now. Nobody answers these.
+        // These are the plugin's own questions, because its grant changed just now. No client can
+        // answer them.
         let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
         let failure = Failure::MissingCapabilities(QuestionKind::capabilities(&kinds));
         return ended(Answer { result: Err(failure), ..answer });
@@ -368,12 +372,12 @@ async fn call(
     ended(make(Answerable::default(), journal).await)
 }
 
-/// Whether a person must allow a call of the tool.
+/// Returns whether a call of the tool requires approval by a person.
 fn asks(snapshot: &Snapshot, tool: &str) -> bool {
     snapshot.tools.get(tool).is_some_and(|offer| offer.asks().is_some())
 }
 
-/// How a call ended, as a client would be told.
+/// Returns the outcome of a call, in the form that a client receives.
 fn ended(answer: Answer) -> Called {
     let (outcome, usage) = (Outcome::of(&answer).as_str(), answer.usage);
     Called::Ended { result: result_json(answer, TargetKind::Tool, Revision::NEWEST), outcome, usage }
@@ -389,13 +393,14 @@ fn tool(offer: &Offer) -> ToolRow {
     }
 }
 
-/// What a grant says beside its permissions and the limits of a call, which are shown by themselves.
+/// Returns the terms of a grant, except its permissions and the limits of a call, which are
+/// displayed separately.
 fn terms(granted: &Granted) -> Vec<String> {
     let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
     prefix.chain(plainly::terms(granted)).collect()
 }
 
-/// All limits, and whether somebody has set them.
+/// Returns all limits, with their values and whether they differ from the default.
 fn limits(limits: &Limits) -> Vec<(String, String, bool)> {
     let amounts = limits.amounts().zip(Limits::DEFAULT.amounts());
     amounts.map(|((key, own), (_, default))| (key.to_owned(), own.to_string(), own != default)).collect()

@@ -1,5 +1,5 @@
-//! Where `toolbay console` finds the servers that clients have started: each has a socket with the number of its process in a
-//! folder that only its user can enter.
+//! Sockets through which `toolbay console` finds the servers that clients have started. Each socket
+//! is named after the process id of its server, in a directory that only its user can access.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
@@ -10,13 +10,13 @@ use rustix::process::{geteuid, getpid};
 use toolbay_private::Private;
 use toolbay_socket::{SocketFile, is_dead};
 
-/// What the name of a socket ends with, after the number of the process.
+/// Suffix of the name of a socket, after the process id.
 const EXTENSION: &str = ".sock";
 
-/// The mode of a socket.
+/// File mode of a socket.
 const MODE: u32 = 0o600;
 
-/// A socket on which this process listens, whose file is removed when this is dropped.
+/// A socket on which this process listens. Its file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct ConsoleSocket {
     pub(crate) listener: UnixListener,
@@ -26,20 +26,20 @@ pub(crate) struct ConsoleSocket {
 /// The socket of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The number of its process.
+    /// Process id of the server.
     pub(crate) pid: u32,
     pub(crate) path: PathBuf,
-    /// When it began.
+    /// Time at which the server started.
     pub(crate) since: SystemTime,
 }
 
 impl ConsoleSocket {
-    /// Listens in the first folder where that is possible. Sockets there of servers that were killed are removed. Blocks for a
-    /// moment, and must be called before the process confines itself.
+    /// Listens in the first directory where that is possible. Removes the sockets of dead servers
+    /// there. Blocks briefly. Must be called before the process confines itself.
     ///
     /// # Errors
     ///
-    /// There is no such folder: why, in one line.
+    /// No directory can be used. The message is one line with the reason.
     pub(crate) fn bind() -> Result<Self, String> {
         Self::bind_in(&folders())
     }
@@ -61,21 +61,22 @@ impl ConsoleSocket {
     }
 }
 
-/// The servers of this user that can be asked for a console, the oldest first.
+/// Returns the servers of this user that can open a console, the oldest first.
 pub(crate) fn found() -> Vec<Found> {
     found_in(&folders())
 }
 
 fn found_in(folders: &[PathBuf]) -> Vec<Found> {
-    // What is not there is not made.
+    // Missing directories are not created.
     let own = folders.iter().filter(|folder| folder.is_dir()).filter_map(|folder| own(folder).ok());
     let mut found: Vec<Found> = own.flat_map(|folder| sockets(&folder)).collect();
     found.sort_by_key(|one| (one.since, one.pid));
     found
 }
 
-/// The folders for the sockets, the best first. Clients start servers with few of the user's variables: without the one for
-/// the folder of the session, that is where systemd has it.
+/// Returns the directories for sockets, in order of preference. Clients start servers with few of
+/// the user's variables. Without `XDG_RUNTIME_DIR`, the runtime directory is where systemd creates
+/// it.
 fn folders() -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let runtime = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{}", geteuid().as_raw()).into());
@@ -88,14 +89,15 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// A folder that only this user can enter, made if it does not exist.
+/// Opens a directory that only this user can access, and creates it if it does not exist.
 ///
 /// # Errors
 ///
-/// It cannot be used: why.
+/// The directory cannot be used.
 fn own(folder: &Path) -> Result<PathBuf, String> {
     let private = Private::open(folder, "the sockets of consoles")?;
-    // Another user could have put a link there only where the folder around it is another user's, which was checked.
+    // Another user could have placed a link here only if the parent directory belonged to another
+    // user, which was checked.
     let found = folder.symlink_metadata().map_err(|error| format!("cannot use {}: {error}", folder.display()))?;
     if !found.is_dir() {
         return Err(format!("{} is a link", folder.display()));
@@ -110,14 +112,14 @@ fn own(folder: &Path) -> Result<PathBuf, String> {
     Ok(private.path)
 }
 
-/// The sockets in a folder. Those of servers that were killed are removed.
+/// Returns the sockets in a directory. Removes those of dead servers.
 fn sockets(folder: &Path) -> Vec<Found> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let socket = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
         let pid: u32 = name.strip_suffix(EXTENSION)?.parse().ok()?;
         let path = entry.path();
-        // Somebody who lives and does not listen yet is about to.
+        // A live process that does not listen yet is about to do so.
         if !Path::new(&format!("/proc/{pid}")).exists() && is_dead(&path) {
             drop(std::fs::remove_file(&path));
             return None;
@@ -141,7 +143,7 @@ mod tests {
         let folder = dir.path().join("toolbay");
         assert!(found_in(std::slice::from_ref(&folder)).is_empty() && !folder.exists());
         DirBuilder::new().mode(0o700).create(&folder).unwrap();
-        // No process has this number.
+        // No process has this id.
         let dead = folder.join("4294967295.sock");
         drop(UnixListener::bind(&dead).unwrap());
         fs::write(folder.join("notes.txt"), "kept").unwrap();

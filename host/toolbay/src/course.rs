@@ -1,4 +1,4 @@
-//! The course of one call: how long each of its stages took.
+//! Timing of the stages of one call.
 
 use std::time::{Duration, Instant};
 
@@ -8,25 +8,26 @@ use crate::call_span::{CallSpan, Stages};
 use crate::metrics::{Metrics, Stage, ToolMeter};
 use crate::pace::Pace;
 
-/// The course of a call, from the moment its plugin is found. Dropping it takes note of it, however the call ends.
+/// Times the stages of a call, from the lookup of its plugin. Dropping it records the times,
+/// however the call ends.
 ///
-/// It reads the clock when it begins and when it ends; all other times are known for other reasons.
+/// It reads the clock at the start and at the end. All other times are measured elsewhere anyway.
 pub(crate) struct Course<'a> {
     pace: &'a Pace,
-    /// Where it is counted, if anywhere.
+    /// The metrics that count the call, if metrics are on.
     metered: Option<(&'a Metrics, &'a ToolMeter)>,
     /// The span of the call, if there is one.
     span: Option<&'a CallSpan>,
     began: Instant,
     admitted: Option<Instant>,
-    /// When the guest's store was ready, and how long the guest had it.
+    /// Time at which the guest's store was ready, and how long the guest ran.
     guest: Option<(Instant, Duration)>,
     waited: Duration,
     idled: bool,
 }
 
 impl<'a> Course<'a> {
-    /// The course of a call of a plugin with this pace.
+    /// Starts timing a call of a plugin with this pace.
     pub(crate) fn begin(
         pace: &'a Pace,
         metered: Option<(&'a Metrics, &'a ToolMeter)>,
@@ -36,12 +37,12 @@ impl<'a> Course<'a> {
         Self { pace, metered, span, began, admitted: None, guest: None, waited, idled: false }
     }
 
-    /// Its turn came.
+    /// Records that the call was admitted.
     pub(crate) fn admitted(&mut self, at: Instant) {
         self.admitted = Some(at);
     }
 
-    /// The guest was left, or could not be entered.
+    /// Records that the guest returned, or could not be entered.
     pub(crate) fn left<T>(&mut self, finished: &Finished<T>) {
         self.waited += finished.waited;
         self.idled |= finished.idled;
@@ -55,7 +56,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// What the stages took that are over, of a call that goes on at `now`. The last one is the one that it is in.
+    /// Returns the durations of the stages at `now`. The last one may still be running.
     fn stages(&self, now: Instant) -> Stages {
         let queue = self.admitted.unwrap_or(now).saturating_duration_since(self.began);
         let Some(admitted) = self.admitted else { return [Some((Stage::Queue, queue)), None, None, None] };
@@ -66,7 +67,7 @@ impl<'a> Course<'a> {
         [Some((Stage::Queue, queue)), Some((Stage::Prepare, prepare)), guest, check]
     }
 
-    /// The stages so far, for the log: in milliseconds with three decimals.
+    /// Formats the stages so far for the log, in milliseconds with three decimals.
     pub(crate) fn told(&self) -> String {
         let stages = self.stages(Instant::now()).into_iter().flatten();
         let told: Vec<String> =

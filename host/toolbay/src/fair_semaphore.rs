@@ -1,9 +1,10 @@
-//! A semaphore whose permits go to the party that has the fewest of them.
+//! Fair sharing of permits among parties.
 //!
-//! A party is whatever must not take all of them: a caller, or a tool of a plugin. Among parties that have equally many, the
-//! one goes first that was served or came longest ago; within a party, those that had permits before go first, but not more
-//! than [`RETURNS`] of them in a row, and then it is first come, first served. Each operation takes time that grows with the
-//! logarithm of those that wait.
+//! A party is a consumer that must not hold all permits, such as a caller or a tool of a plugin.
+//! The next permit goes to the waiting party that holds the fewest. Ties go to the party that was
+//! served, or arrived, longest ago. Within a party, waiters that held permits before are served
+//! first, but at most [`RETURNS`] of them in a row. Then the order is first come, first served.
+//! Each operation takes time logarithmic in the number of waiters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,35 +12,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// So many permits of a party in a row go to those that had some before, if others of it wait: calls that give their places
-/// back again and again do not keep its new ones from beginning.
+/// Maximum number of consecutive permits of a party that go to resumed waiters while new ones wait.
+/// Calls that release and reacquire their permits repeatedly must not starve new calls.
 const RETURNS: u32 = 4;
 
-/// So many parties at least are remembered although they have no permits and want none: most come again.
+/// Minimum number of parties that stay in the table, even without permits or waiters. Most parties
+/// come back.
 const KNOWN: usize = 4;
 
-/// Who asks for permits.
+/// Identifies a party that acquires permits.
 pub(crate) type Party = u64;
 
-/// Whether somebody asks for the first time. The order is that in which they are served.
+/// Priority of a waiter within its party. The variants are in the order in which waiters are
+/// served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Turn {
-    /// It had permits before, and gave them back while it waited for something.
+    /// The waiter held permits before, and released them while it waited for something else.
     Again,
-    /// It has not begun.
+    /// The waiter has not started yet.
     First,
 }
 
-/// Permits, and who waits for them.
+/// A semaphore that shares its permits fairly among parties.
 #[derive(Debug)]
 pub(crate) struct FairSemaphore {
     permits: u32,
-    /// How many of them one party has at the most. One that has none gets what it asks for.
+    /// Maximum number of permits of one party. A party that holds none gets any amount that it
+    /// requests.
     each: u32,
     state: Mutex<State>,
 }
 
-/// Permits that are given back when this is dropped.
+/// Permits that are released on drop.
 #[derive(Debug)]
 pub(crate) struct FairPermits {
     semaphore: Arc<FairSemaphore>,
@@ -50,27 +54,29 @@ pub(crate) struct FairPermits {
 #[derive(Debug)]
 struct State {
     free: u32,
-    /// Those that have permits or wait for some, and a few others.
+    /// The parties that hold or wait for permits, and a few idle ones.
     parties: HashMap<Party, Standing, BuildHasherDefault<Spread>>,
-    /// Those that wait and may have what they wait for once it is free, in the order in which they are served.
+    /// The parties whose next waiter is within the limit of the party, in the order in which they
+    /// are served.
     eligible: BTreeSet<Rank>,
-    /// Counts who came and who was served.
+    /// A logical clock that advances with each arrival and each grant.
     clock: u64,
 }
 
 #[derive(Debug)]
 struct Standing {
     held: u32,
-    /// When it was served or came, whatever was last.
+    /// Time of the last grant, or of the arrival if that is later.
     since: u64,
-    /// How many permits in a row went to those that had some before.
+    /// Number of consecutive grants to resumed waiters.
     returns: u32,
     queue: BTreeMap<(Turn, u64), Waiter>,
-    /// Its place in [`State::eligible`].
+    /// Entry of the party in [`State::eligible`].
     rank: Option<Rank>,
 }
 
-/// Permits that a party has, since when it waits, and which one it is.
+/// Sort key of a party: the permits that it holds, the time of its last grant or arrival, and its
+/// id.
 type Rank = (u32, u64, Party);
 
 #[derive(Debug)]
@@ -79,46 +85,48 @@ struct Waiter {
     granted: oneshot::Sender<FairPermits>,
 }
 
-/// Those who were granted permits while the lock was held: they are told of it afterwards.
+/// Permits granted while the lock was held. They are sent after it is released.
 type Grants = Vec<(oneshot::Sender<FairPermits>, FairPermits)>;
 
 impl FairSemaphore {
-    /// A semaphore with so many permits, of which one party has at most `each`.
+    /// Creates a semaphore with `permits` permits, of which one party holds at most `each`.
     pub(crate) fn new(permits: u32, each: u32) -> Self {
         let (parties, eligible) = (HashMap::default(), BTreeSet::new());
         Self { permits, each, state: Mutex::new(State { free: permits, parties, eligible, clock: 0 }) }
     }
 
-    /// A semaphore of which one party may have all permits as long as nobody else wants any.
+    /// Creates a semaphore in which one party can hold all permits while no other party waits.
     pub(crate) fn open(permits: u32) -> Self {
         Self::new(permits, permits)
     }
 
-    /// How many permits there are.
+    /// Returns the total number of permits.
     pub(crate) fn permits(&self) -> u32 {
         self.permits
     }
 
-    /// How many of them a party can have by now: its part if it has that, and all of them otherwise.
+    /// Returns the number of permits that `party` can hold now: its limit if it has reached that,
+    /// and all permits otherwise.
     pub(crate) fn most(&self, party: Party) -> u32 {
         let is_at_bound = self.lock().parties.get(&party).is_some_and(|standing| !standing.may_have(1, self.each));
         if is_at_bound { self.each } else { self.permits }
     }
 
-    /// How many of them somebody has.
+    /// Returns the number of permits that are held.
     pub(crate) fn held(&self) -> u32 {
         self.permits.saturating_sub(self.lock().free)
     }
 
-    /// The permits, if they are free and nobody waits for them. Never more than there are.
+    /// Returns the permits if they are free and no other party waits for them. `amount` is capped
+    /// at the total.
     pub(crate) fn try_acquire(self: &Arc<Self>, party: Party, amount: u32) -> Option<FairPermits> {
         let amount = amount.min(self.permits);
-        // Of none, nobody gets one.
+        // A semaphore without permits grants nothing.
         (amount > 0 && self.lock().take(party, amount, self.each)).then(|| self.permit(party, amount))
     }
 
-    /// Waits for permits, never more than there are. Who drops the future waits no more, and what it was granted goes on to
-    /// the next.
+    /// Waits for permits. `amount` is capped at the total. If the future is dropped, the waiter
+    /// leaves the queue, and permits that it was granted go to the next one.
     pub(crate) async fn acquire(self: &Arc<Self>, party: Party, amount: u32, turn: Turn) -> FairPermits {
         let amount = amount.min(self.permits);
         let queued = self.change(|state, each| {
@@ -133,7 +141,8 @@ impl FairSemaphore {
         let place = Queued { semaphore: self, party, place: (turn, ticket) };
         match granted.await {
             Ok(permits) => permits,
-            // Only whoever leaves its place takes the sender away unused, and that is this future when it is dropped.
+            // The sender is dropped unused only when this future leaves the queue, which happens
+            // when it is dropped.
             Err(_closed) => {
                 drop(place);
                 std::future::pending().await
@@ -145,7 +154,7 @@ impl FairSemaphore {
         FairPermits { semaphore: Arc::clone(self), party, amount }
     }
 
-    /// Changes something by which others may get permits.
+    /// Applies a change that can allow further grants, and sends these grants.
     fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, u32) -> T) -> T {
         let mut grants = Grants::new();
         let changed = {
@@ -156,21 +165,21 @@ impl FairSemaphore {
             }
             changed
         };
-        // Without the lock: what nobody takes any more comes back here.
+        // Without the lock: permits whose receiver is gone are released here.
         for (granted, permits) in grants {
             drop(granted.send(permits));
         }
         changed
     }
 
-    // Held for a few steps, never across an await.
+    // The lock is held only briefly, never across an await.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FairPermits {
-    /// Where they come from, and whose they are.
+    /// Returns the semaphore and the party of the permits.
     pub(crate) fn source(&self) -> (&Arc<FairSemaphore>, Party) {
         (&self.semaphore, self.party)
     }
@@ -183,7 +192,7 @@ impl Drop for FairPermits {
     }
 }
 
-/// A place in the queue, which is left when this is dropped.
+/// A position in the queue, which is removed on drop.
 struct Queued<'a> {
     semaphore: &'a Arc<FairSemaphore>,
     party: Party,
@@ -193,20 +202,20 @@ struct Queued<'a> {
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
         let (party, place) = (self.party, self.place);
-        // Whoever waited behind it may be content with less.
+        // The next waiter may request less, so it may be granted now.
         self.semaphore.change(|state, each| state.leave(party, place, each));
     }
 }
 
 impl State {
-    /// Takes permits if they are free, and nobody waits who could have them.
+    /// Takes permits if they are free and no eligible party waits. Returns whether it did.
     fn take(&mut self, party: Party, amount: u32, each: u32) -> bool {
         if amount > self.free || !self.eligible.is_empty() {
             return false;
         }
         let clock = self.tick();
         let standing = self.parties.entry(party).or_insert_with(|| Standing::since(clock));
-        // Its own that wait at its bound go first.
+        // Waiters of the same party that are blocked by its limit go first.
         if !standing.queue.is_empty() || !standing.may_have(amount, each) {
             return false;
         }
@@ -216,7 +225,7 @@ impl State {
         true
     }
 
-    /// Has a party wait. Returns its ticket.
+    /// Enqueues a waiter of a party. Returns its ticket.
     fn wait(&mut self, party: Party, turn: Turn, waiter: Waiter, each: u32) -> u64 {
         let ticket = self.tick();
         let standing = self.parties.entry(party).or_insert_with(|| Standing::since(ticket));
@@ -248,8 +257,8 @@ impl State {
         }
     }
 
-    /// Grants what the next one waits for, if that is free. What it waits for is kept for it otherwise, so that those who
-    /// want much get it, too.
+    /// Grants the request of the next waiter if enough permits are free. Otherwise the free permits
+    /// stay reserved for it, so that large requests are not starved.
     fn grant(&mut self, each: u32) -> Option<(Party, Waiter)> {
         let (_, _, party) = *self.eligible.first()?;
         let clock = self.tick();
@@ -267,7 +276,7 @@ impl State {
         Some((party, waiter))
     }
 
-    /// Puts a party where it belongs after it changed.
+    /// Updates the position of a party in [`State::eligible`] after a change.
     fn rank(&mut self, party: Party, each: u32) {
         let Some(standing) = self.parties.get_mut(&party) else { return };
         let may = standing.next().is_some_and(|(_, amount)| standing.may_have(amount, each));
@@ -282,7 +291,7 @@ impl State {
         self.forget(party);
     }
 
-    /// Forgets a party that has no permits and wants none, unless it is one of few.
+    /// Removes an idle party, unless the table is small.
     fn forget(&mut self, party: Party) {
         if self.parties.len() > KNOWN && self.parties.get(&party).is_some_and(Standing::is_gone) {
             self.parties.remove(&party);
@@ -300,7 +309,7 @@ impl Standing {
         Self { held: 0, since, returns: 0, queue: BTreeMap::new(), rank: None }
     }
 
-    /// Who of it is served next, and what that one waits for.
+    /// Returns the key of the next waiter and the number of permits that it requests.
     fn next(&self) -> Option<((Turn, u64), u32)> {
         let new = if self.returns < RETURNS { None } else { self.queue.range((Turn::First, 0)..).next() };
         new.or_else(|| self.queue.first_key_value()).map(|(place, waiter)| (*place, waiter.amount))
@@ -315,7 +324,7 @@ impl Standing {
     }
 }
 
-/// Spreads parties, which are numbers that the host chose.
+/// A hasher for party ids, which the host chooses.
 #[derive(Debug, Default)]
 struct Spread(u64);
 
@@ -350,7 +359,7 @@ mod tests {
         Box::pin(async move { semaphore.acquire(party, amount, turn).await })
     }
 
-    /// What is there after one look.
+    /// Polls once, and returns the permits if they are granted.
     async fn now(acquiring: &mut Acquiring) -> Option<FairPermits> {
         poll_fn(|task| {
             Poll::Ready(match acquiring.as_mut().poll(task) {
@@ -361,7 +370,7 @@ mod tests {
         .await
     }
 
-    /// One that waits for a permit.
+    /// Returns a future that waits for a permit.
     async fn queued(semaphore: &Arc<FairSemaphore>, party: Party, turn: Turn) -> Acquiring {
         let mut acquiring = acquiring(semaphore, party, 1, turn);
         assert!(now(&mut acquiring).await.is_none());
@@ -432,7 +441,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
-        // What happens before the waiting future is dropped: nothing, it waits, it is granted, it has looked.
+        // States of the future before it is dropped: not polled, waiting, granted, polled after the
+        // grant.
         for looks in [0, 1, 2, 3] {
             for turn in [Turn::Again, Turn::First] {
                 let semaphore = Arc::new(FairSemaphore::open(2));
@@ -466,7 +476,7 @@ mod tests {
         let mut held = semaphore.try_acquire(1, 1);
         let mut waiting = Vec::new();
         for party in [1, 1, 1, 2, 2, 3] {
-            // Those that had permits before do not push others aside.
+            // Resumed waiters do not displace others.
             waiting.push((party, queued(&semaphore, party, Turn::Again).await));
         }
         let mut order = Vec::new();
@@ -560,7 +570,7 @@ mod tests {
                             let turn = if round % 3 == 0 { Turn::Again } else { Turn::First };
                             let mut acquiring = acquiring(&semaphore, task % 5, 1 + (round % 2) as u32, turn);
                             if (task + round) % 7 == 0 {
-                                // Given up, whether or not it was granted.
+                                // Dropped, whether or not it was granted.
                                 drop(now(&mut acquiring).await);
                                 tokio::task::yield_now().await;
                                 continue;

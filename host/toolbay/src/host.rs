@@ -1,4 +1,4 @@
-//! The service as the protocol's host.
+//! Implements the protocol's [`Host`] for the service.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};

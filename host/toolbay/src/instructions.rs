@@ -1,4 +1,5 @@
-//! `instructions`: what a client's model reads first about the server: the operator's text, and a line for each plugin.
+//! The `instructions` of the server for a client's model: the operator's text, and one line for
+//! each plugin.
 
 use std::fmt::Write as _;
 
@@ -6,24 +7,26 @@ use toolbay_catalog::{PluginReport, Snapshot};
 use toolbay_mcp::Rights;
 use toolbay_model::text::line;
 
-/// Most characters of the whole, as far as the operator's text leaves room: clients cut silently what is longer.
+/// Maximum length of the instructions, in characters, if the operator's text leaves room. Clients
+/// silently truncate longer ones.
 const MOST: usize = 2_048;
 
-/// Characters that are kept for what comes last: how many plugins have no line, and that others are still being loaded.
+/// Characters reserved for the last lines: the number of omitted plugins, and the note that others
+/// are still loading.
 const LAST: usize = 80;
 
-/// What is between the operator's text and the lines, and before these.
+/// The separator between the operator's text and the lines, and the heading of the lines.
 const SEPARATOR: &str = "\n\n";
 const HEADING: &str = "Plugins:\n";
 
-/// Longest line about a plugin, in bytes.
+/// Maximum size of the line about a plugin, in bytes.
 const LINE: usize = 240;
 
-/// Most names in the line about a plugin that says nothing of itself.
+/// Maximum number of names in the line about a plugin without a description of itself.
 const NAMES: usize = 5;
 
-/// The instructions for a client with these rights: `own` is the operator's text. A plugin of which the client sees nothing has
-/// no line.
+/// Returns the instructions for a client with these rights. `own` is the operator's text. A plugin
+/// of which the client can access nothing has no line.
 pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
     let own = own.trim_end();
     let mut room = MOST.saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + LAST);
@@ -48,7 +51,7 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
         let _ = writeln!(lines, "- and {left_out} more");
     }
     if snapshot.introduced && !snapshot.complete {
-        // How many there are is nothing for a client that may not use them.
+        // The number is not disclosed to a client that may not use them.
         let _ = writeln!(lines, "- and others, which are still being loaded");
     }
     match (own, lines.trim_end()) {
@@ -58,14 +61,14 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
     }
 }
 
-/// The first kind of what a plugin offers of which the client sees something, if there is one.
+/// Returns the names of the first kind of item of which the client can access at least one, if any.
 fn offered<'a>(report: &'a PluginReport, rights: &Rights) -> Option<&'a [String]> {
     let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
     let kinds = [tools, skills, prompts, resources, templates];
     kinds.into_iter().find(|names| names.iter().any(|name| rights.allow(name))).map(Vec::as_slice)
 }
 
-/// What a plugin says that it is for, or the first of the names that it offers.
+/// Returns the plugin's description of itself, or else the first names that it offers.
 fn about(report: &PluginReport, offered: &[String], rights: &Rights) -> String {
     if let Some(about) = &report.about {
         return about.clone();
@@ -141,7 +144,8 @@ mod tests {
         let text = of(&snapshot(plugins()), &Rights::All, &own);
         assert!(text.starts_with(&format!("{own}\n\nPlugins:\n- p0000: Wörter.")), "{text}");
         assert!(text.ends_with(" more") && text.chars().count() <= MOST, "{}", text.chars().count());
-        // What alone is too long is the operator's decision, and nothing of it is left out.
+        // Text that exceeds the maximum by itself is the operator's decision. None of it is
+        // omitted.
         let own = "ü".repeat(3_000);
         let text = of(&snapshot(plugins()), &Rights::All, &own);
         assert_eq!(text, format!("{own}\n\nPlugins:\n- and 100 more"));

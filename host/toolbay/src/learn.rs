@@ -1,7 +1,7 @@
-//! `toolbay serve --learn`: writes what plugins were denied as grants for the operator to read.
+//! `toolbay serve --learn`: writes denied operations as proposed grants for the operator to review.
 //!
-//! Nothing becomes allowed by it: a denial stays one, and `<plugin>.toml.proposed` is no grant until the operator renames
-//! it. The name of the file is the plugin's, and what is in it was parsed and is written anew, so that a guest chooses
+//! Learning allows nothing. `<plugin>.toml.proposed` is not a grant until the operator renames it.
+//! The file is named after the plugin, and its content is parsed and rewritten, so a guest controls
 //! neither.
 
 mod proposal;
@@ -17,16 +17,16 @@ use toolbay_model::text::line;
 
 use self::proposal::{Lines, proposal};
 
-/// What a proposal's name has behind that of the grant.
+/// Suffix of a proposal's file name, after that of the grant.
 const ENDING: &str = ".proposed";
 
-/// Plugins for which there are proposals, at most. More than that are not read by a person.
+/// Maximum number of plugins with proposals. A person would not read more.
 const PLUGINS: usize = 1_000;
 
-/// Longest reason that is logged, in bytes.
+/// Maximum size of a logged reason, in bytes.
 const LOGGED: usize = 1_000;
 
-/// Collects denials, and has a thread write them.
+/// Collects denials. A thread writes them as proposals.
 pub(crate) struct Learner {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -41,13 +41,13 @@ struct Shared {
 #[derive(Default)]
 struct Learned {
     plugins: BTreeMap<String, Lines>,
-    /// Those whose proposals are not written yet.
+    /// The plugins whose proposals are not written yet.
     unwritten: BTreeSet<String>,
     is_over: bool,
 }
 
 impl Learner {
-    /// Writes proposals into the plugin folder.
+    /// Starts a thread that writes proposals to the plugin directory.
     ///
     /// # Errors
     ///
@@ -59,7 +59,8 @@ impl Learner {
         Ok(Self { shared, writer: Mutex::new(Some(writer)) })
     }
 
-    /// Takes in what would have allowed something that was denied: lines of TOML for `[permissions]`.
+    /// Records the permissions that would have allowed a denied operation. `remedy` is lines of
+    /// TOML for `[permissions]`.
     pub(crate) fn note(&self, plugin: &str, remedy: &str) {
         let mut learned = self.shared.learned();
         if !learned.plugins.contains_key(plugin) && learned.plugins.len() >= PLUGINS {
@@ -71,7 +72,7 @@ impl Learner {
         }
     }
 
-    /// Writes what is not written yet, and ends.
+    /// Writes the remaining proposals, and stops the thread.
     pub(crate) fn finish(&self) {
         self.shared.learned().is_over = true;
         self.shared.changed.notify_one();
@@ -95,7 +96,8 @@ impl Shared {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes each proposal that changed, one after the other, until the learner is over and all are written.
+    /// Writes each changed proposal in turn, until [`Learner::finish`] is called and all are
+    /// written.
     fn write_all(&self) {
         while let Some((plugin, lines)) = self.next() {
             let name = line(&format!("{plugin}.toml{ENDING}"), LOGGED);
@@ -107,7 +109,8 @@ impl Shared {
         }
     }
 
-    /// Waits for the next proposal to write. The lock is held only while they are copied: guests wait for it.
+    /// Waits for the next proposal to write. The lock is held only while its lines are copied,
+    /// because guests wait for it.
     fn next(&self) -> Option<(String, Lines)> {
         let mut learned = self.learned();
         loop {
@@ -123,13 +126,13 @@ impl Shared {
     }
 }
 
-/// Replaces a plugin's proposal as a whole. A link or a file in its place is replaced, and never followed. Returns whether
-/// the grant as it is now lacks anything.
+/// Replaces a plugin's proposal. A link or a file at its path is replaced, and never followed.
+/// Returns whether the current grant lacks anything.
 fn write(folder: &Path, plugin: &str, lines: &Lines) -> Result<bool, String> {
     let name = format!("{plugin}.toml");
     let current = read_grant(folder, plugin).map_err(|error| error.why().to_owned())?.unwrap_or_default();
     let Some(text) = proposal(&name, &current, lines)? else { return Ok(false) };
-    // What cannot be a grant must not look like one.
+    // An invalid grant must not be written as a proposal.
     Grant::parse(&name, &text, folder)?;
     let failed = |error: io::Error| error.to_string();
     let mut file = tempfile::Builder::new().prefix(".proposed-").tempfile_in(folder).map_err(failed)?;
@@ -145,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// What is proposed for `weather` after these denials.
+    /// Returns the proposal for `weather` after these denials.
     fn learned(folder: &Path, remedies: &[&str]) -> Option<String> {
         let learner = Learner::start(folder.to_owned()).unwrap();
         for remedy in remedies {

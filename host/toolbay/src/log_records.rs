@@ -1,4 +1,4 @@
-//! Lines of the log as records for OpenTelemetry, with the trace of their call.
+//! A `tracing` layer that exports log events to OpenTelemetry, with the trace of their call.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -13,21 +13,21 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Longest message or field, in bytes.
+/// Maximum size of a message or field, in bytes.
 const LONGEST: usize = 8_000;
 
-/// What begins the targets of Toolbay's own events.
+/// Prefix of the targets of Toolbay's own events.
 const OWN: &str = "toolbay";
 
-/// Passes on the lines of the log.
+/// Exports log events as OpenTelemetry log records.
 #[derive(Debug)]
 pub(crate) struct LogRecords {
     telemetry: Telemetry,
-    /// Whether they have the names of callers.
+    /// If set, records include the names of callers.
     names_callers: bool,
 }
 
-/// The trace and the span of a call.
+/// The trace id and the span id of a call.
 #[derive(Clone, Default)]
 struct Ids {
     trace: String,
@@ -51,7 +51,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogRecords {
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let metadata = event.metadata();
-        // What libraries say of sending this would be sent, and so on.
+        // Events that libraries emit during the export would be exported in turn, without end.
         if is_exporting() && !metadata.target().starts_with(OWN) {
             return;
         }
@@ -85,7 +85,7 @@ impl Visit for Ids {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
-/// What an event says.
+/// The message and fields of an event.
 #[derive(Default)]
 struct Line {
     names_callers: bool,

@@ -1,10 +1,11 @@
-//! JSON Schema of WIT types. Uses only plain keywords that strict clients accept, and no references.
+//! JSON Schema for WIT types. Uses only plain keywords that strict clients accept, and no
+//! references.
 
 use serde_json::{Map, Value, json};
 
 use super::shape::{Integer, Shape};
 
-/// The direction of a value: a guest may return values that a model may not pass.
+/// The direction of a value. A guest may return values that a model may not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Arguments.
@@ -13,17 +14,16 @@ pub(super) enum Direction {
     Output,
 }
 
-/// The largest integer up to which a JSON number is exact in every client
-/// (RFC 8259, section 6).
+/// Maximum integer that is exact as a JSON number in every client (RFC 8259, section 6).
 pub(super) const EXACT: i128 = (1 << 53) - 1;
 
-/// The strings that stand for floats that are not JSON numbers, in results.
+/// Strings that represent floats that are not JSON numbers, in results.
 pub(super) const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
-/// The documentation of the value at a path such as `/request/units`, if there is any.
+/// Looks up the documentation of the value at a path such as `/request/units`.
 pub(super) type Words<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The schema of an object with these members: parameters, or the fields of a record.
+/// Returns the schema of an object with these members: parameters, or the fields of a record.
 pub(super) fn object(members: &[(String, Shape)], direction: Direction, path: &str, words: Words<'_>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn object(members: &[(String, Shape)], direction: Direction, path: &s
     }
 }
 
-/// The schema of one type.
+/// Returns the schema of one type.
 pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'_>) -> Value {
     let inner = |shape: &Shape| of(shape, direction, path, words);
     match shape {
@@ -70,7 +70,8 @@ pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'
         }),
         Shape::List(item) => json!({"type": "array", "items": inner(item)}),
         Shape::Record(fields) => object(fields, direction, path, words),
-        // Without `items: false`: validators of draft 7 would forbid every item, and `maxItems` says the same.
+        // Without `items: false`, because validators of draft 7 would forbid every item. `maxItems`
+        // has the same effect.
         Shape::Tuple(items) => json!({
             "type": "array",
             "prefixItems": items.iter().map(inner).collect::<Vec<_>>(),
@@ -93,19 +94,20 @@ pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'
     }
 }
 
-/// The schema of the content of an option. If the content can itself be `null`, it is wrapped, so that "none" and "some
-/// of none" differ.
+/// Returns the schema of the content of an option. If the content itself can be `null`, it is
+/// wrapped, so that "none" and "some of none" differ.
 fn some(shape: &Shape, direction: Direction, path: &str, words: Words<'_>) -> Value {
     let schema = of(shape, direction, path, words);
     if shape.is_nullable() { tagged("some", &schema) } else { schema }
 }
 
-/// An object whose only member is `name`.
+/// Returns the schema of an object whose only member is `name`.
 fn tagged(name: &str, schema: &Value) -> Value {
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }
 
-/// Cases without a payload are strings; the others are objects with one member.
+/// Returns the schema of a variant. Cases without a payload are strings. The others are objects
+/// with one member.
 fn variant(cases: &[(String, Option<Shape>)], direction: Direction, path: &str, words: Words<'_>) -> Value {
     let plain: Vec<&str> = cases.iter().filter(|(_, shape)| shape.is_none()).map(|(name, _)| name.as_str()).collect();
     let mut choices = Vec::new();
@@ -135,11 +137,11 @@ fn integer(integer: Integer, direction: Direction) -> Value {
         Direction::Output => (least.max(-EXACT), most.min(EXACT)),
     };
     let digits = if least < 0 { "^-?[0-9]{1,19}$" } else { "^[0-9]{1,20}$" };
-    // Clients that read JSON numbers as doubles would change large ones.
+    // Clients that read JSON numbers as doubles would change large integers.
     json!({"anyOf": [number(range), {"type": "string", "pattern": digits}]})
 }
 
-/// An integer of at most 64 bits as JSON.
+/// Converts an integer of at most 64 bits to JSON.
 pub(super) fn number(n: i128) -> Value {
     match (i64::try_from(n), u64::try_from(n)) {
         (Ok(n), _) => n.into(),
@@ -155,8 +157,8 @@ fn float(number: Value, direction: Direction) -> Value {
     }
 }
 
-/// The shortest JSON number that reads back as `n`.
+/// Returns the shortest JSON number that reads back as `n`.
 pub(super) fn f32_json(n: f32) -> Value {
-    // By way of its text: `f64::from(0.1f32)` is 0.10000000149011612.
+    // Converts through text, because `f64::from(0.1f32)` is 0.10000000149011612.
     n.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }

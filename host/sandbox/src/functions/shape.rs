@@ -1,14 +1,14 @@
-//! The types of a plain function as a tree. Schemas, values and WIT text are made from it.
+//! The WIT types of a plain function as a tree. Schemas, values and WIT text are derived from it.
 
 use std::fmt;
 
 use wasmtime::component::Type;
 
-/// Most types in a function's signature, nested ones included. A type that doubles itself thirty times takes only a few
-/// bytes in a component.
+/// Maximum number of types in a function's signature, including nested ones. A type that doubles
+/// itself thirty times takes only a few bytes in a component.
 const TYPES: usize = 1_000;
 
-/// Deepest nesting of types.
+/// Maximum nesting depth of types.
 const DEPTH: usize = 16;
 
 /// A WIT type.
@@ -20,7 +20,7 @@ pub(super) enum Shape {
     Float64,
     Char,
     String,
-    /// `list<u8>`, which is base64 in JSON.
+    /// A `list<u8>`, which is base64 in JSON.
     Bytes,
     List(Box<Shape>),
     Record(Vec<(String, Shape)>),
@@ -32,7 +32,7 @@ pub(super) enum Shape {
     Flags(Vec<String>),
 }
 
-/// The integers of WIT.
+/// The integer types of WIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Integer {
     S8,
@@ -46,7 +46,7 @@ pub(super) enum Integer {
 }
 
 impl Integer {
-    /// The smallest and the largest value.
+    /// Returns the smallest and the largest value.
     pub(super) fn range(self) -> (i128, i128) {
         match self {
             Self::S8 => (i8::MIN.into(), i8::MAX.into()),
@@ -60,22 +60,24 @@ impl Integer {
         }
     }
 
-    /// Whether it has values that JSON numbers, as most clients read them, cannot represent.
+    /// Returns whether the type has values that JSON numbers, as most clients read them, cannot
+    /// represent.
     pub(super) fn is_wide(self) -> bool {
         matches!(self, Self::S64 | Self::U64)
     }
 }
 
-/// Bytes of the names of all types in all signatures of a component, with [`TYPE`] for each type. A type takes more room
-/// in each signature than the component has for it once.
+/// Size budget for all signatures of a component, in bytes: the names of their types, and [`TYPE`]
+/// bytes for each type. A component stores a type once, but each signature that uses it gets a
+/// copy.
 const ALL: usize = 4 << 20;
 
-/// What a type takes beyond its names.
+/// Size of a type in addition to its names, in bytes.
 const TYPE: usize = 64;
 
-/// What is left for the signatures of one component.
+/// The remaining budget for the signatures of one component.
 pub(super) struct Budget {
-    /// Types in this signature.
+    /// Remaining types in the current signature.
     types: usize,
     all: usize,
 }
@@ -87,7 +89,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The next signature begins.
+    /// Starts the next signature.
     pub(super) fn begin(&mut self) {
         self.types = TYPES;
     }
@@ -97,7 +99,7 @@ impl Budget {
         self.take(TYPE)
     }
 
-    /// A name of a type's own, which becomes part of the tree.
+    /// Copies a name into the tree and charges for it.
     pub(super) fn name(&mut self, name: &str) -> Result<String, String> {
         self.take(name.len())?;
         Ok(name.to_owned())
@@ -113,18 +115,18 @@ impl Budget {
 
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.all.checked_sub(bytes);
-        // After the first that is too large, whatever comes next would only cost more time.
+        // Once the budget is exceeded, further types would only cost time.
         self.all = left.unwrap_or(0);
         left.map(drop).ok_or_else(|| "the signatures of the component's functions are too large together".into())
     }
 }
 
 impl Shape {
-    /// Reads a type.
+    /// Converts a type.
     ///
     /// # Errors
     ///
-    /// Why it cannot be part of a tool.
+    /// Returns the reason why the type cannot be part of a tool.
     pub(super) fn of(ty: &Type, budget: &mut Budget) -> Result<Self, String> {
         Self::nested(ty, budget, 0)
     }
@@ -181,13 +183,13 @@ impl Shape {
         })
     }
 
-    /// Whether JSON `null` is one of its values.
+    /// Returns whether JSON `null` is one of its values.
     pub(super) fn is_nullable(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 }
 
-/// The type in WIT notation. Types without a name are written out.
+/// Formats the type in WIT notation. Types without a name are written out.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

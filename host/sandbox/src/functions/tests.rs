@@ -1,8 +1,9 @@
-//! Round trips: WIT types of every kind, and JSON values that match them, through a real component and back.
+//! Round-trip tests: WIT types of every kind, and JSON values that match them, pass through a real
+//! component and back.
 //!
-//! The component consists of WIT and a few lines of core code. Its only function takes a record so wide that the
-//! canonical ABI passes it by pointer, and returns the same type, so it can return the pointer that it received,
-//! whatever the type.
+//! The component consists of WIT and a few lines of core code. Its only function takes a record
+//! that is so wide that the canonical ABI passes it by pointer. It returns the same type, so it can
+//! return the pointer that it received, whatever the type.
 
 use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Union};
@@ -17,12 +18,13 @@ use super::shape::{Integer, Shape};
 use super::value::{from_json, to_json};
 use crate::trial::{Loaded, sandbox};
 
-/// A component that implements `wit` with the core functions `exports`, and has memory for wide values.
+/// Builds a component that implements `wit` with the core functions `exports`, and has memory for
+/// wide values.
 fn component(wit: &str, exports: &str) -> Vec<u8> {
     component_with_memory(wit, exports, 64)
 }
 
-/// The `echo` component of a type, and the name of its parameter.
+/// Builds the `echo` component of a type.
 fn echo(shape: &Shape) -> Vec<u8> {
     let mut types = Vec::new();
     let ty = wit_type(shape, &mut types);
@@ -35,7 +37,7 @@ fn echo(shape: &Shape) -> Vec<u8> {
     component(&wit, r#"(func (export "test:echo/api#echo") (param i32) (result i32) (local.get 0))"#)
 }
 
-/// A type in WIT notation; types that need a name are declared in `types`.
+/// Formats a type in WIT notation. Types that need a name are declared in `types`.
 fn wit_type(shape: &Shape, types: &mut Vec<String>) -> String {
     let declare = |types: &mut Vec<String>, kind: &str, members: Vec<String>| {
         let name = format!("t{}", types.len());
@@ -84,7 +86,7 @@ fn names(prefix: &'static str, most: usize) -> impl Strategy<Value = Vec<String>
     (1..=most).prop_map(move |n| (0..n).map(|n| format!("{prefix}{n}")).collect())
 }
 
-/// Types of every kind.
+/// Generates types of every kind.
 fn shapes() -> impl Strategy<Value = Shape> {
     let leaf = prop_oneof![
         Just(Shape::Bool),
@@ -117,7 +119,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// A JSON value that matches a type, in the form in which Toolbay writes it.
+/// Generates JSON values that match a type, in the form in which Toolbay writes them.
 fn values(shape: &Shape) -> BoxedStrategy<Value> {
     match shape {
         Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
@@ -181,7 +183,7 @@ fn values(shape: &Shape) -> BoxedStrategy<Value> {
     }
 }
 
-/// A type with a JSON value that matches it.
+/// Generates a type with a matching JSON value.
 fn fitting() -> impl Strategy<Value = (Shape, Value)> {
     shapes().prop_flat_map(|shape| {
         let values = values(&shape);
@@ -189,14 +191,15 @@ fn fitting() -> impl Strategy<Value = (Shape, Value)> {
     })
 }
 
-/// Any JSON value, of about the size of those above.
+/// Generates arbitrary JSON values of about the same size.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (-3i64..300).prop_map(Value::from),
-        // Between these, the schema takes whole numbers for integers that may have been others.
+        // In this range, the schema accepts whole numbers as integers, although parsing may have
+        // rounded them.
         any::<f32>().prop_map(|n| if (9e15..2e19).contains(&n.abs()) { 0.5 } else { n }).prop_map(Value::from),
         prop::sample::select(vec!["e0", "f1", "c0", "c1", "m0", "ok", "12", "-7", "a", "", "AAAA"])
             .prop_map(Value::from),
@@ -211,7 +214,8 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Text without the characters that are removed from a guest's text; `other` instead of an empty string.
+/// Generates text without the characters that are removed from a guest's text, and `other` instead
+/// of an empty string.
 fn plain(texts: impl Strategy<Value = String> + 'static, other: &'static str) -> BoxedStrategy<Value> {
     let plain = |text: String| toolbay_model::text::clean(&text).into_owned();
     texts.prop_map(plain).prop_map(move |text| if text.is_empty() { other.into() } else { text.into() }).boxed()
@@ -255,7 +259,7 @@ fn numbers_out_of_range_are_rejected_with_a_pointer() {
         refused(json!([1e19, 0])),
         "/0: expected an integer from 0 to 18446744073709551615, written in digits alone"
     );
-    // What was read is not what was written.
+    // The parsed number differs from the written one.
     for rounded in ["9007199254740993.0", "9007199254740992.0", "1e16", "-9223372036854775809"] {
         let rounded: Value = serde_json::from_str(&format!("[{rounded}, {rounded}]")).unwrap();
         let why = refused(rounded.clone());

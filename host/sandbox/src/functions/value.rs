@@ -1,4 +1,4 @@
-//! Converts values between JSON and WIT without loss.
+//! Lossless conversion of values between JSON and WIT.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -9,17 +9,17 @@ use wasmtime::component::Val;
 use super::schema::{EXACT, NOT_NUMBERS, f32_json, number};
 use super::shape::{Integer, Shape};
 
-/// Standard base64 with padding, as MCP and the pattern in the schema require. Ignores trailing bits that have no
-/// meaning.
+/// Standard base64 with padding, as MCP and the pattern in the schema require. Decoding ignores
+/// meaningless trailing bits.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// Converts the members of an object to values in the order of `members`: arguments, or the fields of a record. `room`
-/// is the number of values that may still be created.
+/// Converts the members of an object to values in the order of `members`: arguments, or the fields
+/// of a record. `room` is the number of values that may still be created.
 ///
 /// # Errors
 ///
-/// The JSON Pointer to the value that does not match, and what was expected.
+/// Returns the JSON Pointer to the value that does not match, and the expected type.
 pub(super) fn from_object(
     members: &[(String, Shape)],
     object: &Map<String, Value>,
@@ -44,7 +44,7 @@ pub(super) fn from_object(
 ///
 /// # Errors
 ///
-/// As [`from_object`].
+/// Like [`from_object`].
 pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usize) -> Result<Val, String> {
     let misfit = |expected: &str| format!("{}: expected {expected}", if path.is_empty() { "(root)" } else { path });
     take(room, 1, path)?;
@@ -142,7 +142,7 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
     })
 }
 
-/// Converts an integer, or says what is expected.
+/// Converts an integer, or returns a description of the expected values.
 fn from_integer(integer: Integer, json: &Value) -> Result<Val, String> {
     let (least, most) = integer.range();
     let n = read_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
@@ -153,7 +153,8 @@ fn from_integer(integer: Integer, json: &Value) -> Result<Val, String> {
     Ok(narrowed(integer, n.ok_or_else(expected)?))
 }
 
-/// Converts a value to JSON. `None` if it is not of this shape, which a guest cannot cause.
+/// Converts a value to JSON. Returns `None` if the value does not have this shape, which a guest
+/// cannot cause.
 pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
     Some(match (shape, val) {
         (Shape::Bool, Val::Bool(value)) => (*value).into(),
@@ -221,7 +222,7 @@ pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
     })
 }
 
-/// Reserves room for `n` values.
+/// Deducts `n` values from `room`.
 fn take(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
     *room =
         room.checked_sub(n).ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
@@ -232,7 +233,7 @@ fn tagged(name: &str, value: Value) -> Value {
     Value::Object(Map::from_iter([(name.to_owned(), value)]))
 }
 
-/// The case that JSON names: a string, or an object with one member.
+/// Parses a case of a variant: a string, or an object with one member.
 fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
     match json {
         Value::String(name) => Some((name, None)),
@@ -247,8 +248,8 @@ fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
     }
 }
 
-/// An integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, as far as they are exact, and strings for
-/// types whose numbers are not exact everywhere.
+/// Parses an integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, within the
+/// exact range, and, if `as_text` is set, strings.
 fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {
@@ -257,7 +258,7 @@ fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
                 let n = n.as_f64().filter(|n| n.fract() == 0.0)?;
                 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and `as` saturates")]
                 let n = n as i128;
-                // Beyond, it may have been another number before it was read.
+                // Beyond this range, parsing may have rounded the number.
                 (-EXACT..=EXACT).contains(&n).then_some(n)
             })
         }
@@ -266,7 +267,7 @@ fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
     }
 }
 
-/// An integer that is known to be in range, as a value of its type.
+/// Converts an integer, which must be in range, to a value of its type.
 fn narrowed(integer: Integer, n: i128) -> Val {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the caller checked the range")]
     match integer {

@@ -1,15 +1,15 @@
-//! Errors of requests in the words of `wasi:http`.
+//! Mapping of request errors to the error codes of `wasi:http`.
 
 use toolbay_outgoing::{SendError, Which};
 use toolbay_recording::HttpError;
 use wasmtime_wasi_http::Error;
 
-/// The error that a guest sees.
+/// Returns the error code for the guest.
 pub(super) fn code(error: &SendError) -> Error {
     self::error(named(error))
 }
 
-/// The same, as it can be recorded.
+/// Like [`code`], as a value that can be recorded.
 pub(super) fn named(error: &SendError) -> HttpError {
     match error {
         SendError::Denied(_) | SendError::HostHeader | SendError::Meter(Which::Requests) => {
@@ -44,7 +44,7 @@ pub(super) fn named(error: &SendError) -> HttpError {
     }
 }
 
-/// The error that a guest sees, of one that was recorded.
+/// Returns the error code for the guest from a recorded error.
 pub(super) fn error(error: HttpError) -> Error {
     match error {
         HttpError::HttpRequestDenied => Error::HttpRequestDenied,

@@ -1,4 +1,4 @@
-//! What a call was denied, for the operator and for the model.
+//! The denials of a call, for the operator and for the model.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,16 +8,16 @@ use toolbay_outgoing::SendError;
 use toolbay_policy::FileDenied;
 use toolbay_secrets::Secrets;
 
-/// Denials of one call that are reported; a guest can ask without end.
+/// Maximum number of reported denials in a call. A guest can repeat denied operations without end.
 const REPORTED: u32 = 10;
 
-/// Longest text of a denial, in bytes: it contains names that the guest chose.
+/// Maximum length of a denial message, in bytes. It contains names that the guest chose.
 const LONGEST: usize = 500;
 
-/// What a call was denied.
+/// The denied operations of a call.
 pub(crate) struct Denials {
     observer: Arc<dyn Observer>,
-    /// The guest chooses names, so they may contain what the log must not.
+    /// The secrets to redact: the guest chooses names, so they may contain secrets.
     secrets: Arc<Secrets>,
     state: Mutex<State>,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Denials {
 #[derive(Default)]
 struct State {
     reported: u32,
-    /// Those of files among them.
+    /// The reported denials of files.
     files: Vec<String>,
-    /// The first one that may explain a failure, for the model.
+    /// The first denial that may explain a failure, for the model.
     first: Option<String>,
 }
 
@@ -36,7 +36,8 @@ impl Denials {
         Self { observer, secrets, state: Mutex::default() }
     }
 
-    /// Reports that a use of this kind was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
+    /// Reports that an operation of this kind was denied. `what` is a sentence, and `remedy` is the
+    /// configuration with which the operator would allow it.
     pub(crate) fn note(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
         let what = self.shown(what);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +45,7 @@ impl Denials {
         state.first.get_or_insert(what);
     }
 
-    /// Reports that a use of a file or folder was denied, once for each path.
+    /// Reports that access to a file or directory was denied, once for each path.
     pub(crate) fn file(&self, denied: &FileDenied) {
         let what = self.shown(&denied.to_string());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,13 +55,13 @@ impl Denials {
             }
             self.report(&mut state, UseKind::File, &what, denied.remedy().as_deref());
         }
-        // Programs look for many files that they can do without.
+        // Programs look for many optional files.
         if !matches!(denied, FileDenied::Unmounted { .. }) {
             state.first.get_or_insert(what);
         }
     }
 
-    /// A denial as operators and models read it.
+    /// Formats a denial for operators and models.
     fn shown(&self, what: &str) -> String {
         line(&self.secrets.scrub(what), LONGEST)
     }
@@ -77,7 +78,8 @@ impl Denials {
         }
     }
 
-    /// Reports why a request has no response, if it was denied after the rules had allowed it.
+    /// Reports why a request failed, if it was denied after the rules had allowed it. Logs any
+    /// other error.
     pub(super) fn failed(&self, error: &SendError) {
         let note = |remedy: Option<String>| self.note(UseKind::Http, &error.to_string(), remedy.as_deref());
         match error {
@@ -91,7 +93,7 @@ impl Denials {
         }
     }
 
-    /// What was denied first, as a sentence.
+    /// Returns the first denial, as a sentence.
     pub(crate) fn first(&self) -> Option<String> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).first.clone()
     }

@@ -1,5 +1,6 @@
-//! Responses to requests that must not be sent again, because the call asked or is run again from a recording: noted while
-//! the guest reads them, and given to it again.
+//! Recording and replay of HTTP responses. A request must not be sent again when a call resumes
+//! after a question or is replayed from a recording. Its response is recorded while the guest reads
+//! it, and replayed later.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -18,7 +19,7 @@ use crate::account::Held;
 use crate::effects::{Effects, Number};
 use crate::exchanges::{Rest, Sending};
 
-/// A response that is being recorded.
+/// The recorder of a response.
 pub(super) struct Recording {
     effects: Effects,
     number: Number,
@@ -31,11 +32,11 @@ pub(super) struct Recording {
 /// A body that is recorded while it is read.
 pub(super) struct Recorded<B> {
     body: B,
-    /// `None` once it was recorded, or did not fit.
+    /// The recorder, or `None` once the response was recorded or exceeded the space.
     recording: Option<Recording>,
 }
 
-/// Begins to record a response; `None` if nobody wants that.
+/// Starts to record a response. Returns `None` if it is not recorded.
 pub(super) fn head(effects: &Effects, number: Number, head: &Parts) -> Option<Recording> {
     if !number.is_wanted() {
         return None;
@@ -53,12 +54,13 @@ pub(super) fn failure(effects: &Effects, number: Number, why: HttpError) {
 }
 
 fn end(effects: &Effects, number: Number, answer: &HttpAnswer) {
-    // What cannot be written is as large as one that does not fit: the call cannot ask.
+    // If encoding fails, the response counts as too large, and the call can no longer ask a
+    // question.
     effects.end(number, postcard::to_allocvec(answer).unwrap_or_else(|_| vec![0; effects.room() + 1]));
 }
 
-/// The response of the first time. What the guest sends this time is taken in, as the server took it in then. `held` is
-/// the memory that the response holds.
+/// Returns the recorded response. The body that the guest sends is read to its end, as the server
+/// did in the recorded run. `held` is the memory reservation of the response.
 pub(super) fn repeated(response: &[u8], request: WasiBody, held: Option<Held>) -> Sending {
     let answer = postcard::from_bytes(response);
     Box::new(async move {
@@ -88,7 +90,7 @@ pub(super) fn repeated(response: &[u8], request: WasiBody, held: Option<Held>) -
     })
 }
 
-/// The pieces of a body as they came: a guest that reads may see them.
+/// Splits a body into its recorded chunks, because a guest may observe the chunk boundaries.
 fn cut(mut body: Bytes, pieces: &[u32]) -> Vec<Bytes> {
     let mut cut = Vec::with_capacity(pieces.len().min(body.len()) + 1);
     for piece in pieces {
@@ -103,10 +105,10 @@ fn cut(mut body: Bytes, pieces: &[u32]) -> Vec<Bytes> {
     cut
 }
 
-/// A body that was recorded.
+/// A replayed body.
 struct Again {
     pieces: std::vec::IntoIter<Bytes>,
-    /// Why there was no more of it; `None` if the guest had read it to its end.
+    /// The error that ended the body, or `None` if the guest had read it to its end.
     end: Option<HttpError>,
     _held: Option<Held>,
 }
@@ -139,7 +141,7 @@ impl<B: Body<Data = Bytes>> Recorded<B> {
 }
 
 impl<B> Recorded<B> {
-    /// `end` is why there is no more of it; `None` if this was all.
+    /// Records the response. `end` is the error that ended the body, or `None` if it is complete.
     fn finish(&mut self, end: Option<HttpError>) {
         if let Some(Recording { effects, number, status, fields, body, pieces }) = self.recording.take() {
             let answer = HttpAnswer::Response { status, fields, body: Blob(body), pieces, end };
@@ -147,20 +149,20 @@ impl<B> Recorded<B> {
         }
     }
 
-    /// Adds a piece to what is recorded.
+    /// Adds a chunk to the recording.
     fn add(&mut self, piece: &Bytes) {
         let Some(recording) = &mut self.recording else { return };
         recording.body.extend_from_slice(piece);
         recording.pieces.push(u32::try_from(piece.len()).unwrap_or(u32::MAX));
         let Recording { effects, number, body, .. } = recording;
         if !effects.grows(*number, piece.len() + size_of::<u32>(), body.len()) {
-            // It does not fit, which is noted; no more of it is kept.
+            // The response exceeds the space, which was recorded. Stop recording it.
             self.finish(Some(HttpError::HttpResponseIncomplete));
         }
     }
 }
 
-/// The guest wants no more of it.
+/// The guest drops the body before its end.
 impl<B> Drop for Recorded<B> {
     fn drop(&mut self) {
         self.finish(Some(HttpError::HttpResponseIncomplete));
@@ -184,7 +186,7 @@ impl<B: Body<Data = Bytes, Error = SendError> + Unpin> Body for Recorded<B> {
                     self.finish(None);
                 }
             }
-            // The next time, the guest sees the same error here.
+            // In a replay, the guest receives the same error here.
             Some(Err(error)) => {
                 let why = named(error);
                 self.finish(Some(why));
@@ -218,7 +220,8 @@ mod tests {
         Effects::new(true, &past.into(), &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory), Tape::default())
     }
 
-    /// Records a response whose body is read up to so many frames. Returns what is remembered.
+    /// Records a response of whose body the guest reads at most `frames` frames. Returns the
+    /// recorded effects.
     async fn recorded(frames: usize) -> Vec<toolbay_model::Effect> {
         let effects = effects(&[]);
         let Ok(Begun::Now(number)) = effects.begin(Kind::Http, || "POST /".to_owned()) else { panic!() };

@@ -1,4 +1,4 @@
-//! A request as a span of its own: told when it has ended, however it ends.
+//! The span of a request. It is reported when the request has ended, for whatever reason.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use toolbay_model::{Exchange, Observer, Trace};
 use toolbay_outgoing::SendError;
 use toolbay_policy::Origin;
 
-/// The methods that there are. A guest can make up others, which may say what nobody should read.
+/// The standard methods. A guest can invent others, and their names may contain private data.
 const METHODS: [Method; 9] = [
     Method::GET,
     Method::HEAD,
@@ -21,20 +21,20 @@ const METHODS: [Method; 9] = [
     Method::PATCH,
 ];
 
-/// What stands for every other one, in the conventions of OpenTelemetry.
+/// Placeholder for every other method, as in the OpenTelemetry conventions.
 const OTHER: &str = "_OTHER";
 
-/// The end of a request that the guest wanted no more of before it had an answer.
+/// Error code of a request that the guest dropped before a response arrived.
 const CANCELLED: &str = "cancelled";
 
-/// A request that is told when this is dropped.
+/// A span of a request. Dropping it reports the span.
 pub(super) struct Traced {
     observer: Arc<dyn Observer>,
     exchange: Option<Exchange>,
 }
 
 impl Traced {
-    /// A request of the call with this span, if somebody wants to know of it.
+    /// Starts a span within the span of the call. Returns `None` if no observer collects it.
     pub(super) fn begin(observer: &Arc<dyn Observer>, call: &Trace, method: &Method, origin: &Origin) -> Option<Self> {
         let own = observer.span(call)?;
         let now = SystemTime::now();
@@ -53,19 +53,19 @@ impl Traced {
         Some(Self { observer: Arc::clone(observer), exchange: Some(exchange) })
     }
 
-    /// The span of the request.
+    /// Returns the trace context of the request.
     pub(super) fn own(&self) -> Option<&Trace> {
         self.exchange.as_ref().map(|exchange| &exchange.own)
     }
 
-    /// The head of the response is there.
+    /// Records the status of the response.
     pub(super) fn answered(&mut self, status: u16) {
         if let Some(exchange) = &mut self.exchange {
             exchange.status = Some(status);
         }
     }
 
-    /// There is no response, or no more of it.
+    /// Records that the response failed or was cut off.
     pub(super) fn failed(&mut self, error: &SendError) {
         if let Some(exchange) = &mut self.exchange {
             exchange.error = Some(error.code());

@@ -1,62 +1,62 @@
-//! What a ledger knows of its folder, as numbers alone.
+//! The bookkeeping of a ledger, without I/O.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::walk::{Found, Full, Holds, Identity};
 
-/// How long a count is trusted. Programs other than this server can change the folder as well.
+/// Duration for which a scan is trusted. Other programs can change the directory as well.
 const TRUSTED: Duration = Duration::from_mins(1);
 
-/// How many times longer than counting took the last count is trusted at least: so counting takes at most a hundredth
-/// of the time.
+/// Minimum duration for which a scan is trusted, as a multiple of the duration of the scan:
+/// scanning takes at most a hundredth of the time.
 const SHARE: u32 = 100;
 
-/// The same if the folder is full: somebody else may have made room.
+/// Like [`SHARE`], for a full directory, because another program may have freed space.
 const SHARE_IF_FULL: u32 = 10;
 
-/// What is known of a folder.
+/// The usage and the open files of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Books {
-    /// What the folder holds, with the files that have no name any more and are open.
+    /// The usage of the directory, including open files without a name.
     holds: Holds,
-    /// Why it counts as full whatever changes, until it is counted again.
+    /// The reason why the directory counts as full regardless of changes, until the next scan.
     full: Option<Full>,
-    /// The most that any of its mounts may hold.
+    /// The largest bounds of any of its mounts.
     most: Holds,
-    /// The last count.
+    /// The last scan.
     counted: Option<Counted>,
     /// Files that calls of this server have open.
     open: HashMap<Identity, Open>,
 }
 
-/// When a folder was counted, and how long that took.
+/// The time and the duration of a scan.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     at: Instant,
     took: Duration,
 }
 
-/// A file that is open.
+/// An open file.
 #[derive(Debug, Default)]
 struct Open {
     handles: usize,
-    /// Its length, once it has no name any more: it takes space until the last handle is closed.
+    /// The length of the file if it has no name. It takes space until the last handle is closed.
     nameless: Option<u64>,
 }
 
 impl Books {
-    /// Whether the folder must be counted before it is changed.
+    /// Returns whether the directory must be scanned before it is changed.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         self.counted.is_none_or(|counted| counted.older_than(TRUSTED.max(counted.took.saturating_mul(SHARE)), now))
     }
 
-    /// Whether it makes sense to count again because the folder seems to be full.
+    /// Returns whether another scan is worthwhile because the directory seems to be full.
     pub(super) fn may_have_room(&self, now: Instant) -> bool {
         self.counted.is_some_and(|counted| counted.older_than(counted.took.saturating_mul(SHARE_IF_FULL), now))
     }
 
-    /// Notes what was counted.
+    /// Records the result of a scan.
     pub(super) fn count(&mut self, found: Found, at: Instant, took: Duration) {
         let (found, full) = match found {
             Found::All(holds) => (holds, None),
@@ -68,18 +68,18 @@ impl Books {
         self.counted = Some(Counted { at, took });
     }
 
-    /// What the folder holds; as much as there can be if it is full.
+    /// Returns the usage of the directory, or the maximum if it counts as full.
     pub(super) fn holds(&self) -> Holds {
         if self.full.is_some() { Holds { bytes: u64::MAX, entries: u64::MAX } } else { self.holds }
     }
 
-    /// Why it was not counted to its end.
+    /// Returns the reason why the last scan stopped early.
     pub(super) fn full(&self) -> Option<Full> {
         self.full
     }
 
-    /// Notes what a mount of the folder may hold. If that is more than any mount might when it was counted, a folder that
-    /// was full may not be.
+    /// Registers the bounds of a mount. If they exceed the bounds at the last scan, a directory
+    /// that was full may have space.
     pub(super) fn bound(&mut self, bytes: u64, entries: u64) {
         let most = Holds { bytes: self.most.bytes.max(bytes), entries: self.most.entries.max(entries) };
         if most != self.most && self.full == Some(Full::Quota) {
@@ -88,17 +88,17 @@ impl Books {
         self.most = most;
     }
 
-    /// The most that any of its mounts may hold.
+    /// Returns the largest bounds of any of its mounts.
     pub(super) fn most(&self) -> Holds {
         self.most
     }
 
-    /// Adds entries that were made, or subtracts those that were removed.
+    /// Adds created entries, or subtracts removed ones.
     pub(super) fn entries(&mut self, change: i64) {
         self.holds.entries = self.holds.entries.saturating_add_signed(change);
     }
 
-    /// Notes that a file had one length and has another now.
+    /// Records that the length of a file changed.
     pub(super) fn length(&mut self, file: Identity, before: u64, after: u64) {
         let change = |bytes: u64| bytes.saturating_add(after).saturating_sub(before);
         self.holds.bytes = change(self.holds.bytes);
@@ -107,16 +107,16 @@ impl Books {
         }
     }
 
-    /// Notes that a file lost its last name.
+    /// Records that a file lost its last name.
     pub(super) fn nameless(&mut self, file: Identity, length: u64) {
         match self.open.get_mut(&file) {
             Some(open) if open.nameless.is_none() => open.nameless = Some(length),
-            // It was opened between losing its name and now, and was added then.
+            // The file was opened after it lost its name, and was added then.
             _ => self.holds.bytes = self.holds.bytes.saturating_sub(length),
         }
     }
 
-    /// Notes a handle of a file, which has no name if `nameless` is its length.
+    /// Records a new handle of a file. `nameless` is its length if it has no name.
     pub(super) fn opened(&mut self, file: Identity, nameless: Option<u64>) {
         let open = self.open.entry(file).or_default();
         open.handles += 1;
@@ -126,7 +126,7 @@ impl Books {
         }
     }
 
-    /// Notes that a handle was closed.
+    /// Records that a handle was closed.
     pub(super) fn closed(&mut self, file: Identity) {
         let Some(open) = self.open.get_mut(&file) else { return };
         open.handles -= 1;
@@ -165,7 +165,7 @@ mod tests {
         books.entries(-1);
         books.length(FILE, 10, 30);
         assert_eq!(books.holds(), Holds { bytes: 30, entries: 0 });
-        // Counting does not find it.
+        // A scan does not find it.
         books.count(Found::All(Holds { bytes: 5, entries: 1 }), Instant::now(), Duration::ZERO);
         assert_eq!(books.holds().bytes, 35);
         books.closed(FILE);
@@ -205,7 +205,7 @@ mod tests {
         let after = |millis| now + Duration::from_millis(millis);
         assert!(!books.is_stale(after(59_999)) && books.is_stale(after(60_000)));
         assert!(!books.may_have_room(after(9)) && books.may_have_room(after(10)));
-        // Counting a large folder takes long, so it is counted less often.
+        // Scanning a large directory takes long, so it happens less often.
         books.count(Found::All(Holds::default()), now, Duration::from_secs(2));
         assert!(!books.is_stale(after(199_999)) && books.is_stale(after(200_000)));
         assert!(!books.may_have_room(after(19_999)) && books.may_have_room(after(20_000)));
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(books.most(), Holds { bytes: 30, entries: 20 });
         let now = Instant::now();
         books.count(Found::Full(Full::Quota), now, Duration::ZERO);
-        // However much is removed.
+        // However many entries are removed.
         books.entries(-1_000_000);
         books.length(FILE, u64::MAX, 0);
         assert_eq!(books.holds(), Holds { bytes: u64::MAX, entries: u64::MAX });

@@ -1,5 +1,5 @@
-//! Counts what is in a folder, at all depths: with few descriptors however deep it is, in bounded memory, and until it is
-//! told to stop.
+//! Recursive scan of a directory: with few descriptors at any depth, in bounded memory, and
+//! cancellable.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
@@ -11,64 +11,66 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-/// Entries after which counting ends: no quota allows more.
+/// Number of entries after which a scan stops. No quota allows more.
 const MOST: u64 = 1_000_000;
 
-/// Bytes that one count remembers at most: names of folders that are still to be read, and which files with several names
-/// were counted. It is a fixed part of the server's memory, and nobody's budget: so many for each of
-/// [`super::COUNTING`]. A million short names fit.
+/// Maximum memory of a scan, in bytes: the names of directories that are still to be read, and the
+/// identities of counted files with several names. It is a fixed part of the server's memory that
+/// no budget covers, and up to [`super::COUNTING`] scans use it. A million short names fit.
 const REMEMBERED: usize = 32 << 20;
 
-/// What a name takes beside its bytes. As bytes that are kept in a vector do, it counts twice: the vector grows by doubling.
+/// Overhead of a name, in bytes. Like the name itself, it is counted twice, because a vector grows
+/// by doubling.
 const NAME: usize = 1;
 
-/// What a folder above the one that is read takes.
+/// Memory of a parent directory of the current one, in bytes.
 const LEVEL: usize = 2 * size_of::<(Identity, Names)>();
 
-/// What a file with several names takes: a table is at least seven sixteenths full, and has another one beside it while it
-/// grows.
+/// Memory of a file with several names, in bytes. A hash table is at least seven sixteenths full,
+/// and a second one exists while it grows.
 const LINKED: usize = 4 * size_of::<Identity>();
 
-/// How a folder is opened for reading.
+/// Flags with which a directory is opened for reading.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What a folder holds.
+/// The usage of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holds {
-    /// Lengths of all files together, in bytes. A file with several names in the folder counts once.
+    /// Total length of all files, in bytes. A file with several names in the directory counts once.
     pub(crate) bytes: u64,
-    /// Files, folders and links.
+    /// Number of files, directories and links.
     pub(crate) entries: u64,
 }
 
-/// The device and inode of a file or folder.
+/// The device and inode of a file or directory.
 pub(crate) type Identity = (u64, u64);
 
 pub(crate) fn identity(found: &Stat) -> Identity {
     (found.st_dev, found.st_ino)
 }
 
-/// What counting found.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// All that is in the folder.
+    /// The complete usage of the directory.
     All(Holds),
-    /// Only that it holds more than it may. It was not counted to its end.
+    /// The directory exceeds its bounds. The scan stopped early.
     Full(Full),
 }
 
-/// Why a folder counts as full without being counted to its end.
+/// The reason why a directory counts as full without a complete scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// It holds more bytes and more entries than any of its mounts may.
+    /// It has more bytes and more entries than any of its mounts may have.
     Quota,
-    /// It has at least this many entries, which is more than a quota can allow.
+    /// It has at least this many entries, which is more than any quota can allow.
     Entries(u64),
-    /// Counting it would have to remember more than this many bytes.
+    /// The scan would need more than this many bytes of memory.
     Memory(usize),
 }
 
-/// Says what the operator can do; the end of a sentence about the folder. Of [`Full::Quota`], the plugin is told.
+/// Formats the end of a sentence about the directory, with advice for the operator. [`Full::Quota`]
+/// is reported to the plugin instead.
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -88,13 +90,14 @@ impl fmt::Display for Full {
     }
 }
 
-/// Counts what is in the folder. Links are not followed. A folder that cannot be read counts as empty. Once there are more
-/// bytes and more entries than in `enough`, it does not matter how many. Blocks.
+/// Measures the usage of a directory. Links are not followed. A directory that cannot be read
+/// counts as empty. The scan stops once there are more bytes and more entries than in `enough`.
+/// Blocks.
 ///
 /// # Errors
 ///
-/// [`Errno::INTR`] after `stop` was set, [`Errno::AGAIN`] if a folder was moved meanwhile; otherwise the folder cannot
-/// be read.
+/// Returns [`Errno::INTR`] after `stop` was set, and [`Errno::AGAIN`] if a directory was moved in
+/// the meantime. Any other error means that the directory cannot be read.
 pub(crate) fn count(top: &File, enough: Holds, stop: &AtomicBool) -> Result<Found, Errno> {
     match Walk::new(enough, REMEMBERED, stop).through(top) {
         Ok(holds) => Ok(Found::All(holds)),
@@ -103,7 +106,7 @@ pub(crate) fn count(top: &File, enough: Holds, stop: &AtomicBool) -> Result<Foun
     }
 }
 
-/// Why counting ended before its end.
+/// The reason why a scan stopped early.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
     Full(Full),
@@ -116,7 +119,8 @@ impl From<Errno> for Ended {
     }
 }
 
-/// Names of folders, each with its NUL, one after the other: a million are a few megabytes.
+/// A list of directory names, each with its NUL, in one buffer. A million names take a few
+/// megabytes.
 #[derive(Default)]
 struct Names(Vec<u8>);
 
@@ -125,9 +129,9 @@ impl Names {
         self.0.extend_from_slice(name.to_bytes_with_nul());
     }
 
-    /// The last one.
+    /// Removes and returns the last name.
     fn pop(&mut self) -> Option<CString> {
-        // Without its NUL.
+        // Removes its NUL.
         self.0.pop()?;
         let start = self.0.iter().rposition(|byte| *byte == 0).map_or(0, |end| end + 1);
         let name = self.0.split_off(start);
@@ -135,7 +139,7 @@ impl Names {
     }
 }
 
-/// What remembering a name takes.
+/// Returns the memory of a stored name, in bytes.
 fn name_size(name: &CStr) -> usize {
     2 * (name.to_bytes().len() + NAME)
 }
@@ -143,9 +147,9 @@ fn name_size(name: &CStr) -> usize {
 struct Walk<'a> {
     holds: Holds,
     enough: Holds,
-    /// Files with several names that were counted.
+    /// The counted files with several names.
     linked: HashSet<Identity>,
-    /// Bytes that may still be remembered.
+    /// Remaining memory, in bytes.
     room: usize,
     most: usize,
     stop: &'a AtomicBool,
@@ -159,8 +163,8 @@ impl<'a> Walk<'a> {
     fn through(mut self, top: &File) -> Result<Holds, Ended> {
         let mut here = openat(top, ".", READ, Mode::empty())?;
         let mut folders = self.read(&here)?;
-        // The folders above the one that is read, and those in each that are still to be read. None stays open, because a
-        // plugin can make folders as deep as it likes.
+        // The parent directories of the current one, each with its subdirectories that are still to
+        // be read. None stays open, because a plugin can create directories at any depth.
         let mut above: Vec<(Identity, Names)> = Vec::new();
         loop {
             if let Some(name) = folders.pop() {
@@ -187,7 +191,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts the entries of a folder, and returns the folders among them.
+    /// Counts the entries of a directory, and returns its subdirectories.
     fn read(&mut self, folder: &OwnedFd) -> Result<Names, Ended> {
         let mut folders = Names::default();
         for entry in Dir::read_from(folder)? {
@@ -207,7 +211,7 @@ impl<'a> Walk<'a> {
                 FileType::Directory => None,
                 _ => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(found) => Some(found),
-                    // Deleted meanwhile.
+                    // Deleted in the meantime.
                     Err(Errno::NOENT) => {
                         self.holds.entries -= 1;
                         continue;
@@ -246,14 +250,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes so many bytes of what may be remembered.
+    /// Deducts `bytes` from the remaining memory.
     fn remember(&mut self, bytes: usize) -> Result<(), Ended> {
         self.room = self.room.checked_sub(bytes).ok_or(Ended::Full(Full::Memory(self.most)))?;
         Ok(())
     }
 }
 
-/// The length of a file.
+/// Returns the length of a file.
 pub(crate) fn length(found: &Stat) -> u64 {
     u64::try_from(found.st_size).unwrap_or_default()
 }
@@ -266,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// No quota.
+    /// Bounds of a directory without a quota.
     const ANY: Holds = Holds { bytes: u64::MAX, entries: u64::MAX };
 
     fn walk(path: &Path, enough: Holds, most: usize) -> Result<Holds, Ended> {
@@ -286,7 +290,7 @@ mod tests {
         fs::create_dir_all(path("a/b")).unwrap();
         fs::write(path("a/b/file"), "12345").unwrap();
         fs::hard_link(path("a/b/file"), path("again")).unwrap();
-        // A link counts as an entry, and what it leads to does not.
+        // A link counts as an entry. Its target is not counted.
         symlink("/", path("link")).unwrap();
         fs::File::create(path("sparse")).unwrap().set_len(1 << 30).unwrap();
         assert_eq!(holds(root.path()), (5 + (1 << 30), 6));
@@ -308,7 +312,8 @@ mod tests {
         }
         let walk = |bytes, entries| walk(root.path(), Holds { bytes, entries }, REMEMBERED);
         assert_eq!(walk(9, 1), Err(Ended::Full(Full::Quota)));
-        // What exceeds only one of them is counted: the other still bounds what a plugin can do.
+        // If only one bound is exceeded, the scan continues, because the other one still restricts
+        // the plugin.
         let all = Holds { bytes: 15, entries: 3 };
         assert_eq!((walk(0, 3), walk(15, 0)), (Ok(all), Ok(all)));
     }
@@ -319,11 +324,11 @@ mod tests {
         for number in 0..10 {
             fs::create_dir(root.path().join(number.to_string())).unwrap();
         }
-        // One folder at a time is read, and its name is forgotten by then.
+        // The name of a directory is removed from the list before the directory is read.
         let needed = 10 * name_size(c"0") - name_size(c"0") + LEVEL;
         assert_eq!(walk(root.path(), ANY, needed), Ok(Holds { bytes: 0, entries: 10 }));
         assert_eq!(walk(root.path(), ANY, needed - 1), Err(Ended::Full(Full::Memory(needed - 1))));
-        // A chain of folders has one name at a time, and takes a level for each.
+        // A chain of directories needs one name at a time, and a level for each.
         let deep = tempfile::tempdir().unwrap();
         fs::create_dir_all(deep.path().join("a/b/c")).unwrap();
         assert!(walk(deep.path(), ANY, 3 * LEVEL).is_ok() && walk(deep.path(), ANY, 3 * LEVEL - 1).is_err());

@@ -3,11 +3,11 @@
 use anyhow::bail;
 use toolbay_settings::project::Project;
 
-/// Checks that everything that the build requires is installed.
+/// Checks that all build requirements are installed.
 ///
 /// # Errors
 ///
-/// Lists what is missing.
+/// Requirements are missing. The message lists them.
 pub(super) fn ready(project: &Project) -> anyhow::Result<()> {
     let missing = project.missing();
     if missing.is_empty() {

@@ -40,14 +40,15 @@ pub(super) fn show_text(result: &Value) {
     print(&text(result));
 }
 
-/// A result as text: text blocks unchanged, each other block as one line that describes it.
+/// Returns a result as text. Text blocks are unchanged. Each other block is one line that describes
+/// it.
 fn text(result: &Value) -> String {
     let mut out = String::new();
     for block in result.get("content").and_then(Value::as_array).into_iter().flatten() {
         let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         let _ = match member("type") {
             "text" => writeln!(out, "{}", member("text")),
-            // Whatever has bytes: images, audio.
+            // Binary content, such as images and audio.
             kind if block.get("data").is_some() => {
                 // Four characters of base64 are three bytes.
                 writeln!(
@@ -79,7 +80,8 @@ fn used(usage: Usage) -> String {
     )
 }
 
-/// Prints a tool's progress while it runs. Its log messages are in the log.
+/// Prints a tool's progress while it runs. Log messages are not printed, because they are in the
+/// log.
 pub(super) struct Terminal;
 
 impl Observer for Terminal {

@@ -1,4 +1,5 @@
-//! `toolbay serve`: MCP over standard input and output or over HTTP, until the client disconnects or a signal arrives.
+//! `toolbay serve`: serves MCP over stdio or HTTP, until the client disconnects or a signal
+//! arrives.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -29,21 +30,22 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     let mut flags = common.flags(listen);
     let inherited = inherited().map_err(ConfigError::new)?;
     if let Some(listener) = &inherited {
-        // Who can reach it decides what must be configured.
+        // The required settings depend on who can reach the socket.
         flags.http = Some(listener.address().map_err(ConfigError::new)?);
     }
     let running = Running::read(flags)?;
     let config = running.config().clone();
     let telemetry = config.otel.settings().map_err(ConfigError::new)?.map(Telemetry::new);
     block_on(async {
-        // Read once more when clients are served; a mistake stops the program before it listens.
+        // The files are read again when clients are served. A mistake stops the program before it
+        // listens.
         config.http.open_tls().map_err(ConfigError::new)?;
         let mut needs = {
             let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
             Needs::of(&config, own.and_then(Address::socket))?
         };
-        // Before anything else: if the address is in use, nothing should start, and a confined server cannot listen any
-        // more.
+        // First, because nothing should start if the address is in use, and because a confined
+        // server can no longer listen.
         let (listener, _file) = match (inherited, &config.http.listen) {
             (Some(listener), _) => {
                 (Some(listener.adopt().context("failed to use the socket of the supervisor")?), None)
@@ -62,9 +64,10 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         let beside = beside.then(ConsoleSocket::bind);
         let supervisor = if listener.is_some() { Supervisor::found() } else { Supervisor::default() };
         let signals = Signals::listen().context("failed to listen for signals")?;
-        // Its folder, which may be the user's home, is not kept for it.
+        // Opened before confinement, so that the directory of the file, which may be the user's
+        // home, need not stay accessible.
         let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
-        // No second thread has been started so far.
+        // No second thread has been started yet.
         if let Some(Ok(beside)) = &beside {
             needs = needs.and_socket(&config, beside.file.path())?;
         }
@@ -79,24 +82,24 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     })
 }
 
-/// Listens on a Unix socket, whose file is removed when the server ends.
+/// Listens on a Unix socket. Its file is removed when the server ends.
 fn open(path: &Path, mode: u32) -> anyhow::Result<(Listener, SocketFile)> {
     let (listener, file) = SocketFile::bind(path, mode).map_err(|error| {
         let what = format!("failed to listen on unix:{}: {error}", path.display());
-        // As with ports: it is no mistake in the configuration.
+        // As with ports, an address in use is not a configuration error.
         if error.kind() == ErrorKind::AddrInUse { anyhow::Error::msg(what) } else { ConfigError::new(what).into() }
     })?;
     let listener = UnixListener::from_std(listener).context("failed to use the socket")?;
     Ok((listener.into(), file))
 }
 
-/// What is listened on.
+/// The sockets of a server.
 struct Listening {
-    /// For clients; `None` if there is one on the standard streams.
+    /// The listener for clients. `None` if the client uses stdio.
     listener: Option<Listener>,
-    /// For the console beside the latter, if it is wanted.
+    /// The socket for the console of a stdio server, if enabled.
     beside: Option<Result<ConsoleSocket, String>>,
-    /// Who wants to know how the server is; nobody if there is a client on the standard streams.
+    /// The supervisor that receives the server's status. None with a client on stdio.
     supervisor: Supervisor,
 }
 
@@ -136,8 +139,8 @@ async fn serve(
     server.serve_http(listener, signals.end.clone()).await
 }
 
-/// Serves the console beside a client. The server goes on without it if that is not possible. What is returned in addition
-/// removes the socket.
+/// Serves the console next to a stdio client. The server continues without a console on failure.
+/// The returned [`SocketFile`] removes the socket on drop.
 fn serve_console(
     server: &Arc<Server>,
     beside: Result<ConsoleSocket, String>,
@@ -158,7 +161,7 @@ fn serve_console(
     }
 }
 
-/// Reads the configuration again whenever a signal says so.
+/// Reloads the configuration on each signal.
 async fn read_again(mut running: Running, server: Weak<Server>, supervisor: Supervisor, signals: Signals) {
     loop {
         signals.again.notified().await;

@@ -1,4 +1,4 @@
-//! The signals that a server handles: stop, stop now, report, read the configuration again.
+//! The signals that a server handles: stop, stop immediately, report, reload the configuration.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// What the signals received so far request.
+/// The requests of the signals received so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// Cancelled by the first `SIGTERM` or `SIGINT`: the server shuts down, and running calls have the grace time.
+    /// Cancelled by the first `SIGTERM` or `SIGINT`. The server then shuts down, and running calls
+    /// have the grace time.
     pub(super) end: CancellationToken,
-    /// Cancelled by the second one: the grace time ends now.
+    /// Cancelled by the second one. The grace time then ends immediately.
     pub(super) hurry: CancellationToken,
-    /// Notified by each `SIGHUP`: the configuration is to be read again.
+    /// Notified by each `SIGHUP`, which requests a reload of the configuration.
     pub(super) again: Arc<Notify>,
 }
 
 impl Signals {
-    /// Starts to listen. `SIGHUP` ends nothing: the server outlives its terminal.
+    /// Starts to listen. `SIGHUP` does not stop the server, which outlives its terminal.
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = Self::default();
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
@@ -45,14 +46,14 @@ impl Signals {
     }
 }
 
-/// Makes a write beyond the size that files may have (`ulimit -f`) fail as one to a full disk does. Unless it is handled,
+/// Makes a write beyond the file size limit (`ulimit -f`) fail like one to a full disk. Unhandled,
 /// the signal ends the process, even if the file is only its log.
 pub(super) fn survive_large_files() -> std::io::Result<()> {
-    // The handler stays when nobody listens any more.
+    // The handler stays installed after the listener is dropped.
     signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }
 
-/// Runs `report` each time that `SIGUSR1` arrives.
+/// Runs `report` on each `SIGUSR1`.
 pub(super) fn on_report(mut report: impl FnMut() + Send + 'static) -> std::io::Result<()> {
     let mut received = signal(SignalKind::user_defined1())?;
     tokio::spawn(async move {

@@ -1,4 +1,5 @@
-//! One plugin file, loaded without a plugin folder: for `toolbay check` and `toolbay optimize`.
+//! Loads one plugin file without a plugin directory, for `toolbay check`, `toolbay optimize` and
+//! `toolbay replay`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,22 +15,22 @@ use toolbay_settings::project::{self, Project};
 use super::progress;
 use super::requirements::ready;
 
-/// Longest reason that is printed, in bytes: parts of it come from the file.
+/// Maximum size of a printed reason, in bytes. Parts of it come from the file.
 pub(super) const WHY: usize = 2_000;
 
-/// What the names of folders with plain files end with.
+/// Extensions of directories that contain plain files instead of code.
 const PLAIN: [&str; 3] = ["prompts", "resources", "skill"];
 
-/// A plugin that was loaded.
+/// A loaded plugin.
 pub(super) struct Loaded {
     pub(super) prepared: Prepared,
     pub(super) description: Description,
     pub(super) about: About,
-    /// How long compiling took, in milliseconds; `None` if the component was in the compile cache.
+    /// Compile time in milliseconds. `None` if the component was in the compile cache.
     pub(super) compile_ms: Option<f64>,
 }
 
-/// The file that is meant: for a project folder, the output of its build.
+/// Returns the plugin file for a path. For a project directory, that is the output of its build.
 pub(super) fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.join(project::FILE).is_file() {
         return Ok(path.to_owned());
@@ -44,10 +45,10 @@ pub(super) fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(output)
 }
 
-/// Reads a plugin file of at most `limit` bytes, and the `.wit` file beside it.
+/// Reads a plugin file of at most `limit` bytes, and the `.wit` file next to it.
 pub(super) fn source(file: &Path, limit: u64) -> anyhow::Result<Source> {
     let name = shown(file);
-    // The folder of files without code, or one of its files.
+    // The directory of files without code, or one of its files.
     let plain = |path: &Path| path.extension().is_some_and(|extension| PLAIN.iter().any(|known| extension == *known));
     if file.ancestors().take(2).any(plain) {
         bail!(
@@ -63,12 +64,13 @@ pub(super) fn source(file: &Path, limit: u64) -> anyhow::Result<Source> {
     })
 }
 
-/// The path of a file, to print.
+/// Returns the path of a file, for display.
 pub(super) fn shown(file: &Path) -> String {
     line(&file.display().to_string(), WHY)
 }
 
-/// Loads a plugin from the compile cache, or compiles it and asks it for what it offers. An error begins with `name`.
+/// Loads a plugin from the compile cache, or compiles and describes it. Error messages begin with
+/// `name`.
 pub(super) async fn load(sandbox: &Sandbox, source: Source, rules: Rules, name: &str) -> anyhow::Result<Loaded> {
     let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", line(why, WHY));
     let (size, digest) = (source.file.len() as u64, source.digest());
@@ -97,7 +99,7 @@ pub(super) async fn load(sandbox: &Sandbox, source: Source, rules: Rules, name: 
     Ok(Loaded { prepared, description, about, compile_ms: Some(compile_ms) })
 }
 
-/// Compiles `source`, and says so if that takes long.
+/// Compiles `source`, and reports progress if that takes long.
 async fn compile(sandbox: &Sandbox, source: Source, what: &str) -> Result<Compiled, PrepareError> {
     let line = format!("compiling {what}; this can take minutes");
     progress::shown(&format!("compiling {what}"), &line, sandbox.compile(source)).await

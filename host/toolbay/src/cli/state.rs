@@ -1,4 +1,4 @@
-//! `toolbay state`: shows and deletes what plugins keep from one call to the next.
+//! `toolbay state`: shows and deletes the state of plugins.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -19,10 +19,10 @@ use super::common::{Common, Listen, block_on};
 use super::output::{print, print_bytes, print_json};
 use crate::config::Config;
 
-/// Longest name that is printed, in bytes: plugins choose names of buckets.
+/// Maximum size of a printed name, in bytes. Plugins choose the names of buckets.
 const SHOWN: usize = 300;
 
-/// Largest grant that is read.
+/// Maximum size of a grant that is read, in bytes.
 const GRANT_SIZE: u64 = 1 << 20;
 
 #[derive(Debug, Subcommand)]
@@ -141,7 +141,7 @@ fn clear(config: &Config, plugin: &str, part: &Part) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the state is.
+/// Returns the database of the state.
 fn database(config: &Config) -> anyhow::Result<Database> {
     match config.database() {
         Some(database) => Ok(database),
@@ -149,12 +149,13 @@ fn database(config: &Config) -> anyhow::Result<Database> {
     }
 }
 
-/// A result with what the operator needs to know about an error.
+/// Converts an error to one with the details that an operator needs.
 fn told<T>(result: Result<T, Error>) -> anyhow::Result<T> {
     result.map_err(|error| anyhow!("{}", error.details()))
 }
 
-/// What the grant of a plugin allows it to keep; `None` if it has none, or a mistake.
+/// Returns the state that the grant of a plugin allows. `None` if the grant allows none, or is
+/// missing or invalid.
 fn quota(config: &Config, plugin: &str) -> Option<StateGrant> {
     let name = format!("{plugin}.toml");
     let mut text = String::new();

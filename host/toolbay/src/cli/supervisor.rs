@@ -1,4 +1,5 @@
-//! What a supervisor such as systemd gives a server and wants to know of it: sockets, and its state (`sd_notify`).
+//! Integration with a supervisor such as systemd: inherited sockets, and status notifications
+//! (`sd_notify`).
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -17,19 +18,19 @@ use tokio_util::sync::CancellationToken;
 use toolbay_catalog::{Catalog, Snapshot};
 use toolbay_mcp::http::{Address, Listener};
 
-/// The variable with the supervisor's socket.
+/// The environment variable with the path of the supervisor's socket.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// The socket on which the supervisor listens for this program, if it does (`LISTEN_FDS`).
+/// Returns the socket that the supervisor passed to this program (`LISTEN_FDS`), if any.
 ///
 /// # Errors
 ///
-/// There are several, or it is neither one of TCP nor a Unix socket with a path.
+/// There are several sockets, or the socket is neither TCP nor a Unix socket with a path.
 pub(super) fn inherited() -> Result<Option<Inherited>, String> {
     let mut sockets = ListenFd::from_env();
     match sockets.len() {
         0 => Ok(None),
-        // What is of another kind stays where it is.
+        // A socket of another kind stays in place.
         1 => match (sockets.take_tcp_listener(0), sockets.take_unix_listener(0)) {
             (Ok(tcp), _) => Ok(tcp.map(Inherited::Tcp)),
             (_, Ok(unix)) => Ok(unix.map(Inherited::Unix)),
@@ -41,7 +42,7 @@ pub(super) fn inherited() -> Result<Option<Inherited>, String> {
     }
 }
 
-/// A socket on which a supervisor listens.
+/// A listening socket inherited from the supervisor.
 #[derive(Debug)]
 pub(super) enum Inherited {
     Tcp(TcpListener),
@@ -49,11 +50,11 @@ pub(super) enum Inherited {
 }
 
 impl Inherited {
-    /// Where it listens, for the configuration: who can reach it decides what must be set there.
+    /// Returns the address of the socket. The required settings depend on who can reach it.
     ///
     /// # Errors
     ///
-    /// It has no address, or one that files do not protect.
+    /// The socket has no address, or one that is not protected by file permissions.
     pub(super) fn address(&self) -> Result<Address, String> {
         let cannot = |error| format!("LISTEN_FDS: failed to read the address of the socket: {error}");
         match self {
@@ -68,7 +69,7 @@ impl Inherited {
         }
     }
 
-    /// The socket for clients to be served on.
+    /// Converts the socket into a listener for clients.
     pub(super) fn adopt(self) -> std::io::Result<Listener> {
         match self {
             Self::Tcp(listener) => {
@@ -83,15 +84,15 @@ impl Inherited {
     }
 }
 
-/// A supervisor that wants to know how the server is. The default wants to know nothing.
+/// The supervisor that receives status notifications. The default receives none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Supervisor {
     link: Option<Arc<Link>>,
-    /// Within which time it must hear from the server again and again.
+    /// The watchdog timeout: the maximum interval between notifications.
     watchdog: Option<Duration>,
 }
 
-/// A socket that is connected to the supervisor's.
+/// A socket that is connected to the supervisor's socket.
 #[derive(Debug)]
 struct Link {
     socket: UnixDatagram,
@@ -115,7 +116,7 @@ impl Link {
         for state in what {
             let _ = writeln!(text, "{state}");
         }
-        // A supervisor that was started again listens on another socket at the same place.
+        // A restarted supervisor listens on another socket at the same path.
         let sent = self.socket.send(text.as_bytes()).or_else(|_| {
             self.socket.connect_addr(&self.address)?;
             self.socket.send(text.as_bytes())
@@ -125,8 +126,8 @@ impl Link {
 }
 
 impl Supervisor {
-    /// The one that started this program, if it did. Must be called before the process confines itself: a confined process
-    /// makes no Unix sockets.
+    /// Returns the supervisor that started this program, if any. Must be called before the process
+    /// confines itself, because a confined process cannot create Unix sockets.
     pub(super) fn found() -> Self {
         let Some(name) = std::env::var_os(SOCKET).filter(|name| !name.is_empty()) else { return Self::default() };
         match Link::connect(&name) {
@@ -135,19 +136,22 @@ impl Supervisor {
                 let watched = sd_notify::watchdog_enabled(false, &mut period) && period > 0;
                 Self { link: Some(Arc::new(link)), watchdog: watched.then(|| Duration::from_micros(period)) }
             }
-            // Its log is not there yet: whoever waits for the server says that it never became ready.
+            // The log is not set up yet. The supervisor itself reports that the server never became
+            // ready.
             Err(_) => Self::default(),
         }
     }
 
-    /// Says that the server is ready, what it serves, that it still lives, and in the end that it stops. Runs on the thread
-    /// of the protocol, so that a supervisor learns if that one hangs.
+    /// Notifies the supervisor that the server is ready, of its status and liveness, and at the end
+    /// that it stops. Runs on the protocol thread, so that the supervisor detects if that thread
+    /// hangs.
     pub(super) async fn accompany(self, catalog: Catalog, stop: CancellationToken) {
         if self.link.is_none() {
             return;
         }
         self.ready();
-        // Twice as often as it wants, as systemd asks for; with no watchdog, for the state alone.
+        // Twice per watchdog timeout, as systemd recommends. Without a watchdog, only the status is
+        // sent.
         let mut times = interval(self.watchdog.map_or(Duration::from_hours(1), |period| period / 2));
         times.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut generation = None;
@@ -168,12 +172,12 @@ impl Supervisor {
         self.say(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
     }
 
-    /// Says that clients are served.
+    /// Notifies the supervisor that clients are served.
     pub(super) fn ready(&self) {
         self.say(&[NotifyState::Ready]);
     }
 
-    /// Says that the configuration is being read again.
+    /// Notifies the supervisor that the configuration is being reloaded.
     pub(super) fn reloading(&self) {
         let now = NotifyState::monotonic_usec_now().ok();
         self.say(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
@@ -181,14 +185,14 @@ impl Supervisor {
 
     fn say(&self, what: &[NotifyState<'_>]) {
         let Some(link) = &self.link else { return };
-        // One datagram to a socket that a supervisor reads all the time.
+        // Does not block noticeably: one datagram to a socket that the supervisor always reads.
         if let Err(error) = link.say(what) {
             tracing::debug!("the supervisor could not be told: {error}");
         }
     }
 }
 
-/// What `systemctl status` shows.
+/// Returns the text for `systemctl status`.
 fn state(snapshot: &Snapshot) -> String {
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (plugins, tools) = (counted(snapshot.plugins.len(), "plugin"), counted(snapshot.tools.len(), "tool"));

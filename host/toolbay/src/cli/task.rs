@@ -1,4 +1,5 @@
-//! `toolbay call --task`: a call as a client makes it that takes tasks, with what becomes of the task on standard error.
+//! `toolbay call --task`: calls a tool as a client that supports tasks, and prints the status of
+//! the task to standard error.
 
 use std::pin::pin;
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use super::output::{complain, note, print_json};
 use super::result;
 use crate::server::Server;
 
-/// Bytes that can wait between the two ends.
+/// Capacity of the in-process pipe between client and server, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// Calls the tool of this server, and prints its result.
@@ -53,7 +54,7 @@ async fn call(
     let id = result.get_mut("taskId").map(Value::take).unwrap_or_default();
     note(&format!("task {}: working", id.as_str().unwrap_or_default()));
     client.send("subscriptions/listen", object(json!({"notifications": {"taskIds": [id]}}))).await?;
-    // It may have ended before that.
+    // The task may have ended before the subscription.
     client.send("tasks/get", object(json!({"taskId": id}))).await?;
     let mut said = String::new();
     loop {
@@ -87,7 +88,7 @@ async fn call(
     }
 }
 
-/// The next result, or the next that is told of the task.
+/// Returns the next result, or the next update of the task.
 async fn receive(client: &mut LocalClient) -> anyhow::Result<Value> {
     match client.receive().await?.context("the server ended")? {
         LocalMessage::Result(value) | LocalMessage::Task(value) => Ok(value),

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::output::print;
 
-/// Random bytes in a token: as many as in its hash.
+/// Number of random bytes in a token, as many as in its hash.
 const BYTES: usize = 32;
 
 pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {

@@ -1,4 +1,5 @@
-//! Waits until the plugins are loaded, and says so: a large plugin can take minutes to compile.
+//! Waits until the plugins are loaded, and reports progress. A large plugin can take minutes to
+//! compile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +10,23 @@ use toolbay_model::text::line;
 use super::progress::{PATIENCE, Progress};
 use crate::server::Server;
 
-/// How often is looked at how far it is.
+/// Interval at which the displayed progress is updated.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a server that starts waits before it says for what.
+/// Delay before a starting server logs the plugins that it waits for.
 const FIRST: Duration = Duration::from_secs(2);
 
-/// How long it then waits before it says it again.
+/// Interval of further log messages.
 const NEXT: Duration = Duration::from_secs(10);
 
-/// Most plugins that are named at once.
+/// Maximum number of plugins that are named at once.
 const NAMES: usize = 5;
 
-/// Longest file name that is printed, in bytes.
+/// Maximum size of a printed file name, in bytes.
 const NAME: usize = 100;
 
-/// Waits until every plugin in the folder is loaded or refused. After [`PATIENCE`], shows how many are and which are still
-/// loading.
+/// Waits until every plugin in the directory is loaded or refused. After [`PATIENCE`], shows the
+/// number of loaded plugins and the names of those that are still loading.
 pub(super) async fn loaded(server: &Server) -> Arc<Snapshot> {
     if let Ok(snapshot) = tokio::time::timeout(PATIENCE, server.complete()).await {
         return snapshot;
@@ -44,8 +45,8 @@ pub(super) async fn loaded(server: &Server) -> Arc<Snapshot> {
     }
 }
 
-/// Says in the log for which plugins a server that starts still waits: after a moment, and then from time to time while that
-/// changes.
+/// Logs the plugins that a starting server still waits for: after a short delay, and then
+/// periodically while they change.
 pub(super) async fn tell(catalog: Catalog) {
     let complete = |snapshot: &Snapshot| snapshot.complete;
     let mut said = Loading::default();
@@ -65,13 +66,13 @@ pub(super) async fn tell(catalog: Catalog) {
     }
 }
 
-/// How far the plugins are that were in the folder at startup.
+/// Loading progress of the plugins that were in the directory at startup.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Loading {
-    /// How many are loaded or refused.
+    /// Number of plugins that are loaded or refused.
     done: usize,
     total: usize,
-    /// The first that are not.
+    /// Names of the first plugins that are still loading.
     names: String,
 }
 
@@ -84,7 +85,7 @@ impl Loading {
     }
 }
 
-/// The first of some plugins, and how many more there are.
+/// Returns the names of the first plugins, and the number of the others.
 fn named(plugins: &[&str]) -> String {
     let names: Vec<String> = plugins.iter().take(NAMES).map(|id| line(id, NAME)).collect();
     match plugins.len().saturating_sub(NAMES) {

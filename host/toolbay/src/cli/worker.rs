@@ -1,4 +1,4 @@
-//! `toolbay secret-worker`: starts the programs that print secrets, for a server that has confined itself.
+//! `toolbay secret-worker`: runs the programs that print secrets, for a confined server.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

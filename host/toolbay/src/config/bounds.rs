@@ -3,10 +3,11 @@
 use serde::Deserializer;
 use toolbay_model::setting::count;
 
-/// Highest value of settings whose memory use grows with them: calls per client, connections, sessions.
+/// Maximum value of settings whose memory use grows with them: calls per client, connections,
+/// sessions.
 pub(super) const MANY: usize = 1_000_000;
 
-/// A number from 1 to [`MANY`].
+/// Parses a number from 1 to [`MANY`].
 pub(super) fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 1, MANY)
 }

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{positive, size};
 
-/// Name of the compile cache in the folder that the operator sets.
+/// Name of the compile cache, inside the directory that the operator sets.
 const OWN_FOLDER: &str = "toolbay-compiled";
 
 /// Limits of the compiler process, and the compile cache (`[compile]`).
@@ -17,17 +17,17 @@ pub struct CompileConfig {
     /// Address space of the compiler process in bytes. 256 MiB to 1 TiB, default 2 GiB.
     #[serde(deserialize_with = "compiler_memory")]
     pub memory: ByteSize,
-    /// CPU time of the compiler process, all threads together, above 0. Default: 2 min.
+    /// CPU time of the compiler process over all threads, above 0. Default: 2 min.
     #[serde(deserialize_with = "positive")]
     pub cpu: Duration,
     /// Wall-clock time of the compiler process, above 0. Default: 5 min.
     #[serde(deserialize_with = "positive")]
     pub timeout: Duration,
-    /// Folder of the compile cache; Toolbay creates `toolbay-compiled` in it. Empty switches the cache off. `None` uses
-    /// `toolbay/compiled` in the user's cache folder.
+    /// Directory of the compile cache, in which Toolbay creates `toolbay-compiled`. An empty path
+    /// turns the cache off. `None` uses `toolbay/compiled` in the user's cache directory.
     pub store: Option<PathBuf>,
-    /// Largest size of the compile cache in bytes, above 0. The least recently used entries are removed first. Default:
-    /// 2 GiB.
+    /// Maximum size of the compile cache in bytes, above 0. The least recently used entries are
+    /// removed first. Default: 2 GiB.
     #[serde(deserialize_with = "positive")]
     pub store_size: ByteSize,
 }
@@ -45,11 +45,12 @@ impl Default for CompileConfig {
 }
 
 impl CompileConfig {
-    /// The folder of the compile cache and its largest size; `None` if it is switched off or there is no home folder.
+    /// Returns the directory of the compile cache and its maximum size. `None` if the cache is off
+    /// or there is no home directory.
     pub(super) fn store(&self) -> Option<(PathBuf, ByteSize)> {
         let folder = match &self.store {
             Some(folder) if folder.as_os_str().is_empty() => return None,
-            // A subfolder, so that other files of the operator are left alone.
+            // A subdirectory, so that the operator's other files are not touched.
             Some(folder) => folder.join(OWN_FOLDER),
             None => {
                 let cache = std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);

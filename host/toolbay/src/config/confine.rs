@@ -1,19 +1,20 @@
-//! `server.confine`: whether the server gives up what it does not need.
+//! `server.confine`: whether the server drops privileges that it does not need.
 
 use std::fmt;
 
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Whether `toolbay serve` gives up what it does not need, once it has read its configuration (`server.confine`).
+/// The confinement of `toolbay serve` (`server.confine`): it drops privileges that it does not need
+/// after it has read its configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Confine {
-    /// No.
+    /// No confinement.
     Off,
-    /// As far as the kernel can.
+    /// Confinement as far as the kernel supports it.
     #[default]
     Possible,
-    /// Completely; where the kernel cannot, the server does not start.
+    /// Full confinement. The server does not start if the kernel does not support it.
     Required,
 }
 

@@ -7,33 +7,35 @@ use toolbay_model::setting::time;
 
 use super::http::Http;
 
-/// Longest time until a session ends.
+/// Maximum duration of a session.
 const LONGEST: Duration = Duration::from_hours(24 * 30);
 
 /// The pages for operators (`[console]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConsoleConfig {
-    /// Whether the console is served at `/console`, where [`Http::listen`] is set. `None`: if that is a loopback address, and
-    /// somebody can open it.
+    /// If set, the console is served at `/console`, provided that [`Http::listen`] is set. `None`:
+    /// it is served on a loopback address if an operator can open it.
     #[serde(deserialize_with = "some")]
     pub enabled: Option<bool>,
-    /// Whether arguments and results of calls are kept for the console, without secrets and cut. Default: false.
+    /// If set, the console retains truncated arguments and results of calls, without secrets.
+    /// Default: false.
     pub contents: bool,
-    /// Whether a server over standard input and output has a socket for `toolbay console`, unless `enabled` is false.
+    /// If set, a server over stdio has a socket for `toolbay console`, unless `enabled` is false.
     /// Default: true.
     pub stdio: bool,
-    /// The longest time until somebody who has opened the console must do so again, at most 30 days. Default: 8 h.
+    /// Maximum duration of a session, after which the operator must open the console again, at most
+    /// 30 days. Default: 8 h.
     #[serde(deserialize_with = "session")]
     pub session: Duration,
 }
 
-/// Who can open the console.
+/// The operators who can open the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opener {
-    /// Whoever can read the log.
+    /// Anyone who can read the log.
     Reader,
-    /// Whoever has a token of an operator.
+    /// Anyone with an operator's token.
     Admin,
 }
 
@@ -44,34 +46,37 @@ impl Default for ConsoleConfig {
 }
 
 impl ConsoleConfig {
-    /// Who can open the console of a server with these settings; `None` if there is none.
+    /// Returns who can open the console of a server with these settings. `None` if there is no
+    /// console.
     pub(crate) fn opener(&self, http: &Http) -> Option<Opener> {
         let address = http.listen.as_ref()?;
         let local = address.is_local();
-        // No browser connects to a Unix socket by itself.
+        // A browser cannot connect to a Unix socket directly.
         if !self.enabled.unwrap_or(local && address.socket().is_none()) {
             return None;
         }
         if http.needs_token() {
             return http.tokens.iter().any(|token| token.admin).then_some(Opener::Admin);
         }
-        // Elsewhere, whoever may call tools without a token is not known at all.
+        // On other addresses, callers without a token are unidentified.
         local.then_some(Opener::Reader)
     }
 
-    /// Whether a server with these settings has a socket for `toolbay console`.
+    /// Returns whether a server with these settings has a socket for `toolbay console`.
     pub(crate) fn beside(&self, http: &Http) -> bool {
         http.listen.is_none() && self.stdio && self.enabled != Some(false)
     }
 
-    /// Whether a server with these settings can have a console.
+    /// Returns whether a server with these settings can have a console.
     pub(crate) fn is_possible(&self, http: &Http) -> bool {
         self.opener(http).is_some() || self.beside(http)
     }
 
+    /// Checks that an operator can open the console if it is enabled.
+    ///
     /// # Errors
     ///
-    /// The console is wanted, and nobody could open it.
+    /// The console is enabled, but no operator could open it.
     pub(super) fn check(&self, http: &Http) -> Result<(), String> {
         if self.enabled != Some(true) || http.listen.is_none() || self.opener(http).is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `[describe]`: limits of listing what a plugin offers at load.
+//! `[describe]`: limits for listing what a plugin offers at load.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 use toolbay_model::setting::positive;
 
-/// Limits of listing what a plugin offers at load (`[describe]`).
+/// Limits for listing what a plugin offers at load (`[describe]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Describe {
@@ -19,20 +19,23 @@ pub struct Describe {
     /// Tools per plugin, at least 1. Default: 4,096.
     #[serde(deserialize_with = "positive")]
     pub tools: usize,
-    /// Prompts per plugin, and files per folder `<id>.prompts`, at least 1. Default: 1,024.
+    /// Prompts per plugin, and files per directory `<id>.prompts`, at least 1. Default: 1,024.
     #[serde(deserialize_with = "positive")]
     pub prompts: usize,
-    /// Resources and resource templates per plugin, and files per folder `<id>.resources`, at least 1. Default: 4,096.
+    /// Resources and resource templates per plugin, and files per directory `<id>.resources`, at
+    /// least 1. Default: 4,096.
     #[serde(deserialize_with = "positive")]
     pub resources: usize,
-    /// Bytes of all schemas of a plugin together. Default: 1 MiB.
+    /// Total size of a plugin's schemas, in bytes. Default: 1 MiB.
     #[serde(deserialize_with = "positive")]
     pub schemas: ByteSize,
-    /// Bytes of everything that a plugin says of its tools, prompts and resources: names, titles, descriptions, schemas,
-    /// icons and `_meta`; and of what is kept of the files in each of its folders. Default: 4 MiB.
+    /// Total size of a plugin's descriptions of its tools, prompts and resources, in bytes: names,
+    /// titles, descriptions, schemas, icons and `_meta`. It also limits what is retained of the
+    /// files in each of its directories. Default: 4 MiB.
     #[serde(deserialize_with = "positive")]
     pub size: ByteSize,
-    /// Bytes of the files of all skills of all plugins together, which are kept in memory. Default: 256 MiB.
+    /// Total size of the skill files of all plugins, which are held in memory, in bytes. Default:
+    /// 256 MiB.
     #[serde(deserialize_with = "positive")]
     pub skills: ByteSize,
 }

@@ -1,12 +1,12 @@
-//! `[engine]`: what components can use of WebAssembly.
+//! `[engine]`: WebAssembly features that components can use.
 
 use serde::Deserialize;
 
-/// What components can use of WebAssembly (`[engine]`).
+/// WebAssembly features that components can use (`[engine]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineConfig {
-    /// Whether components with async functions are served (`async`). Default: true.
+    /// If set, components with async functions are served (`async`). Default: true.
     #[serde(rename = "async")]
     pub concurrent: bool,
 }

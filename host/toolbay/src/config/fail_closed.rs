@@ -1,11 +1,11 @@
-//! Every key of the configuration, with a mistake: nothing becomes more permissive than before.
+//! Tests each configuration key with a mistake: none makes the server more permissive.
 
 use std::fs;
 use std::path::Path;
 
 use super::{Config, Flags, Remaining};
 
-/// The tables whose keys are fields of a struct in this folder, with its name.
+/// The tables whose keys are fields of a struct in this directory: table, file, struct.
 const TABLES: &[(&str, &str, &str)] = &[
     ("", "../config.rs", "Config"),
     ("audit", "audit.rs", "AuditConfig"),
@@ -26,7 +26,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("tasks", "tasks.rs", "TasksConfig"),
 ];
 
-/// Tables whose keys are defined elsewhere, with keys that decide what is allowed.
+/// Tables whose keys are defined elsewhere, with the keys that decide what is allowed.
 const OTHERS: &[(&str, &[&str])] = &[
     ("breaker", &["crashes", "rest"]),
     ("limits", &["fuel", "timeout", "memory", "concurrency", "http_requests"]),
@@ -39,7 +39,7 @@ fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/config"))
 }
 
-/// The fields of the struct with this name.
+/// Returns the public fields of the struct with this name.
 fn fields(file: &str, name: &str) -> Vec<String> {
     let source = fs::read_to_string(folder().join(file)).unwrap();
     let (_, rest) = source.split_once(&format!("pub struct {name} {{\n")).unwrap_or_else(|| panic!("{name} in {file}"));

@@ -19,88 +19,93 @@ use url::Url;
 
 use super::bounds::{MANY, many};
 
-/// Shortest [`Http::keep_alive`]: more frequent comments would be a load of their own.
+/// Minimum [`Http::keep_alive`]. More frequent comments would be a load in themselves.
 const BRISK: Duration = Duration::from_millis(100);
 
-/// Longest [`OAuth::lifetime`]: a year.
+/// Maximum [`OAuth::lifetime`]: one year.
 const LONGEST: Duration = Duration::from_hours(8766);
 
 /// Settings of MCP over HTTP (`[http]`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
-    /// Address to listen on, or the path of a Unix socket; a relative one is relative to the configuration file. `None` serves
-    /// standard input and output.
+    /// Address to listen on, or the path of a Unix socket. A relative path is relative to the
+    /// configuration file. `None`: the server uses stdio.
     #[serde(deserialize_with = "address")]
     pub listen: Option<Address>,
-    /// Permissions of the file of a Unix socket: who can write to it can connect. Default: 0600.
+    /// File mode of a Unix socket. Users with write permission can connect. Default: 0600.
     #[serde(deserialize_with = "mode")]
     pub socket_mode: u32,
-    /// Accepted values of `Host`, besides loopback names and the address itself. Compared without the port.
+    /// Accepted values of `Host`, in addition to loopback names and the address itself. Compared
+    /// without the port.
     #[serde(deserialize_with = "hosts")]
     pub hosts: Vec<String>,
-    /// Accepted values of `Origin`, such as `https://app.example.com`, besides pages of this machine on a loopback
-    /// address.
+    /// Accepted values of `Origin`, such as `https://app.example.com`. On a loopback address, pages
+    /// of this machine are also accepted.
     #[serde(deserialize_with = "origins")]
     pub origins: Vec<String>,
-    /// Whether callers without a token are accepted on an address that is not loopback. Default: false.
+    /// If set, callers without a token are accepted on an address that is not loopback. Default:
+    /// false.
     pub anonymous: bool,
-    /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`. Default: false.
+    /// If set, the HTTP+SSE transport of 2024-11-05 is served at `/sse`. Default: false.
     pub sse: bool,
-    /// Connections open at once, 1 to 1,000,000; a few more wait for a moment. Default: 1,024.
+    /// Maximum number of open connections, 1 to 1,000,000. A few more wait briefly. Default: 1,024.
     #[serde(deserialize_with = "many")]
     pub connections: usize,
-    /// Connections from one address, or one network of 64 bits of IPv6, 1 to 1,000,000. `None`: half of `connections`, but
-    /// at least 64.
+    /// Maximum number of connections from one address, or from one IPv6 network of 64 bits, 1 to
+    /// 1,000,000. `None`: half of `connections`, but at least 64.
     #[serde(deserialize_with = "some")]
     pub address_connections: Option<usize>,
-    /// Requests that one caller has open at once, with its streams, 1 to 1,000,000. `None`: half of `connections`, but
-    /// at least 64.
+    /// Maximum number of open requests of one caller, including its streams, 1 to 1,000,000.
+    /// `None`: half of `connections`, but at least 64.
     #[serde(deserialize_with = "some")]
     pub caller_requests: Option<usize>,
-    /// Sessions open at once, 1 to 1,000,000, or 0 (`false`) for none: each request then stands for itself. Default: 1,000.
+    /// Maximum number of open sessions, 1 to 1,000,000. 0 (`false`) turns sessions off, so that
+    /// each request is independent. Default: 1,000.
     #[serde(deserialize_with = "sessions")]
     pub sessions: usize,
-    /// Sessions of one caller, 1 to 1,000,000; a new one replaces its own that was idle longest. `None`: a quarter of
-    /// `sessions`, but at least 64.
+    /// Maximum number of sessions of one caller, 1 to 1,000,000. A new session replaces the
+    /// caller's session that was idle longest. `None`: a quarter of `sessions`, but at least 64.
     #[serde(deserialize_with = "some")]
     pub caller_sessions: Option<usize>,
-    /// Sessions that came from one address, or one network of 64 bits of IPv6, 1 to 1,000,000. `None`: half of `sessions`,
-    /// but at least 64.
+    /// Maximum number of sessions from one address, or from one IPv6 network of 64 bits, 1 to
+    /// 1,000,000. `None`: half of `sessions`, but at least 64.
     #[serde(deserialize_with = "some")]
     pub address_sessions: Option<usize>,
-    /// How long a session without a request or an open stream is kept. Default: 30 min.
+    /// Timeout of a session without a request or an open stream. Default: 30 min.
     #[serde(deserialize_with = "positive")]
     pub session_idle: Duration,
-    /// Interval of comments on a quiet stream, so that proxies do not close it. Default: 15 s.
+    /// Interval of comments on an idle stream, so that proxies do not close it. Default: 15 s.
     #[serde(deserialize_with = "keep_alive")]
     pub keep_alive: Duration,
-    /// How long the head or body of a request may take to arrive, and a connection may stay without a request. Default:
-    /// 1 min.
+    /// Timeout for receiving the head or body of a request, and for a connection without a request.
+    /// Default: 1 min.
     #[serde(deserialize_with = "positive")]
     pub idle: Duration,
-    /// How long a client may accept nothing while there is something to send to it; then its connection is closed. Default:
-    /// 30 s.
+    /// Timeout for a client that accepts no data while there is data to send. Its connection is
+    /// then closed. Default: 30 s.
     #[serde(deserialize_with = "positive")]
     pub write_timeout: Duration,
-    /// How long a client can go on with a stream of its session whose connection has ended, and what is sent on it is kept. 0:
-    /// not at all. Default: 1 min.
+    /// Time for which a client can resume a stream of its session after the connection ended, and
+    /// for which the messages of the stream are retained. 0 turns resumption off. Default: 1 min.
     #[serde(deserialize_with = "any")]
     pub resume: Duration,
-    /// How much is kept for that of all streams, 64 KiB to 4 TiB. A caller has a quarter of it. Default: 64 MiB.
+    /// Maximum total size of messages retained for resumption, 64 KiB to 4 TiB. One caller can use
+    /// a quarter of it. Default: 64 MiB.
     #[serde(deserialize_with = "resume_size")]
     pub resume_size: ByteSize,
-    /// How long the stream with the response to a request of a session stays open, at least 100 ms. Then it ends, and its
-    /// client polls, if it is of 2025-11-25. `None`: until the response.
+    /// Time for which the response stream of a request in a session stays open, at least 100 ms.
+    /// Then the stream ends, and a client of 2025-11-25 polls. `None`: until the response.
     #[serde(deserialize_with = "poll_after")]
     pub poll_after: Option<Duration>,
-    /// TLS on every connection; `None` if a proxy does that, or nobody.
+    /// TLS on every connection. `None` if there is no TLS, or a proxy terminates it.
     pub tls: Option<TlsConfig>,
     /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
-    /// The authorization servers whose tokens are accepted; `None` if there are none.
+    /// The authorization servers whose tokens are accepted. `None` if there are none.
     pub oauth: Option<OAuth>,
-    /// Whether callers need a token although none is left: there were some when the server started.
+    /// If set, callers need a token although none is configured any more: some were configured when
+    /// the server started.
     #[serde(skip)]
     pub closed: bool,
 }
@@ -109,14 +114,14 @@ pub struct Http {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
-    /// A PEM file with the certificate of the server, followed by those that signed it. A relative path is relative to the
-    /// configuration file. Read again every 5 seconds, as the key is.
+    /// A PEM file with the server's certificate, followed by its chain. A relative path is relative
+    /// to the configuration file. Like the key, it is read again every 5 seconds.
     pub certificate: PathBuf,
-    /// A PEM file with its private key, which nobody else can read.
+    /// A PEM file with the private key, which only its owner can read.
     pub key: PathBuf,
 }
 
-/// A bearer token, known by its hash only (`[[http.tokens]]`).
+/// A bearer token, stored as a hash (`[[http.tokens]]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
@@ -128,15 +133,16 @@ pub struct Token {
     pub sha256: [u8; 32],
     /// The tools that the token may list and call. `None` means all.
     pub tools: Option<Vec<Pattern>>,
-    /// Whether its owner operates the server, and may see what all callers do (`/metrics`). Default: false.
+    /// If set, the owner is an operator, who may access data of all callers (`/metrics`). Default:
+    /// false.
     #[serde(default)]
     pub admin: bool,
-    /// How its arguments are checked, see [`ServerConfig::arguments`](super::ServerConfig::arguments). `None`: as the server
-    /// says.
+    /// The check of arguments in calls with this token, see
+    /// [`ServerConfig::arguments`](super::ServerConfig::arguments). `None`: the server's setting.
     #[serde(default)]
     pub arguments: Option<ArgumentCheck>,
-    /// How the schemas that it gets are written, see [`ServerConfig::schemas`](super::ServerConfig::schemas). `None`: as the
-    /// server says.
+    /// The form of schemas in responses to this token, see
+    /// [`ServerConfig::schemas`](super::ServerConfig::schemas). `None`: the server's setting.
     #[serde(default)]
     pub schemas: Option<SchemaForm>,
 }
@@ -145,33 +151,35 @@ pub struct Token {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth {
-    /// The URL of `/mcp` as clients use it.
+    /// The URL of `/mcp` that clients use.
     #[serde(deserialize_with = "resource")]
     pub resource: String,
     /// The accepted issuers (`iss`). At least one.
     #[serde(deserialize_with = "issuers")]
     pub authorization_servers: Vec<String>,
-    /// The keys that sign tokens: for each issuer the path of a file with a JWK set. A relative path is relative to the
-    /// configuration file. Read again every 5 seconds.
+    /// The keys that sign tokens: the path of a JWK set file for each issuer. A relative path is
+    /// relative to the configuration file. The files are read again every 5 seconds.
     pub jwks: Jwks,
     /// Required audience (`aud`) of tokens. `None` means `resource`.
     pub audience: Option<String>,
-    /// The longest time until a token expires, at most one year. One that is valid for longer is rejected. Default: 1 day.
+    /// Maximum remaining lifetime of a token, at most one year. A token that is valid for longer is
+    /// rejected. Default: 1 day.
     #[serde(default = "day", deserialize_with = "lifetime")]
     pub lifetime: Duration,
     /// Scopes that every token must have.
     #[serde(default)]
     pub scopes: BTreeSet<String>,
-    /// The tools that each scope allows. Empty: every valid token allows all tools.
+    /// The tools that each scope allows. If empty, every valid token allows all tools.
     #[serde(default)]
     pub tools: BTreeMap<String, Vec<Pattern>>,
-    /// Whether a call of a tool that another scope allows is rejected with the scopes that it needs (403), so that the client
-    /// can ask for them. That tells the caller that there is such a tool. Default: false.
+    /// If set, a call without the required scope is rejected with the missing scopes (403), so that
+    /// the client can request them. This discloses to the caller that the tool exists. Default:
+    /// false.
     #[serde(default)]
     pub step_up: bool,
 }
 
-/// The files with the keys of issuers. A key is trusted for the tokens of its issuer alone.
+/// The files with the keys of issuers. A key is trusted only for tokens of its issuer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "expected the path of a file, or a table with one for each issuer")]
 pub enum Jwks {
@@ -215,12 +223,12 @@ impl Default for Http {
 }
 
 impl Http {
-    /// Whether requests must carry a token: tokens or OAuth are configured, or were.
+    /// Returns whether requests must carry a token: tokens or OAuth are configured, or were.
     pub fn needs_token(&self) -> bool {
         !self.tokens.is_empty() || self.oauth.is_some() || self.closed
     }
 
-    /// Whether no token is left of those that there were, so that nobody is let in.
+    /// Returns whether all tokens were removed at run time, so that no caller is accepted.
     pub(crate) fn lets_nobody_in(&self) -> bool {
         self.closed && self.tokens.is_empty() && self.oauth.is_none()
     }
@@ -241,7 +249,7 @@ impl Http {
         }
     }
 
-    /// The files with the keys of issuers.
+    /// Returns the files with the keys of issuers.
     pub(super) fn key_files(&self) -> impl Iterator<Item = &PathBuf> {
         let (file, files) = match self.oauth.as_ref().map(|oauth| &oauth.jwks) {
             Some(Jwks::File(file)) => (Some(file), None),
@@ -251,7 +259,7 @@ impl Http {
         file.into_iter().chain(files.into_iter().flatten())
     }
 
-    /// TLS with the files as they are now; `None` if there is none. Blocks.
+    /// Loads TLS from the current files. `None` if TLS is off. Blocks.
     ///
     /// # Errors
     ///
@@ -262,9 +270,11 @@ impl Http {
         Ok(Some(Arc::new(tls)))
     }
 
+    /// Checks that the settings are consistent.
+    ///
     /// # Errors
     ///
-    /// Settings that contradict each other. Mistakes in a single value are found while parsing.
+    /// Settings contradict each other. Mistakes in a single value are reported while parsing.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
@@ -311,7 +321,7 @@ impl Http {
         }
     }
 
-    /// What can change while clients are served.
+    /// Returns the access settings that can change while clients are served.
     pub(crate) fn doors(&self) -> http::Doors {
         http::Doors {
             hosts: self.hosts.clone(),
@@ -320,7 +330,7 @@ impl Http {
         }
     }
 
-    /// The options for [`http::serve`], which serves metrics or not, with TLS or without.
+    /// Returns the options for [`http::serve`], with or without metrics and TLS.
     pub(crate) fn options(&self, metrics: bool, tls: Option<Arc<Tls>>) -> http::Options {
         http::Options {
             tls,
@@ -357,11 +367,11 @@ impl Token {
 }
 
 impl OAuth {
-    /// The issuers with their keys.
+    /// Returns the issuers with their keys.
     ///
     /// # Errors
     ///
-    /// An issuer has no keys of its own, or there are keys of nobody.
+    /// An issuer has no separate keys, or keys are configured for an unknown issuer.
     fn servers(&self) -> Result<Vec<http::AuthorizationServer>, String> {
         let issuers = &self.authorization_servers;
         let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
@@ -400,7 +410,7 @@ impl OAuth {
     fn options(&self) -> http::OAuth {
         http::OAuth {
             resource: self.resource.clone(),
-            // Checked when the configuration was read.
+            // The servers were checked when the configuration was read.
             authorization_servers: self.servers().unwrap_or_default(),
             audience: self.audience.clone().unwrap_or_else(|| self.resource.clone()),
             lifetime: self.lifetime,
@@ -411,10 +421,10 @@ impl OAuth {
     }
 }
 
-/// The smallest part of a limit that one caller or address has by default.
+/// Minimum default share of a limit for one caller or address.
 const LEAST_PART: usize = 64;
 
-/// What is set, or one part in `parts` of `all`.
+/// Returns the configured value, or else `all / parts`, but at least [`LEAST_PART`].
 fn part(set: Option<usize>, all: usize, parts: usize) -> usize {
     set.unwrap_or_else(|| (all / parts).max(LEAST_PART))
 }
@@ -438,7 +448,7 @@ fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     deserializer.deserialize_str(Text { expected, read })
 }
 
-/// A text that means something else.
+/// A visitor that parses a string into another type.
 struct Text<T> {
     expected: &'static str,
     read: fn(&str) -> Option<T>,
@@ -486,7 +496,7 @@ fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::E
 /// Parses a list of host names.
 fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let hosts = list(deserializer)?;
-    // Patterns are not supported; one would never match.
+    // Patterns are not supported. A pattern would never match.
     match hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
         Some(host) => Err(D::Error::custom(format_args!(
             "{host:?} is not a host name; expected one such as \"tools.example.com\""
@@ -520,7 +530,7 @@ fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
         }
 
         fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<usize, E> {
-            // As variables have it.
+            // Variables contain the number as text.
             match (text, text.parse()) {
                 ("false", _) => Ok(0),
                 (_, Ok(number)) => self.visit_i64(number),
@@ -532,12 +542,12 @@ fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
     deserializer.deserialize_any(Sessions)
 }
 
-/// Parses a list of origins: each is a scheme of any kind, a host and optionally a port.
+/// Parses a list of origins. Each has any scheme, a host and an optional port.
 fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let origins = list(deserializer)?;
     let is_origin = |text: &&String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
-        // The path of one that is not of the web, such as an extension's, is empty.
+        // The path of a non-web origin, such as an extension's, is empty.
         url.is_some_and(|url| matches!(url.path(), "/" | "") && url.query().is_none() && url.username().is_empty())
             && !text.ends_with('/')
             && !text.contains(['*', '#', '@'])

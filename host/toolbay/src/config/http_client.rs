@@ -1,4 +1,4 @@
-//! `[http_client]`: how the server sends the HTTP requests of plugins.
+//! `[http_client]`: settings for the HTTP requests of plugins.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,26 @@ use url::Url;
 
 use super::http::list;
 
-/// How the server sends the HTTP requests of plugins (`[http_client]`). What they may request is in their grants.
+/// Settings for the HTTP requests of plugins (`[http_client]`). Grants decide which requests are
+/// allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpClient {
-    /// PEM files with certificates of authorities that are trusted in addition to the system's. Relative paths are
-    /// relative to the configuration file.
+    /// PEM files with certificates of authorities that are trusted in addition to the system's.
+    /// Relative paths are relative to the configuration file.
     #[serde(deserialize_with = "paths")]
     pub extra_ca: Vec<PathBuf>,
     /// The HTTP proxy that every request goes through. `None` connects to servers directly.
     pub proxy: Option<ProxyUrl>,
 }
 
-/// The URL of a proxy, `http://[user:password@]host[:port]`. Only a variable can have a user and a password in it.
+/// The URL of a proxy, `http://[user:password@]host[:port]`. User and password are only allowed in
+/// a variable.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyUrl(Url);
 
 impl ProxyUrl {
-    /// Whether it has a user or a password.
+    /// Returns whether the URL has a user or a password.
     fn has_credentials(&self) -> bool {
         !self.0.username().is_empty() || self.0.password().is_some()
     }
@@ -36,7 +38,7 @@ impl ProxyUrl {
 impl<'de> Deserialize<'de> for ProxyUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // No message repeats the text: it may contain a password.
+        // Messages never repeat the text, which may contain a password.
         let wrong = "this is not a URL; expected one such as \"http://proxy.example.com:3128\"";
         let url = Url::parse(&text).map_err(|_| D::Error::custom(wrong))?;
         let options = NetworkOptions { proxy: Some(url.clone()), ..NetworkOptions::default() };
@@ -45,7 +47,7 @@ impl<'de> Deserialize<'de> for ProxyUrl {
     }
 }
 
-/// Without a password.
+/// Omits the password.
 impl fmt::Debug for ProxyUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ProxyUrl({})", self.0.host_str().unwrap_or_default())
@@ -63,14 +65,16 @@ impl HttpClient {
         self.extra_ca.iter_mut().for_each(|path| *path = folder.join(&path));
     }
 
-    /// The options of the client.
+    /// Returns the options of the client.
     pub(super) fn options(&self) -> NetworkOptions {
         NetworkOptions { extra_ca: self.extra_ca.clone(), proxy: self.proxy.clone().map(|ProxyUrl(url)| url) }
     }
 
+    /// Checks that the configuration file contains no password.
+    ///
     /// # Errors
     ///
-    /// The file has a password, which others who read it would have as well.
+    /// The file contains a password, which other users of the file could read.
     pub(super) fn check_file(&self) -> Result<(), String> {
         if self.proxy.as_ref().is_some_and(ProxyUrl::has_credentials) {
             return Err(
@@ -82,9 +86,11 @@ impl HttpClient {
         Ok(())
     }
 
+    /// Checks that the certificate files can be used.
+    ///
     /// # Errors
     ///
-    /// A file of certificates that cannot be used.
+    /// A certificate file cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
         self.options().check().map_err(|why| format!("http_client.extra_ca: {why}"))
     }

@@ -1,10 +1,10 @@
-//! The keys of a configuration with their values, to say what changed when the file is read again.
+//! The keys of a configuration and their values, to report changes when the file is read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
-/// What takes effect while the server runs: keys, and tables with all their keys.
+/// Live keys: keys that take effect while the server runs, and tables of which all keys do.
 const LIVE: [&str; 9] = [
     "approve",
     "client_rate_limit",
@@ -17,16 +17,16 @@ const LIVE: [&str; 9] = [
     "server.instructions",
 ];
 
-/// The value of each key that the file or a variable sets, by the name of the key with that of its table.
+/// The value of each key that the file or a variable sets, by qualified key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Keys(BTreeMap<String, Value>);
 
 /// The keys whose values differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// Those that take effect while the server runs.
+    /// The keys that take effect while the server runs.
     pub(crate) live: Vec<String>,
-    /// Those that need a restart.
+    /// The keys that require a restart.
     pub(crate) later: Vec<String>,
 }
 
@@ -37,12 +37,12 @@ impl Keys {
         Self(keys)
     }
 
-    /// The keys that take effect while the server runs, and that `next` no longer has.
+    /// Returns the live keys that `next` no longer has.
     pub(crate) fn vanished(&self, next: &Self) -> Vec<&str> {
         self.0.keys().filter(|name| !next.0.contains_key(*name) && is_live(name)).map(String::as_str).collect()
     }
 
-    /// What `next` has otherwise.
+    /// Returns the keys that differ in `next`.
     pub(crate) fn difference(&self, next: &Self) -> Difference {
         let names: BTreeSet<&String> = self.0.keys().chain(next.0.keys()).collect();
         let changed = names.into_iter().filter(|name| self.0.get(*name) != next.0.get(*name)).cloned();
@@ -50,7 +50,7 @@ impl Keys {
         Difference { live, later }
     }
 
-    /// These keys with the values that `next` has for those that take effect while the server runs.
+    /// Returns these keys with the live values of `next`.
     pub(crate) fn changed_to(&self, next: &Self) -> Self {
         let kept = self.0.iter().filter(|(name, _)| !is_live(name));
         let taken = next.0.iter().filter(|(name, _)| is_live(name));
@@ -91,7 +91,7 @@ mod tests {
         let Difference { live, later } = old.difference(&new);
         assert_eq!(live, ["http.tokens", "limits.fuel", "limits.memory", "log", "server.instructions"]);
         assert_eq!(later, ["ceilings.fuel", "http.oauth.tools.read", "page_size"]);
-        // What was not taken is still different the next time, and what was taken is not.
+        // Keys that were not applied still differ the next time. Applied ones do not.
         let running = old.changed_to(&new);
         assert_eq!(running.difference(&new), Difference { live: vec![], later });
         assert_eq!(new.difference(&new), Difference::default());

@@ -1,7 +1,7 @@
-//! Where the configuration file is: only where the operator pointed.
+//! Location of the configuration file. It is read only from where the operator pointed.
 //!
-//! Clients start servers in the folder of a project. What is in that folder must not become the configuration of a server
-//! whose plugins are elsewhere.
+//! Clients start servers in the directory of a project. A file in that directory must not become
+//! the configuration of a server whose plugins are elsewhere.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -14,23 +14,24 @@ use super::error::ConfigError;
 use super::flags::Flags;
 use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE};
 
-/// The configuration file that is read by default, if it exists.
+/// Name of the configuration file that is read by default, if it exists.
 pub(super) const FILE: &str = "toolbay.toml";
 
-/// The name and the text of a file, if there is one, and the folder to which its relative paths are relative.
+/// The name and text of the file, if it exists, and the directory against which its relative paths
+/// are resolved.
 type Found = (Option<(String, String)>, PathBuf);
 
-/// In a folder with this bit, such as `/tmp`, users cannot move each other's files.
+/// Mode bit of directories such as `/tmp`, in which users cannot move each other's files.
 const STICKY: u32 = 0o1000;
 
-/// Where the configuration file is.
+/// The location of the configuration file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Location {
-    /// The operator named it, with this flag or variable.
+    /// The operator set the path with this flag or variable.
     Named(PathBuf, &'static str),
-    /// It is next to the plugin folder, if it exists.
+    /// The file is next to the plugin directory, if it exists.
     Default(PathBuf),
-    /// There is none.
+    /// No file is read.
     Nowhere,
 }
 
@@ -49,19 +50,20 @@ impl Location {
         }
         let plugins = flags.plugins.clone().or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
         match plugins {
-            // The default plugin folder is in the current folder, too.
+            // The default plugin directory is in the current directory, too.
             None => Self::Default(PathBuf::from(FILE)),
             Some(plugins) => parent(&plugins).map_or(Self::Nowhere, |parent| Self::Default(parent.join(FILE))),
         }
     }
 
-    /// The absolute path of the file; empty if there is none.
+    /// Returns the absolute path of the file, or an empty path if there is no file.
     pub(super) fn absolute(&self) -> Result<PathBuf, ConfigError> {
         let (Self::Named(path, _) | Self::Default(path)) = self else { return Ok(PathBuf::new()) };
         std::path::absolute(path).map_err(|error| ConfigError(format!("{}: {}", path.display(), error.kind())))
     }
 
-    /// The text of the file as it is now, whatever it says; empty if there is no file, and `None` if it cannot be read. Blocks.
+    /// Returns the current text of the file, valid or not. The text is empty if there is no file,
+    /// and `None` if it cannot be read. Blocks.
     pub(super) fn text(&self) -> Option<String> {
         let (Self::Named(path, _) | Self::Default(path)) = self else { return Some(String::new()) };
         match std::fs::read_to_string(path) {
@@ -72,7 +74,7 @@ impl Location {
         }
     }
 
-    /// The file as it is now.
+    /// Reads the current file.
     pub(super) fn read(&self) -> Result<Found, ConfigError> {
         let (path, by) = match self {
             Self::Named(path, by) => (path, format!(" (set by {by})")),
@@ -114,13 +116,13 @@ impl Location {
     }
 }
 
-/// The folder that contains the plugin folder, by the path that the operator gave: a link is in the folder where it is, and
-/// not in the one where it leads. `None` if there is none.
+/// Returns the directory that contains the plugin directory, by the path that the operator set. For
+/// a link, it is the directory of the link, not of its target. `None` if there is none.
 fn parent(plugins: &Path) -> Option<PathBuf> {
     if plugins.file_name().is_some() {
         return plugins.parent().map(Path::to_owned);
     }
-    // `.`, or something that ends with `..`.
+    // The path is `.`, or ends with `..`.
     std::fs::canonicalize(plugins).ok()?.parent().map(Path::to_owned)
 }
 
@@ -128,14 +130,15 @@ fn doubt_about(file: &Metadata) -> Option<String> {
     doubt(file, false).map(|why| format!("it {why}"))
 }
 
-/// Why other accounts could have written what has this metadata; `None` if they could not.
+/// Returns why other accounts could have written the file with this metadata. `None` if they could
+/// not.
 fn doubt(of: &Metadata, sticky: bool) -> Option<String> {
     let own = geteuid().as_raw();
     if of.uid() != own && of.uid() != 0 {
         return Some(format!("belongs to another account (user id {})", of.uid()));
     }
     let mode = of.mode() & 0o7777;
-    // Some systems give each user a group of the same number, to which nobody else belongs.
+    // Some systems give each user a private group with the same number.
     let private = of.gid() == getegid().as_raw() && of.gid() == own;
     let open = if private { 0o002 } else { 0o022 };
     (mode & open != 0 && !sticky).then(|| format!("can be written by other accounts (mode {mode:04o})"))

@@ -1,13 +1,14 @@
-//! `[metrics]`: what operators read at `/metrics`.
+//! `[metrics]`: metrics for operators at `/metrics`.
 
 use serde::Deserialize;
 
-/// What operators read at `/metrics`, over HTTP (`[metrics]`). Who they are is said by [`Token::admin`](super::Token::admin).
+/// Metrics for operators at `/metrics`, over HTTP (`[metrics]`).
+/// [`Token::admin`](super::Token::admin) identifies operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricsConfig {
-    /// Whether anything is counted for metrics, and served, where [`Http::listen`](super::Http::listen) is set. Default:
-    /// true.
+    /// If set, metrics are collected, and served if [`Http::listen`](super::Http::listen) is set.
+    /// Default: true.
     pub enabled: bool,
 }
 

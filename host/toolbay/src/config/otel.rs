@@ -15,7 +15,7 @@ use url::Url;
 use self::header::{HeaderSource, headers};
 use super::http::list;
 
-/// The most that `otel.timeout` and `otel.interval` can be.
+/// Maximum of `otel.timeout` and `otel.interval`.
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// Variables that OpenTelemetry defines for all programs.
@@ -24,44 +24,46 @@ const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
-/// Traces, metrics and logs for OpenTelemetry (`[otel]`). Nothing is sent as long as there is no endpoint.
+/// Traces, metrics and logs for OpenTelemetry (`[otel]`). Nothing is sent without an endpoint.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key that an operator sets for itself")]
 pub struct OtelConfig {
-    /// The base URL of what takes OTLP over HTTP, such as `http://127.0.0.1:4318`. `None` (the default): nothing is sent.
+    /// The base URL of an OTLP/HTTP collector, such as `http://127.0.0.1:4318`. `None` (the
+    /// default): nothing is sent.
     #[serde(deserialize_with = "endpoint")]
     pub endpoint: Option<Url>,
-    /// Fields that each request has, such as credentials, by their names. Default: none.
+    /// Header fields of each request, such as credentials, by name. Default: none.
     #[serde(deserialize_with = "headers")]
     pub headers: BTreeMap<String, HeaderSource>,
     /// PEM files with certificates of authorities that are trusted in addition to the system's. Relative paths are relative
     /// to the configuration file.
     #[serde(deserialize_with = "paths")]
     pub ca: Vec<PathBuf>,
-    /// Whether a span is sent for each call, and for each HTTP request of a plugin. Default: true.
+    /// If set, a span is sent for each call, and for each HTTP request of a plugin. Default: true.
     pub traces: bool,
-    /// Whether metrics are sent. Default: true.
+    /// If set, metrics are sent. Default: true.
     pub metrics: bool,
-    /// Whether the lines of the log are sent. Default: false.
+    /// If set, log records are sent. Default: false.
     pub logs: bool,
-    /// Time between two reports of metrics, above 0, at most 1 h. Default: 1 min.
+    /// Interval of metric exports, above 0, at most 1 h. Default: 1 min.
     #[serde(deserialize_with = "within")]
     pub interval: Duration,
-    /// How long a request may take in all, above 0, at most 1 h. Default: 10 s.
+    /// Timeout of a whole request, above 0, at most 1 h. Default: 10 s.
     #[serde(deserialize_with = "within")]
     pub timeout: Duration,
     /// The attribute `service.name`. Default: `toolbay`.
     pub service_name: Option<String>,
-    /// Further attributes of the resource: what the server says of itself.
+    /// Additional resource attributes, which describe the server.
     #[serde(deserialize_with = "resource")]
     pub resource: BTreeMap<String, String>,
-    /// The part of the traces that begin here which is recorded, 0 to 1. Callers decide for theirs. Default: 1.
+    /// Sampling ratio of traces that start here, 0 to 1. Callers decide for their own traces.
+    /// Default: 1.
     #[serde(deserialize_with = "ratio")]
     pub sample: f64,
-    /// Whether spans have the name of the caller (`enduser.id`). Default: false.
+    /// If set, spans include the name of the caller (`enduser.id`). Default: false.
     pub caller: bool,
-    /// Whether the variables of OpenTelemetry (`OTEL_…`) set what is not set here. Default: false.
+    /// If set, the variables of OpenTelemetry (`OTEL_…`) set what is not set here. Default: false.
     pub variables: bool,
 }
 
@@ -86,34 +88,38 @@ impl Default for OtelConfig {
 }
 
 impl OtelConfig {
-    /// Whether anything is sent, as far as this table says.
+    /// Returns whether this table allows telemetry to be sent.
     pub(crate) fn is_on(&self) -> bool {
         (self.endpoint.is_some() || self.variables) && (self.traces || self.metrics || self.logs)
     }
 
-    /// Makes paths relative to `folder`, which is the one with the configuration file.
+    /// Resolves relative paths against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
         self.ca.iter_mut().for_each(|path| *path = folder.join(&path));
         self.headers.values_mut().for_each(|source| source.resolve(folder));
     }
 
-    /// Files that have secrets.
+    /// Returns the files that contain secrets.
     pub(super) fn secret_files(&self) -> impl Iterator<Item = &PathBuf> {
         self.headers.values().filter_map(HeaderSource::file)
     }
 
+    /// Checks that the certificate files can be used.
+    ///
     /// # Errors
     ///
-    /// A file of certificates that cannot be used.
+    /// A certificate file cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
         Settings::check_ca(&self.ca).map_err(|why| format!("otel.ca: {why}"))
     }
 
-    /// Where telemetry goes, with the values of secrets and of variables. `None` if nothing is sent.
+    /// Returns the settings of the exporter, with the values of secrets and variables. `None` if
+    /// nothing is sent.
     ///
     /// # Errors
     ///
-    /// Which key or variable has no value that can be used. No value is repeated.
+    /// A key or variable, which the message names, has no usable value. The message contains no
+    /// value.
     pub(crate) fn settings(&self) -> Result<Option<Settings>, String> {
         if !self.is_on() {
             return Ok(None);
@@ -146,7 +152,7 @@ impl OtelConfig {
         }))
     }
 
-    /// What the server says of itself.
+    /// Returns the resource attributes, which describe the server.
     fn described(&self) -> Result<BTreeMap<String, String>, String> {
         let mut resource: BTreeMap<String, String> = self.pairs(RESOURCE)?.into_iter().collect();
         resource.extend(self.resource.clone());
@@ -170,7 +176,7 @@ impl OtelConfig {
         Ok(resource)
     }
 
-    /// The value of a variable of OpenTelemetry. An empty one counts as not set.
+    /// Returns the value of a variable of OpenTelemetry. An empty one counts as unset.
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.then(|| std::env::var(name).ok()).flatten().filter(|value| !value.is_empty())
     }
@@ -181,7 +187,7 @@ impl OtelConfig {
     }
 }
 
-/// A random id (UUID, version 4) of this run of the server.
+/// Returns a random id (UUID, version 4) for this run of the server.
 fn instance() -> Result<String, String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system provides no random bytes: {error}"))?;
@@ -194,7 +200,7 @@ fn instance() -> Result<String, String> {
 }
 
 fn parsed(text: &str) -> Result<Url, String> {
-    // No message repeats the text: it may contain a password.
+    // Messages never repeat the text, which may contain a password.
     let wrong = "this is not a URL; expected one such as \"http://127.0.0.1:4318\"";
     let url = Url::parse(text).map_err(|_| wrong.to_owned())?;
     Settings::check_endpoint(&url)?;
@@ -232,7 +238,7 @@ fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Strin
     }
 }
 
-/// A number from 0 to 1. A variable has it as a text.
+/// Parses a number from 0 to 1. Variables contain it as text.
 fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     struct Ratio;
 

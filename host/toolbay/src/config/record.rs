@@ -1,4 +1,4 @@
-//! `[record]`: the file in which calls are kept, so that they can be run again.
+//! `[record]`: the file in which calls are recorded, for replay.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ pub struct RecordConfig {
     /// The file. A relative path is relative to the configuration file. `None`, the default, or an empty path: calls are
     /// not recorded.
     pub file: Option<PathBuf>,
-    /// Largest size of the file. What comes later is not recorded. 1 MiB to 1 TiB, default 1 GiB.
+    /// Maximum size of the file. Later calls are not recorded. 1 MiB to 1 TiB, default 1 GiB.
     #[serde(deserialize_with = "file_size")]
     pub max_size: ByteSize,
-    /// The most bytes that are recorded of one call. 1 KiB to 16 MiB, default 1 MiB.
+    /// Maximum recorded size of one call, in bytes. 1 KiB to 16 MiB, default 1 MiB.
     #[serde(deserialize_with = "call_size")]
     pub max_call: ByteSize,
-    /// The tools whose calls are recorded, by their names or patterns. `None`: all.
+    /// The names or patterns of the tools whose calls are recorded. `None`: all.
     #[serde(deserialize_with = "tools")]
     pub tools: Option<Vec<Pattern>>,
 }
@@ -34,14 +34,14 @@ impl Default for RecordConfig {
 }
 
 impl RecordConfig {
-    /// How the recording is written; `None` if there is none.
+    /// Returns the settings of the recording. `None` if calls are not recorded.
     pub(crate) fn settings(&self) -> Option<Settings> {
         let file = self.file.clone().filter(|file| !file.as_os_str().is_empty())?;
         let max_call = usize::try_from(self.max_call.as_u64()).unwrap_or(usize::MAX);
         Some(Settings { file, max_size: self.max_size.as_u64(), max_call })
     }
 
-    /// Makes the file relative to `folder`, which is the one with the configuration file.
+    /// Resolves a relative path against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
         if let Some(own) = self.file.as_mut().filter(|own| !own.as_os_str().is_empty()) {
             *own = folder.join(&*own);

@@ -1,4 +1,5 @@
-//! What a configuration file no longer lets in, also if the file is refused because of a mistake elsewhere.
+//! Removed tokens and rights in a changed configuration file. They take effect even if the file is
+//! rejected because of a mistake elsewhere.
 
 use serde::Deserialize as _;
 use toml::{Table, Value};
@@ -8,19 +9,20 @@ use super::http::Token;
 use super::location::Location;
 use super::{Config, Flags, Http};
 
-/// The tokens as a file has them.
+/// The tokens in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Remaining(Vec<Entry>);
 
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
     Valid(Token),
-    /// The SHA-256 of an entry that has a mistake: it is still there, and what it means is not known.
+    /// The SHA-256 of an invalid entry. The entry still exists, but its meaning is unknown.
     Unclear(String),
 }
 
 impl Remaining {
-    /// The tokens of the file as it is now; `None` if they cannot be told from a mistake. Blocks.
+    /// Reads the tokens of the current file. `None` if they cannot be distinguished from a mistake.
+    /// Blocks.
     pub(crate) fn read(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
         let variables: Vec<_> = variables.into_iter().collect();
         Self::of(&Location::of(flags, &variables).text()?)
@@ -30,7 +32,7 @@ impl Remaining {
         let table: Table = text.parse().ok()?;
         let Some(http) = table.get("http") else { return Some(Self(Vec::new())) };
         let Some(tokens) = http.as_table()?.get("tokens") else {
-            // The key may be misspelt.
+            // The key may be misspelled.
             return Http::deserialize(http.clone()).is_ok().then(|| Self(Vec::new()));
         };
         let entry = |value: &Value| match Token::deserialize(value.clone()) {
@@ -40,7 +42,7 @@ impl Remaining {
         Some(Self(tokens.as_array()?.iter().filter_map(entry).collect()))
     }
 
-    /// What is left of a token; `None` if it is removed.
+    /// Returns the remaining rights of a token. `None` if it is removed.
     fn left(&self, token: &Token) -> Option<Token> {
         let hash = hex::encode(token.sha256);
         self.0.iter().find_map(|entry| match entry {
@@ -56,7 +58,8 @@ impl Remaining {
 }
 
 impl Config {
-    /// This configuration with the tokens and rights that remain: never more than there are. `None` if all remain.
+    /// Returns this configuration with only the tokens and rights that remain. No rights are added.
+    /// `None` if all remain.
     pub(crate) fn narrowed_to(&self, remaining: &Remaining) -> Option<Self> {
         let tokens: Vec<Token> = self.http.tokens.iter().filter_map(|token| remaining.left(token)).collect();
         if tokens == self.http.tokens {
@@ -70,8 +73,8 @@ impl Config {
 }
 
 impl Http {
-    /// A token of a file that is read while the server runs. If its `tools` are gone, those that it had stay: the file may have
-    /// been cut off there.
+    /// Returns a token of a file that is read while the server runs. If its `tools` are missing, it
+    /// keeps its previous ones: the file may be truncated there.
     pub(super) fn within_its_tools(&self, token: &Token) -> Token {
         let before = self.tokens.iter().find(|before| before.sha256 == token.sha256);
         let tools = token.tools.clone().or_else(|| before?.tools.clone());
@@ -79,7 +82,7 @@ impl Http {
     }
 }
 
-/// The patterns of tools that both allow. `None` allows all.
+/// Returns the patterns of tools that both lists allow. `None` allows all.
 fn common(old: Option<&[Pattern]>, new: Option<&[Pattern]>) -> Option<Vec<Pattern>> {
     let (Some(old), Some(new)) = (old, new) else { return old.or(new).map(<[Pattern]>::to_vec) };
     let within = |some: &[Pattern], others: &[Pattern]| -> Vec<Pattern> {
@@ -91,7 +94,7 @@ fn common(old: Option<&[Pattern]>, new: Option<&[Pattern]>) -> Option<Vec<Patter
     Some(common)
 }
 
-/// Whether whatever fits `inner` also fits `outer`.
+/// Returns whether each name that matches `inner` also matches `outer`.
 fn covers(outer: &Pattern, inner: &Pattern) -> bool {
     let (outer_text, inner_text) = (outer.to_string(), inner.to_string());
     match outer_text.strip_suffix('*') {
@@ -113,10 +116,10 @@ mod tests {
         Config::of_text(text, &[], &flags).unwrap()
     }
 
-    /// The name of a token, its tools, and whether it opens the console.
+    /// Returns the name of each token, its tools, and whether it opens the console.
     type Left = (String, Option<Vec<String>>, bool);
 
-    /// What remains of the tokens of a configuration when its file has this text.
+    /// Returns the remaining tokens of a configuration when its file has this text.
     fn left(before: &str, now: &str) -> Option<Vec<Left>> {
         let narrowed = config(before).narrowed_to(&Remaining::of(now)?)?;
         assert!(narrowed.http.needs_token(), "nobody is let in without a token");
@@ -133,15 +136,16 @@ mod tests {
         assert_eq!(left(&both, &ada), Some(vec![whole("ada")]));
         assert_eq!(left(&both, ""), Some(vec![]));
         assert_eq!(left(&both, &format!("page_sise = 7\n{ada}")), Some(vec![whole("ada")]), "a mistake elsewhere");
-        // What is added, or allows more, is left to the reading of the whole file.
+        // Additions and wider rights wait until the whole file is read.
         assert_eq!(left(&ada, &both), None);
         assert_eq!(left(&bob, &token("bob", 'b', "admin = true")), None);
         let narrower = token("bob", 'b', "tools = [\"x.a\", \"y*\", \"z\"]");
         let tools = ["x.a", "y"].map(str::to_owned).to_vec();
         assert_eq!(left(&bob, &narrower), Some(vec![("bob".to_owned(), Some(tools), false)]));
-        // An entry with a mistake is still there; its rights are not known, so they stay.
+        // An invalid entry still exists. Its rights are unknown, so they stay.
         assert_eq!(left(&both, &format!("{ada}{}", token("bob", 'b', "tols = [\"q\"]"))), None);
-        // Whether a key is misspelt or removed is not known, and neither is what half a line says.
+        // A misspelled key cannot be distinguished from a removed one, and a truncated line is
+        // ambiguous.
         assert_eq!(left(&both, &both.replace("tokens", "tokns")), None);
         assert_eq!(left(&both, &both[..both.len() - 3]), None);
     }

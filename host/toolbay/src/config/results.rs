@@ -1,4 +1,4 @@
-//! `[results]`: tools' results that are larger than their clients get.
+//! `[results]`: tool results that are too large for their clients.
 
 use std::time::Duration;
 
@@ -6,25 +6,26 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{positive, size};
 
-/// The least that a client gets of a result, if it gets a part of it: the note and the link must fit.
+/// Minimum size of a truncated result, in which the note and the link must fit.
 pub(crate) const LEAST: ByteSize = ByteSize::kib(4);
 
-/// Tools' results that are larger than their clients get, and what is kept of them (`[results]`). Whether there is a link to
-/// the whole or an error is said by `limits.oversize`.
+/// Tool results that are too large for their clients, and their retention (`[results]`).
+/// `limits.oversize` decides between a link to the whole result and an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResultsConfig {
-    /// The most that clients get of a tool's result, at least 4 KiB, where `limits.output` allows more. For clients that cut
-    /// off, or refuse, what is longer. `None` (the default): `limits.output` alone.
+    /// Maximum size of a tool result in a response, at least 4 KiB, where `limits.output` allows
+    /// more. For clients that truncate or reject larger results. `None` (the default): only
+    /// `limits.output` applies.
     #[serde(deserialize_with = "shown")]
     pub shown: Option<ByteSize>,
-    /// The largest result that is kept, above 0. Default: 16 MiB.
+    /// Maximum size of a retained result, above 0. Default: 16 MiB.
     #[serde(deserialize_with = "positive")]
     pub size: ByteSize,
-    /// Bytes of all results that are kept, above 0; one caller can have half. Default: 64 MiB.
+    /// Total size of all retained results, above 0. One caller can use half. Default: 64 MiB.
     #[serde(deserialize_with = "positive")]
     pub memory: ByteSize,
-    /// For how long a result is kept, above 0. Default: 10 min.
+    /// Time for which a result is retained, above 0. Default: 10 min.
     #[serde(deserialize_with = "positive")]
     pub ttl: Duration,
 }

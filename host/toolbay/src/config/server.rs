@@ -1,4 +1,5 @@
-//! `[server]`: limits of the process as a whole, and what it says of itself to clients.
+//! `[server]`: limits of the process as a whole, and the server's description of itself for
+//! clients.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,97 +15,108 @@ use super::confine::Confine;
 use super::http::list;
 use crate::machine;
 
-/// Highest `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
+/// Maximum of `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
 const MOST_CALLS: usize = 4096;
 
-/// The default of `server.requests`, in requests of the largest size.
+/// Default of `server.requests`, in requests of the maximum size.
 const REQUESTS: u64 = 64;
 
-/// The default of `server.requests` if requests are small: many of them may wait.
+/// Default of `server.requests` if requests are small, so that many of them can wait.
 const MANY_REQUESTS: ByteSize = ByteSize::mib(64);
 
-/// Lowest `server.requests`, in requests of the largest size. The values of a request take several times its text.
+/// Minimum of `server.requests`, in requests of the maximum size. A parsed request takes several
+/// times the size of its text.
 const FEWEST_REQUESTS: u64 = 16;
 
-/// How much of a wrong address is quoted, in bytes.
+/// Maximum size of a quoted invalid address, in bytes.
 const SHOWN: usize = 100;
 
-/// Lowest `server.memory`.
+/// Minimum of `server.memory`.
 const LEAST_MEMORY: ByteSize = ByteSize::mib(1);
 
 /// Limits of the process as a whole (`[server]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
-    /// Calls that run at once, 1 to 4,096. Default: 64.
+    /// Maximum number of running calls, 1 to 4,096. Default: 64.
     #[serde(deserialize_with = "calls")]
     pub calls: usize,
-    /// Calls that wait for a clock, a response or a connection and have given their places in `calls` back, 0 to 4,096. One
-    /// caller, or one plugin, has half of them at the most; further calls keep their places while they wait. Default: 128.
+    /// Maximum number of calls that wait for a clock, a response or a connection and have released
+    /// their slots in `calls`, 0 to 4,096. One caller, or one plugin, can have at most half of
+    /// them. Further calls keep their slots while they wait. Default: 128.
     #[serde(deserialize_with = "waiting")]
     pub waiting: usize,
-    /// Calls of one client that run at once, 1 to 1,000,000. Default: 32.
+    /// Maximum number of running calls of one client, 1 to 1,000,000. Default: 32.
     #[serde(deserialize_with = "many")]
     pub client_calls: usize,
-    /// Calls of one client that wait for a slot, 0 to 1,000,000. Further calls fail with `busy`. Default: 1,024.
+    /// Maximum number of calls of one client that wait for a slot, 0 to 1,000,000. Further calls
+    /// fail with `busy`. Default: 1,024.
     #[serde(deserialize_with = "queue")]
     pub queue: usize,
-    /// How long a call waits for a slot before it fails with `busy`; 0 does not wait. Default: 5 s.
+    /// Time that a call waits for a slot before it fails with `busy`. 0 does not wait. Default: 5
+    /// s.
     #[serde(deserialize_with = "any")]
     pub queue_wait: Duration,
-    /// Bytes that the calls which run or wait for something may hold together, 1 MiB to 4 TiB: each reserves its
-    /// `limits.memory`. One plugin has three quarters at the most, and one caller over HTTP half. `None`: half of the
-    /// machine's memory, or of the control group's.
+    /// Memory budget of all running and waiting calls, 1 MiB to 4 TiB. Each call reserves its
+    /// `limits.memory`. One plugin can have at most three quarters, and one caller over HTTP half.
+    /// `None`: half of the memory of the machine or of the control group.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<ByteSize>,
-    /// Largest message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB, default 4 MiB.
+    /// Maximum size of a message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB,
+    /// default 4 MiB.
     #[serde(deserialize_with = "request")]
     pub request: ByteSize,
-    /// Bytes that all requests may take together while they are read, wait and run, with the values of their arguments:
-    /// 64 KiB to 4 TiB, and at least 16 times `request`. One request can take a quarter of it, and so can one caller over
-    /// HTTP. `None`: 64 times `request`, but at least 64 MiB.
+    /// Memory budget of all requests while they are read, wait and run, including the values of
+    /// their arguments: 64 KiB to 4 TiB, and at least 16 times `request`. One request can take a
+    /// quarter of it, and so can one caller over HTTP. `None`: 64 times `request`, but at least 64
+    /// MiB.
     #[serde(deserialize_with = "requests")]
     pub requests: Option<ByteSize>,
-    /// Largest component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
+    /// Maximum size of a component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
     #[serde(deserialize_with = "component")]
     pub component: ByteSize,
-    /// Native stack of a guest in bytes. 64 KiB to 8 MiB, default 512 KiB. Overflow traps.
+    /// Native stack of a guest in bytes. 64 KiB to 8 MiB, default 512 KiB. An overflow traps.
     #[serde(deserialize_with = "stack")]
     pub stack: ByteSize,
-    /// How long running calls may continue after the client disconnects or the server is told to stop; 0 stops them at
-    /// once. Default: 5 s.
+    /// Grace time of running calls after the client disconnects or the server is stopped. 0 stops
+    /// them at once. Default: 5 s.
     #[serde(deserialize_with = "any")]
     pub grace: Duration,
-    /// How long `tools/list` waits while plugins that existed at startup are still loading; 0 does not wait. Default:
-    /// 15 s.
+    /// Time that `tools/list` waits while plugins that existed at startup are still loading. 0 does
+    /// not wait. Default: 15 s.
     #[serde(deserialize_with = "any")]
     pub first_list: Duration,
-    /// Folder for the temporary folders of calls (`[permissions.scratch]` of a grant); Toolbay creates `toolbay-UID` in it,
-    /// UID being the number of its user. A relative path is relative to the configuration file. `None`: the system's
-    /// temporary folder.
+    /// Directory for the temporary directories of calls (`[permissions.scratch]` of a grant).
+    /// Toolbay creates `toolbay-UID` in it, where UID is the user id of the server. A relative path
+    /// is relative to the configuration file. `None`: the system's temporary directory.
     pub scratch: Option<PathBuf>,
-    /// Whether `toolbay serve` gives up what it does not need. Default: as far as the kernel can.
+    /// Confinement of `toolbay serve`, which drops privileges that it does not need. Default: as
+    /// far as the kernel supports it.
     pub confine: Confine,
-    /// Folders that a confined server may read and write besides those of the grants that are there when it starts, so that
-    /// later grants can mount what is in them. Relative paths are relative to the configuration file. Default: none.
+    /// Directories that a confined server may read and write in addition to those of the grants at
+    /// startup, so that later grants can mount paths in them. Relative paths are relative to the
+    /// configuration file. Default: none.
     #[serde(deserialize_with = "paths")]
     pub confine_folders: Vec<PathBuf>,
-    /// How arguments of tools are checked. A grant and a token can say it, too; whoever says `strict` wins. Default: `strict`.
+    /// The check of tool arguments. A grant and a token can set it, too. `strict` in any of them
+    /// takes precedence. Default: `strict`.
     pub arguments: ArgumentCheck,
-    /// How the schemas of arguments are written in lists. A token can say it, too. Default: `standard`.
+    /// The form of argument schemas in lists. A token can set it, too. Default: `standard`.
     pub schemas: SchemaForm,
-    /// Text that every client receives as `instructions`, for its model, before the lines about the plugins. Default: empty.
+    /// Text that every client receives as `instructions` for its model, before the lines about the
+    /// plugins. Default: empty.
     pub instructions: String,
-    /// Display name of the server for clients. Empty (the default) is `Toolbay`.
+    /// Display name of the server for clients. Empty (the default) stands for `Toolbay`.
     pub title: String,
-    /// What the server is for, for people. Empty (the default) says nothing.
+    /// Description of the server's purpose for people. Empty (the default): none.
     pub description: String,
-    /// The address of the server's website. Empty (the default) names none.
+    /// URL of the server's website. Empty (the default): none.
     pub website: String,
     /// Icons of the server for clients. Default: none.
     pub icons: Vec<Icon>,
-    /// The environment variable with the key of request states, 64 hexadecimal digits, which servers of one service share.
-    /// Empty (the default): a key of this server's own, which survives a restart.
+    /// The environment variable with the key of request states, 64 hexadecimal digits, which the
+    /// servers of one service share. Empty (the default): the server uses its own key, which
+    /// survives a restart.
     pub state_key: String,
 }
 
@@ -139,33 +151,34 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Calls that are entered at once, whether they compute or wait.
+    /// Returns the maximum number of calls that are entered at once, running or waiting.
     pub fn entered(&self) -> usize {
         self.calls.saturating_add(self.waiting)
     }
 
-    /// Bytes that the running calls may hold together.
+    /// Returns the memory budget of all calls, in bytes.
     pub fn memory(&self) -> ByteSize {
         self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(LEAST_MEMORY.as_u64())))
     }
 
-    /// Bytes that all requests may take together.
+    /// Returns the memory budget of all requests, in bytes.
     pub fn requests(&self) -> ByteSize {
         self.requests.unwrap_or_else(|| ByteSize::b(self.request.as_u64() * REQUESTS).max(MANY_REQUESTS))
     }
 
-    /// The folder for the temporary folders of calls. A folder of its own, because others' files are left alone, and
-    /// one for each user, because it is private.
+    /// Returns the directory for the temporary directories of calls. It is a separate directory, so
+    /// that other files are not touched, and one per user, because it is private.
     pub fn scratch(&self) -> PathBuf {
         let folder = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
         folder.join(format!("toolbay-{}", rustix::process::geteuid().as_raw()))
     }
 
-    /// The key of request states that several servers share; `None` if this server has its own.
+    /// Returns the key of request states that several servers share. `None` if this server has its
+    /// own.
     ///
     /// # Errors
     ///
-    /// The variable is not set, or has no key.
+    /// The variable is not set, or does not contain a key.
     pub(crate) fn state_key(&self) -> Result<Option<[u8; 32]>, String> {
         if self.state_key.is_empty() {
             return Ok(None);
@@ -181,7 +194,7 @@ impl ServerConfig {
         }
     }
 
-    /// What clients are told of the server.
+    /// Returns the description of the server for clients.
     pub(super) fn info(&self) -> toolbay_mcp::ServerInfo {
         let told = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         toolbay_mcp::ServerInfo {
@@ -192,7 +205,7 @@ impl ServerConfig {
         }
     }
 
-    /// Makes relative paths relative to `folder`.
+    /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
         if let Some(scratch) = self.scratch.as_mut().filter(|scratch| !scratch.as_os_str().is_empty()) {
             *scratch = folder.join(&*scratch);
@@ -200,9 +213,11 @@ impl ServerConfig {
         self.confine_folders.iter_mut().for_each(|path| *path = folder.join(&path));
     }
 
+    /// Checks that the settings are consistent.
+    ///
     /// # Errors
     ///
-    /// Settings that contradict each other, or that mean nothing.
+    /// Settings contradict each other, or are meaningless.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.scratch.as_ref().is_some_and(|scratch| scratch.as_os_str().is_empty()) {
             return Err("server.scratch: expected the path of a folder, not an empty string".to_owned());
@@ -210,7 +225,7 @@ impl ServerConfig {
         if let Some(missing) = self.confine_folders.iter().find(|path| !path.is_dir()) {
             return Err(format!("server.confine_folders: {} is not a folder", missing.display()));
         }
-        // Clients show these as they are.
+        // Clients display these unchanged.
         for (key, text) in [("title", &self.title), ("description", &self.description)] {
             if clean(text) != text.as_str() {
                 return Err(format!("server.{key}: expected text without control characters"));

@@ -1,4 +1,4 @@
-//! `[state]`: what plugins keep from one call to the next.
+//! `[state]`: state that plugins store between calls.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use sha2::{Digest as _, Sha256};
 use toolbay_model::setting::positive;
 use toolbay_state::Database;
 
-/// Name of the folder of the state in the one that the operator sets.
+/// Name of the state directory, inside the one that the operator sets.
 const OWN_FOLDER: &str = "toolbay-state";
 
-/// Digits by which a plugin folder is known, in hexadecimal.
+/// Number of hexadecimal digits that identify a plugin directory.
 const DIGITS: usize = 16;
 
-/// What plugins keep from one call to the next (`[state]`). Which plugins may keep something is in their grants.
+/// State that plugins store between calls (`[state]`). Grants decide which plugins may store state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateConfig {
-    /// The folder; Toolbay creates `toolbay-state` in it. A relative path is relative to the configuration file. Empty
-    /// keeps no state. `None` uses a folder of its own for each plugin folder, in `toolbay/state` in the user's folder
-    /// for state.
+    /// The directory, in which Toolbay creates `toolbay-state`. A relative path is relative to the
+    /// configuration file. An empty path turns state off. `None` uses a separate directory for each
+    /// plugin directory, in `toolbay/state` in the user's state directory.
     pub folder: Option<PathBuf>,
-    /// About the largest size of the state of all plugins in bytes, above 0. Default: 1 GiB.
+    /// Approximate maximum size of the state of all plugins in bytes, above 0. Default: 1 GiB.
     #[serde(deserialize_with = "positive")]
     pub size: ByteSize,
 }
@@ -41,11 +41,12 @@ impl StateConfig {
         }
     }
 
-    /// The folder of the state of the plugins in `plugins`; `None` if nothing is kept, or there is no home folder.
+    /// Returns the state directory of the plugins in `plugins`. `None` if state is off, or there is
+    /// no home directory.
     pub(super) fn folder(&self, plugins: &Path) -> Option<PathBuf> {
         match &self.folder {
             Some(folder) if folder.as_os_str().is_empty() => None,
-            // A subfolder, so that other files of the operator are left alone.
+            // A subdirectory, so that the operator's other files are not touched.
             Some(folder) => Some(folder.join(OWN_FOLDER)),
             None => {
                 let state = std::env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
@@ -55,13 +56,14 @@ impl StateConfig {
         }
     }
 
-    /// The database of the plugins in `plugins`, as [`StateConfig::folder`].
+    /// Returns the database of the plugins in `plugins`, like [`StateConfig::folder`].
     pub(super) fn database(&self, plugins: &Path) -> Option<Database> {
         Some(Database::new(self.folder(plugins)?, self.size))
     }
 }
 
-/// The name by which a plugin folder is known: plugins of two folders may have the same id, and are not the same.
+/// Returns the name that identifies a plugin directory. Plugins in two directories may have the
+/// same id, but are different plugins.
 fn name(plugins: &Path) -> String {
     let real = std::fs::canonicalize(plugins).unwrap_or_else(|_| plugins.to_owned());
     let mut name = hex::encode(Sha256::digest(real.as_os_str().as_encoded_bytes()));

@@ -1,4 +1,4 @@
-//! `[tasks]`: calls that go on when their request has ended.
+//! `[tasks]`: calls that continue after their request has ended.
 
 use std::time::Duration;
 
@@ -9,24 +9,27 @@ use toolbay_model::setting::positive;
 
 use super::bounds::many;
 
-/// Calls that go on when their request has ended, and what is kept of them (`[tasks]`). Which tools can be called as tasks is
-/// said by their plugins, or in the grants.
+/// Calls that continue after their request has ended, and their retention (`[tasks]`). Plugins or
+/// grants decide which tools can be called as tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TasksConfig {
-    /// Tasks of one caller that are kept at once, 1 to 1,000,000. Default: 1,000.
+    /// Maximum number of retained tasks of one caller, 1 to 1,000,000. Default: 1,000.
     #[serde(deserialize_with = "many")]
     pub each: usize,
-    /// Tasks of all callers that are kept at once, 1 to 1,000,000. Default: 4,000.
+    /// Maximum number of retained tasks of all callers, 1 to 1,000,000. Default: 4,000.
     #[serde(deserialize_with = "many")]
     pub all: usize,
-    /// Bytes of all tasks, mostly of their results, above 0; one caller can have a quarter. Default: 64 MiB.
+    /// Total size of all tasks, mostly of their results, in bytes, above 0. One caller can use a
+    /// quarter. Default: 64 MiB.
     #[serde(deserialize_with = "positive")]
     pub memory: ByteSize,
-    /// For how long a task is kept after it was created, above 0. Clients can ask for less. Default: 1 h.
+    /// Time for which a task is retained after it was created, above 0. Clients can request less.
+    /// Default: 1 h.
     #[serde(deserialize_with = "positive")]
     pub ttl: Duration,
-    /// How long a call runs before it becomes a task, where the server decides that (2026-07-28). Default: 500 ms.
+    /// Time that a call runs before it becomes a task, where the server decides that (2026-07-28).
+    /// Default: 500 ms.
     #[serde(deserialize_with = "positive")]
     pub after: Duration,
 }
@@ -39,7 +42,7 @@ impl Default for TasksConfig {
 }
 
 impl TasksConfig {
-    /// The options of the protocol.
+    /// Returns the protocol options for tasks.
     pub(crate) fn options(self) -> TaskOptions {
         let Self { each, all, memory, ttl, after } = self;
         TaskOptions { each, all, memory, ttl, after }

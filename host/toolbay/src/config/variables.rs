@@ -10,11 +10,11 @@ pub(super) const PREFIX: &str = "TOOLBAY_";
 /// The variable with the path of the configuration file. It is not a key of the file.
 pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
-/// The variable with the path of the plugin folder.
+/// The variable with the path of the plugin directory.
 pub(super) const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
-/// `http_client` comes before `http`, with which it begins.
+/// `http_client` comes before `http`, which is a prefix of it.
 const TABLES: [&str; 17] = [
     "server",
     "limits",
@@ -35,7 +35,8 @@ const TABLES: [&str; 17] = [
     "otel",
 ];
 
-/// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses the key as a file of its own.
+/// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses a document
+/// with only this key.
 pub(super) fn apply_variable(
     table: &mut toml::Table,
     name: &str,
@@ -45,7 +46,7 @@ pub(super) fn apply_variable(
     let value_text = value;
     let (section, key) = place(name);
     let (key, text, value) = written(section, &key, value).map_err(|error| ConfigError(format!("{name}: {error}")))?;
-    // The message names the variable; a line and a column would mean nothing.
+    // The message names the variable. A line and a column would be meaningless.
     check(&text).map_err(|mistake| {
         ConfigError(match meant(name, value_text, check) {
             Some(near) => format!("{name} is not a variable of Toolbay; did you mean {near}?"),
@@ -66,7 +67,7 @@ pub(super) fn apply_variable(
     Ok(())
 }
 
-/// The table and the key that the variable `name` sets.
+/// Returns the table and the key that the variable `name` sets.
 fn place(name: &str) -> (Option<&'static str>, String) {
     let key = name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
     let in_table =
@@ -74,9 +75,9 @@ fn place(name: &str) -> (Option<&'static str>, String) {
     TABLES.into_iter().find_map(in_table).unwrap_or((None, key))
 }
 
-/// The key, the value as a TOML document with only that key, and the value.
+/// Returns the key, a TOML document with only that key, and the value.
 fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, String, toml::Value), toml::ser::Error> {
-    // Integers and booleans are parsed; anything else is a string.
+    // Integers and booleans are parsed. Anything else is a string.
     let literal = value.parse::<toml::Value>().ok().filter(|value| value.is_integer() || value.is_bool());
     let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
     let mut alone = toml::Table::new();
@@ -87,7 +88,7 @@ fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, Str
     Ok((key.to_owned(), toml::to_string(&alone)?, value))
 }
 
-/// The most likely intended variable, if the table in `name` is misspelled.
+/// Returns the most likely intended variable if the table in `name` is misspelled.
 fn meant(name: &str, value: &str, check: fn(&str) -> Result<(), Mistake>) -> Option<String> {
     let (None, key) = place(name) else { return None };
     let (table, rest) = key.split_once('_')?;

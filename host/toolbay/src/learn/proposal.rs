@@ -1,40 +1,42 @@
-//! The text of a proposed grant: the grant as it is, and what was denied.
+//! Text of a proposed grant: the current grant plus the denied permissions.
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 use toolbay_model::text::line;
 use toolbay_policy::Permissions;
 
-/// Lines that are kept for a plugin. A guest can be denied something else without end.
+/// Maximum number of lines for a plugin. A guest can cause an unlimited number of different
+/// denials.
 const LINES: usize = 64;
 
-/// Longest line, in bytes.
+/// Maximum size of a line, in bytes.
 const LONGEST: usize = 1_000;
 
-/// Largest proposal, in bytes: as a grant, it must be small enough to be read.
+/// Maximum size of a proposal, in bytes. It must be small enough to be read as a grant.
 const LARGEST: usize = 512 << 10;
 
-/// Permissions that are decided by the operator alone, and that no denial names.
+/// Permissions that only the operator decides, and that no denial names.
 const NEVER: [&str; 3] = ["environment", "mounts", "deterministic"];
 
-/// The permissions that are a table of lists: what views may reach.
+/// The permission that is a table of lists: the origins that views may access.
 const VIEWS: &str = "ui";
 
-/// What a proposal begins with.
+/// Header of a proposal.
 const HEAD: [&str; 2] = [
     "# Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.",
     "# Remove what the plugin should not have, and rename this file to ",
 ];
 
-/// What a plugin was denied, as lines of TOML for `[permissions]`, each once, in their order.
+/// The permissions that a plugin was denied, as unique lines of TOML for `[permissions]`, in order
+/// of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     lines: Vec<String>,
-    /// Whether there were more.
+    /// True if further lines were dropped.
     more: bool,
 }
 
 impl Lines {
-    /// Adds what is new of a remedy. Returns whether anything is.
+    /// Adds the new lines of a remedy. Returns whether there were any.
     pub(super) fn add(&mut self, remedy: &str) -> bool {
         let mut is_new = false;
         for text in remedy.lines() {
@@ -53,11 +55,12 @@ impl Lines {
     }
 }
 
-/// The grant `name` with what it lacks of `lines`; `None` if it lacks nothing. Its comments and its form stay.
+/// Returns the grant `name` with the permissions of `lines` that it lacks. `None` if it lacks
+/// nothing. Its comments and formatting are preserved.
 ///
 /// # Errors
 ///
-/// Why nothing can be added to the grant.
+/// Nothing can be added to the grant. The message is the reason.
 pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Option<String>, String> {
     let mut grant: DocumentMut = current
         .parse()
@@ -95,7 +98,8 @@ pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Optio
     Ok(Some(out))
 }
 
-/// The one permission that a line gives. `None` if it is none, or none that a denial names.
+/// Parses the only permission of a line. `None` if the line is invalid, or contains a permission
+/// that no denial names.
 fn permission(text: &str) -> Option<(String, Value)> {
     toml_edit::de::from_str::<Permissions>(text).ok()?;
     let table = text.parse::<DocumentMut>().ok()?.into_table();
@@ -110,7 +114,7 @@ fn permission(text: &str) -> Option<(String, Value)> {
 /// Adds a permission, or the entries of its list that are missing. Returns whether anything was missing.
 fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'static str> {
     let permissions = grant.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
-    // `[[permissions.mounts]]` alone has no header of its own for the table.
+    // With only `[[permissions.mounts]]`, the table has no header.
     if let Some(table) = permissions.as_table_mut() {
         table.set_implicit(false);
     }
@@ -135,7 +139,7 @@ fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'sta
     extend(existing, value)
 }
 
-/// Adds the entries that a list lacks. Returns whether it lacked any.
+/// Adds the missing entries of a list. Returns whether any were missing.
 fn extend(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
     let Value::Array(wanted) = value else { return Ok(false) };
     let existing = existing.as_array_mut().ok_or("a permission that should be a list is none")?;
@@ -150,13 +154,13 @@ fn extend(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
     Ok(is_new)
 }
 
-/// Whether two values say the same, however they are written.
+/// Returns whether two values are equal, regardless of formatting.
 fn same(one: &Value, other: &Value) -> bool {
     let meant = |value: &Value| toml::from_str::<toml::Table>(&format!("value = {}", plain(value.clone()))).ok();
     meant(one).is_some_and(|one| meant(other).is_some_and(|other| one == other))
 }
 
-/// The value without the spaces and comments around it.
+/// Returns the value without the surrounding spaces and comments.
 fn plain(mut value: Value) -> Value {
     value.decor_mut().clear();
     value
@@ -198,7 +202,7 @@ mod tests {
         lines
     }
 
-    /// The proposal, which is a valid grant.
+    /// Returns the proposal, which is a valid grant.
     fn proposed(current: &str, remedies: &[&str]) -> String {
         let text = proposal("weather.toml", current, &lines(remedies)).unwrap().unwrap();
         Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
@@ -242,7 +246,8 @@ mod tests {
             assert_eq!((after.prefix, after.limits), (before.prefix, before.limits));
             assert_eq!(after.permissions.environment, before.permissions.environment);
             assert_eq!(after.permissions.mounts.len(), before.permissions.mounts.len());
-            // Once it is the grant, there is nothing to add, and its head is not repeated.
+            // After the proposal becomes the grant, nothing is added, and the header is not
+            // repeated.
             assert_eq!(proposal("weather.toml", &text, &lines(&remedy)).unwrap(), None);
             let again = proposed(&text, &["http = [\"https://c.example.com\"]"]);
             assert_eq!(again.matches("Proposed by").count(), 1, "{again}");

@@ -1,4 +1,4 @@
-//! Runs one recorded call again.
+//! Replays one recorded call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,14 +19,14 @@ use super::super::single::WHY;
 use super::plugins::Plugin;
 use crate::promise::{judged, structured};
 
-/// Runs recorded calls again.
+/// Replays recorded calls.
 pub(super) struct Runner {
     sandbox: Sandbox,
-    /// The highest limits that this machine allows.
+    /// Maximum limits that this machine allows.
     ceiling: Limits,
 }
 
-/// What came of it, or why it cannot be run.
+/// The outcome of a replayed call, or the reasons why it cannot be replayed.
 type Ran = Result<Replayed, Vec<String>>;
 
 impl Runner {
@@ -34,11 +34,11 @@ impl Runner {
         Self { sandbox, ceiling }
     }
 
-    /// Runs a call with the answers that were recorded. `salt` is that of its digests.
+    /// Replays a call with its recorded answers. `salt` is the salt of the recording's digests.
     ///
     /// # Errors
     ///
-    /// What is wrong with the recording.
+    /// The recording is invalid. The message is the reason.
     pub(super) async fn run(&self, plugin: &Arc<Plugin>, call: &Call, salt: &str) -> Result<Ran, String> {
         let (limits, lowered) = call.limits(&self.ceiling)?;
         if lowered {
@@ -111,7 +111,7 @@ impl Runner {
     }
 }
 
-/// Checks what a guest returned as a server does.
+/// Checks a guest's reply in the same way as a server.
 fn check(
     returned: Unchecked,
     limits: &Limits,
@@ -125,14 +125,16 @@ fn check(
     judged(reply, &violations.map_err(|_| CallError::limit(Limit::Deadline(limits.timeout)))?)
 }
 
-/// The environment variables of the call, which this process must have with the same values.
+/// Returns the environment variables of the call. This process must have them with the recorded
+/// values.
 ///
 /// # Errors
 ///
-/// One of them differs.
+/// A variable differs.
 fn variables(call: &Call, salt: &str) -> Result<BTreeMap<String, String>, String> {
     let own = |(name, digest): (&String, &String)| {
-        // Whatever a recording says, it is given nothing that it does not know already.
+        // A recording cannot disclose variables: it only receives values whose digest it already
+        // contains.
         let value = std::env::var(name).ok().filter(|value| variable(salt, name, value) == *digest);
         let differs = || {
             let name = line(name, WHY);
@@ -144,7 +146,7 @@ fn variables(call: &Call, salt: &str) -> Result<BTreeMap<String, String>, String
     Ok(own.into_iter().chain(call.answers.marked.clone()).collect())
 }
 
-/// What the call gets beside what is on its tape.
+/// Returns the context of the call, which the recorded answers complement.
 fn environment(call: &Call, limits: Limits, variables: &BTreeMap<String, String>) -> Result<Environment, String> {
     let scratch = call.scratch.clone().map(serde_json::from_value).transpose();
     let permissions = Permissions {
@@ -153,7 +155,8 @@ fn environment(call: &Call, limits: Limits, variables: &BTreeMap<String, String>
         deterministic: call.deterministic,
         ..Permissions::default()
     };
-    // Their marks stand for them, and are redacted as they were: whatever form the guest gives them.
+    // Secrets are replaced by their marks, which are redacted like the secrets in any form that the
+    // guest produces.
     let secret = |name: &String| {
         let source = Source::Environment(name.clone());
         Secret { name: name.clone(), source, carried: None }

@@ -1,4 +1,4 @@
-//! `[otel.headers]`: fields of requests, and where their values come from.
+//! `[otel.headers]`: header fields of requests, and the sources of their values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer};
 use toolbay_otel::{Headers, pairs};
 use toolbay_secrets::secret_file;
 
-/// Where the value of a field comes from. It is shown nowhere.
+/// The source of a header value. The value is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderSource {
     value: Source,
-    /// The value, with `{}` for what the source has.
+    /// The format of the value, with `{}` for the text from the source.
     format: String,
 }
 
@@ -24,7 +24,7 @@ enum Source {
     File(PathBuf),
 }
 
-/// Without the value.
+/// Omits the value.
 impl fmt::Debug for HeaderSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
@@ -46,11 +46,11 @@ impl HeaderSource {
         if let Source::File(path) = &self.value { Some(path) } else { None }
     }
 
-    /// The value of the field.
+    /// Returns the value of the field.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// There is no value. The message is the reason.
     pub(super) fn value(&self) -> Result<String, String> {
         let value = match &self.value {
             Source::Text(text) => text.clone(),
@@ -71,7 +71,7 @@ impl HeaderSource {
     }
 }
 
-/// A table of names with their values or sources, or one string, as a variable has it.
+/// Parses a table of names with their values or sources, or one string, as in a variable.
 pub(super) fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, HeaderSource>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a table of headers, or one string such as \"name=value,name=value\"")]
@@ -109,7 +109,7 @@ fn source(name: &str, value: toml::Value) -> Result<HeaderSource, String> {
         file: Option<PathBuf>,
         format: Option<String>,
     }
-    // No message repeats a value, which may be secret.
+    // Messages never repeat a value, which may be secret.
     let wrong = || {
         format!(
             "expected a string, or {{ environment = \"NAME\" }} or {{ file = \"PATH\" }}, with or without \
