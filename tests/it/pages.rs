@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toolbay::{Config, Flags};
 use toolbay_catalog::Grant;
-use toolbay_model::{Amount, Limits};
+use toolbay_model::{LimitValue, Limits};
 use toolbay_testkit::markdown::{Block, blocks};
 
 /// The kind of TOML on a page.
@@ -147,15 +147,15 @@ fn every_block_names_its_language() {
 }
 
 /// A value in the table of limits: `10,000`, `128 MiB`, `30 s`.
-fn amount(text: &str) -> Amount {
+fn amount(text: &str) -> LimitValue {
     let plain = text.replace(',', "");
     if let Ok(count) = plain.parse::<u64>() {
-        return Amount::Count(count);
+        return LimitValue::Count(count);
     }
     if plain.ends_with('B') {
-        return Amount::Bytes(plain.parse().unwrap());
+        return LimitValue::Bytes(plain.parse().unwrap());
     }
-    Amount::Time(humantime::parse_duration(&plain).unwrap())
+    LimitValue::Time(humantime::parse_duration(&plain).unwrap())
 }
 
 #[test]

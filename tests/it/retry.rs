@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 use toolbay::{CompileConfig, Config, Flags};
-use toolbay_catalog::Status;
+use toolbay_catalog::PluginFileStatus;
 
 use crate::support::{DEADLINE, Folder, Server, Tiny};
 
@@ -18,13 +18,13 @@ async fn a_compilation_that_could_not_be_started_is_retried() {
     let server = toolbay::Server::builder(config).compiler(&compiler).watch(false).start().unwrap();
     let snapshot = server.complete().await;
     let report = &snapshot.plugins["a"];
-    assert_eq!(report.status, Status::Refused);
+    assert_eq!(report.status, PluginFileStatus::Refused);
     assert_eq!(
         report.problems,
         ["cannot start the compiler: No such file or directory (os error 2); it will be retried"]
     );
     symlink(env!("CARGO_BIN_EXE_toolbay"), compiler).unwrap();
-    let ready = server.wait_for(|snapshot| snapshot.plugins["a"].status == Status::Ready);
+    let ready = server.wait_for(|snapshot| snapshot.plugins["a"].status == PluginFileStatus::Ready);
     let snapshot = tokio::time::timeout(DEADLINE, ready).await.expect("it is tried again");
     assert!(snapshot.tools.contains_key("a"));
 }

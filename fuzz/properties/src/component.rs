@@ -10,10 +10,14 @@ use bytesize::ByteSize;
 use serde_json::Map;
 use tokio::runtime::Runtime;
 use toolbay::{CompileConfig, Config, Describe, Server, ServerConfig};
-use toolbay_catalog::{Candidate, LoadError, Loaded, Loader, Publisher, Snapshot, assemble, channel};
+use toolbay_catalog::{
+    CatalogPublisher, LoadError, LoadOutcome, PluginCandidate, PluginLoader, Snapshot, assemble, channel,
+};
 use toolbay_mcp::{Revision, definition_json, result_json};
 use toolbay_model::text::clean;
-use toolbay_model::{Answer, CallError, Failure, LimitsPatch, LogLevel, Observer, Progress, TargetKind};
+use toolbay_model::{
+    CallError, CallFailure, CallObserver, CallResult, LimitsPatch, LogLevel, ProgressUpdate, TargetKind,
+};
 use toolbay_sandbox::Sandbox;
 
 use crate::plain_line::is_plain_line;
@@ -37,7 +41,7 @@ const TEXT: usize = 2_100;
 pub struct Components {
     sandbox: Sandbox,
     server: Server,
-    publisher: Publisher,
+    publisher: CatalogPublisher,
     config: Config,
     cache: PathBuf,
     runtime: Runtime,
@@ -112,28 +116,28 @@ impl Components {
     }
 
     /// A loader that remembers no earlier load.
-    async fn load(&self) -> Result<Loaded, LoadError> {
+    async fn load(&self) -> Result<LoadOutcome, LoadError> {
         let plugins = self.config.plugins.clone();
-        Arc::new(Loader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
+        Arc::new(PluginLoader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
     }
 
     /// A loaded component must be in the compile cache, and opening it there must give the same.
-    async fn again(&self, first: &Loaded) {
+    async fn again(&self, first: &LoadOutcome) {
         let digest = first.plugin.component.digest;
         assert!(self.sandbox.find_open(digest).is_some(), "it is not in the compile cache");
         let second = match self.load().await {
             Ok(second) => second,
             Err(error) => unreachable!("it loaded once, and not again: {error:?}"),
         };
-        let names = |loaded: &Loaded| -> Vec<String> {
+        let names = |loaded: &LoadOutcome| -> Vec<String> {
             loaded.plugin.component.contents.tools.iter().map(|definition| definition.tool.name.clone()).collect()
         };
         assert_eq!(second.plugin.component.digest, digest);
         assert_eq!(names(&second), names(first));
     }
 
-    fn offer(&self, loaded: Loaded) {
-        let candidate = Candidate { plugin: Some(loaded.plugin), problem: None, remarks: loaded.remarks };
+    fn offer(&self, loaded: LoadOutcome) {
+        let candidate = PluginCandidate { plugin: Some(loaded.plugin), problem: None, remarks: loaded.remarks };
         let snapshot = assemble(&BTreeMap::from([(ID.to_owned(), candidate)]), true);
         for problem in snapshot.plugins.values().flat_map(|report| &report.problems) {
             assert!(is_plain_line(problem), "{problem:?}");
@@ -162,53 +166,53 @@ impl Components {
     }
 }
 
-fn judge(answer: &Answer) {
+fn judge(answer: &CallResult) {
     if let Some(usage) = answer.usage {
         assert!(usage.fuel <= FUEL && usage.memory <= ByteSize::mib(8).as_u64(), "{usage:?}");
     }
     match &answer.result {
-        Ok(_) | Err(Failure::Rejected(_)) => {}
-        Err(Failure::InvalidArguments { violations, .. }) => {
+        Ok(_) | Err(CallFailure::Rejected(_)) => {}
+        Err(CallFailure::InvalidArguments { violations, .. }) => {
             assert!(!violations.is_empty());
             for violation in violations {
                 assert!(is_plain_line(&violation.to_string()), "{violation:?}");
             }
         }
-        Err(Failure::MissingCapabilities(missing)) => assert!(!missing.is_empty()),
-        Err(Failure::Unknown(kind, name)) => unreachable!("{kind} {name} is listed and unknown"),
-        Err(Failure::Call(CallError::Incapable(_))) => unreachable!("it is told as missing capabilities"),
-        Err(Failure::Outdated) => unreachable!("nothing was asked"),
-        Err(Failure::Unapproved(_)) => unreachable!("nobody needs to allow it"),
-        Err(Failure::Oversized(_)) => unreachable!("an embedder gets results whole"),
-        Err(Failure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
-        Err(Failure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
+        Err(CallFailure::MissingCapabilities(missing)) => assert!(!missing.is_empty()),
+        Err(CallFailure::Unknown(kind, name)) => unreachable!("{kind} {name} is listed and unknown"),
+        Err(CallFailure::Call(CallError::Incapable(_))) => unreachable!("it is told as missing capabilities"),
+        Err(CallFailure::Outdated) => unreachable!("nothing was asked"),
+        Err(CallFailure::Unapproved(_)) => unreachable!("nobody needs to allow it"),
+        Err(CallFailure::Oversized(_)) => unreachable!("an embedder gets results whole"),
+        Err(CallFailure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
+        Err(CallFailure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
             assert_eq!(clean(text), *text);
         }
-        Err(Failure::Call(CallError::Trap { what, stderr })) => {
+        Err(CallFailure::Call(CallError::Trap { what, stderr })) => {
             assert!(is_plain_line(what), "{what:?}");
             assert!(stderr.as_ref().is_none_or(|stderr| clean(stderr) == *stderr), "{stderr:?}");
         }
-        Err(Failure::Call(CallError::InvalidOutput(what))) => assert!(is_plain_line(what), "{what:?}"),
-        Err(Failure::Call(CallError::Limit { limit, tool })) => {
+        Err(CallFailure::Call(CallError::InvalidOutput(what))) => assert!(is_plain_line(what), "{what:?}"),
+        Err(CallFailure::Call(CallError::Limit { limit, tool })) => {
             assert!(is_plain_line(&limit.message("tool", tool.as_deref())), "{limit:?} of {tool:?}");
         }
-        Err(Failure::Call(CallError::Denied { words, denied })) => {
+        Err(CallFailure::Call(CallError::Denied { words, denied })) => {
             assert_eq!(clean(words), *words);
             assert!(is_plain_line(denied), "{denied:?}");
         }
-        Err(Failure::Call(CallError::Cancelled)) => unreachable!("nobody cancelled it"),
+        Err(CallFailure::Call(CallError::Cancelled)) => unreachable!("nobody cancelled it"),
     }
 }
 
 /// Checks what a guest reports while it runs: cleaned text, and increasing progress.
 struct Watcher;
 
-impl Observer for Watcher {
+impl CallObserver for Watcher {
     fn log(&self, _level: LogLevel, message: &str) {
         assert_eq!(clean(message), message);
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: ProgressUpdate) {
         assert!(progress.progress.is_finite() && progress.total.is_none_or(f64::is_finite), "{progress:?}");
     }
 

@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay::{Config, Flags, Server};
-use toolbay_catalog::{Candidate, Component, Contents, Grant, Plugin, Rules, Terms, assemble, channel};
+use toolbay_catalog::{
+    ComponentContents, Grant, LoadPolicy, LoadedComponent, Plugin, PluginCandidate, PluginTerms, assemble, channel,
+};
 use toolbay_mcp::jsonrpc::INTERNAL_ERROR;
-use toolbay_model::{Description, Limits, ToolDefinition};
+use toolbay_model::{ComponentDescription, Limits, ToolDefinition};
 use toolbay_sandbox::Sandbox;
-use toolbay_secrets::Fixed;
+use toolbay_secrets::FixedSecrets;
 
 use crate::peer::Peer;
 use crate::plain_line::is_plain_line;
@@ -101,7 +103,7 @@ impl Grants {
         let component = component();
         let terms = match grant {
             Ok(grant) => granted(&rules, &component, grant, text),
-            Err(_) => Some(Terms { rate_limit: rules.rate_limit, ..Terms::default() }),
+            Err(_) => Some(PluginTerms { rate_limit: rules.rate_limit, ..PluginTerms::default() }),
         };
         if let Some(terms) = terms {
             self.serve(&config, Plugin::new("acme".to_owned(), Arc::new(component), Arc::default(), terms));
@@ -111,13 +113,13 @@ impl Grants {
     /// Serves a client with this configuration. Its first call must reach the plugin, and each further one must reach
     /// it or get a time to retry that is soon enough.
     fn serve(&self, config: &Config, plugin: Plugin) {
-        assert!(config.clamps().iter().all(|clamp| is_plain_line(clamp)), "{:?}", config.clamps());
+        assert!(config.clamp_messages().iter().all(|clamp| is_plain_line(clamp)), "{:?}", config.clamp_messages());
         assert!(config.sandbox().is_ok());
         // When a plugin crashes, this is added to the clock.
         assert!(Instant::now().checked_add(config.breaker.rest).is_some(), "{:?}", config.breaker);
         let rates = [config.client_rate_limit, plugin.terms.rate_limit.map(|rate| rate.limit)];
         let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
-        let candidate = Candidate { plugin: Some(Arc::new(plugin)), ..Candidate::default() };
+        let candidate = PluginCandidate { plugin: Some(Arc::new(plugin)), ..PluginCandidate::default() };
         let snapshot = assemble(&BTreeMap::from([("acme".to_owned(), candidate)]), true);
         for problem in snapshot.plugins.values().flat_map(|report| &report.problems) {
             assert!(is_plain_line(problem), "{problem:?}");
@@ -153,15 +155,15 @@ impl Grants {
 }
 
 /// A component with one tool and without code: a call that is admitted ends with an internal error.
-fn component() -> Component {
+fn component() -> LoadedComponent {
     let schema = r#"{"type":"object"}"#.to_owned();
     let tool = ToolDefinition { name: TOOL.to_owned(), input_schema: schema, ..ToolDefinition::default() };
-    let description = Description { tools: vec![tool], ..Description::default() };
-    Component::without_code(Contents::check(description).unwrap_or_else(|error| unreachable!("{error}")))
+    let description = ComponentDescription { tools: vec![tool], ..ComponentDescription::default() };
+    LoadedComponent::without_code(ComponentContents::check(description).unwrap_or_else(|error| unreachable!("{error}")))
 }
 
 /// The terms of an accepted grant, unless one of its secrets cannot be redacted.
-fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Option<Terms> {
+fn granted(rules: &LoadPolicy, component: &LoadedComponent, grant: Grant, text: &str) -> Option<PluginTerms> {
     for (key, value) in grant.config_values() {
         assert!(!value.contains("__toml") || text.contains("__toml"), "{key} = {value}");
     }
@@ -171,7 +173,7 @@ fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Op
         assert!(mount.host.is_absolute(), "{mount:?}");
     }
     let secrets = grant.secrets().ok()?;
-    let fixed = Fixed::supposed(&secrets, |name| Some(name.repeat(3)));
+    let fixed = FixedSecrets::supposed(&secrets, |name| Some(name.repeat(3)));
     let kept = grant.kept("acme.toml", Path::new(FOLDER), secrets, fixed).ok()?;
     let (terms, remarks) = rules.terms(component, grant, kept);
     for environment in terms.tools.values().map(|tool| &tool.environment).chain([&terms.environment]) {
@@ -209,7 +211,7 @@ fn configuration(text: &str) -> Result<Config, String> {
     let variables: Vec<(String, String)> = variables.iter().filter_map(pair).collect();
     // An existing folder, so that the configuration is checked to its end.
     let flags = Flags { plugins: Some(".".into()), ..Flags::default() };
-    Config::of_text(&lines.join("\n"), &variables, &flags).map_err(|error| error.to_string())
+    Config::from_text(&lines.join("\n"), &variables, &flags).map_err(|error| error.to_string())
 }
 
 /// Whether no limit is above its ceiling.

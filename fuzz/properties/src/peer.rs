@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::time::timeout;
-use toolbay_mcp::streams::{Reader, Writer};
+use toolbay_mcp::streams::{StdinStream, StdoutStream};
 
 /// Bytes that are buffered until they are read.
 const BUFFER: usize = 64 << 10;
@@ -22,7 +22,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// A client, and the streams for the server that serves it.
-    pub(crate) fn connected() -> (Self, Reader, Writer) {
+    pub(crate) fn connected() -> (Self, StdinStream, StdoutStream) {
         let ((writer, reader), (server, answers)) = (duplex(BUFFER), duplex(BUFFER));
         let peer = Self { answers: BufReader::new(answers).lines(), writer, asked: 0 };
         (peer, Box::pin(reader), Box::pin(server))

@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, duplex};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use toolbay_mcp::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Incoming, Message, PARSE_ERROR, Request};
+use toolbay_mcp::jsonrpc::{
+    self, Error, INTERNAL_ERROR, INVALID_REQUEST, IncomingContent, Message, PARSE_ERROR, Request, RequestId,
+};
 use toolbay_mcp::stdio;
 
 use crate::peer::Peer;
@@ -132,9 +134,9 @@ impl Requests {
 /// fewer responses.
 fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bool {
     let (messages, batch) = match jsonrpc::decode(line) {
-        Ok(Incoming::Single(message)) => (vec![Ok(message)], false),
+        Ok(IncomingContent::Single(message)) => (vec![Ok(message)], false),
         // Most revisions reject it as a whole.
-        Ok(Incoming::Batch(messages)) => {
+        Ok(IncomingContent::Batch(messages)) => {
             *expected.entry(None).or_default() += 1;
             (messages, true)
         }
@@ -171,14 +173,14 @@ fn round_trip(request: &Request<'_>) {
     #[derive(Serialize)]
     struct Written<'a> {
         jsonrpc: &'static str,
-        id: &'a Id,
+        id: &'a RequestId,
         method: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
     }
     let written = Written { jsonrpc: "2.0", id: &request.id, method: &request.method, params: request.params };
     let written = text(&written);
-    let Ok(Incoming::Single(Message::Request(again))) = jsonrpc::decode(written.as_bytes()) else {
+    let Ok(IncomingContent::Single(Message::Request(again))) = jsonrpc::decode(written.as_bytes()) else {
         unreachable!("not a request any more: {written}");
     };
     assert_eq!((&again.id, &again.method), (&request.id, &request.method));
@@ -186,7 +188,7 @@ fn round_trip(request: &Request<'_>) {
 }
 
 /// A client must recognize its id: a string stays the same string, a number the same number.
-fn same_id(line: &[u8], id: &Id) {
+fn same_id(line: &[u8], id: &RequestId) {
     #[derive(Deserialize)]
     struct Sent<'a> {
         #[serde(borrow)]
@@ -195,11 +197,11 @@ fn same_id(line: &[u8], id: &Id) {
     let sent: Sent<'_> = serde_json::from_slice(line).unwrap_or_else(|error| unreachable!("{error}"));
     let (sent, answered) = (sent.id.get(), text(id));
     let same = match id {
-        Id::Text(id) => serde_json::from_str::<String>(sent).is_ok_and(|sent| sent == *id),
-        Id::Number(_) if sent.contains(['.', 'e', 'E']) || sent == "-0" => {
+        RequestId::Text(id) => serde_json::from_str::<String>(sent).is_ok_and(|sent| sent == *id),
+        RequestId::Number(_) if sent.contains(['.', 'e', 'E']) || sent == "-0" => {
             sent.parse::<f64>().ok() == answered.parse::<f64>().ok()
         }
-        Id::Number(_) => sent == answered,
+        RequestId::Number(_) => sent == answered,
     };
     assert!(same, "the id {sent} is answered as {answered}");
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
-use toolbay_schema::{Budget, Schema};
+use toolbay_schema::{CheckBudget, JsonSchema};
 
 use crate::plain_line::is_plain_line;
 
 /// The budget of a check here: a fraction, because a sanitizer makes all work many times slower.
-const CHECK: Budget = Budget { steps: Budget::CHECK.steps / 100, time: Duration::from_secs(1) };
+const CHECK: CheckBudget = CheckBudget { steps: CheckBudget::CHECK.steps / 100, cpu_time: Duration::from_secs(1) };
 
 /// Most violations that may be reported.
 const VIOLATIONS: usize = 10;
@@ -39,16 +39,16 @@ pub fn schema(bytes: &[u8]) {
 }
 
 fn check(schema: &str, value: &str) {
-    let schema = match Schema::compile(schema) {
+    let schema = match JsonSchema::compile(schema) {
         Ok(schema) => schema,
         Err(why) => {
             assert!(is_plain_line(&why), "{why:?}");
             return;
         }
     };
-    assert!(Schema::compile(&schema.value().to_string()).is_ok(), "it compiles once, and not again");
+    assert!(JsonSchema::compile(&schema.value().to_string()).is_ok(), "it compiles once, and not again");
     let Ok(value) = serde_json::from_str::<Value>(value) else { return };
-    let violations = schema.violations_within(&value, CHECK, Budget::LIST);
+    let violations = schema.violations_within(&value, CHECK, CheckBudget::LIST);
     assert!(violations.len() <= VIOLATIONS, "{violations:?}");
     for violation in &violations {
         assert!(is_plain_line(&violation.to_string()), "{violation:?}");

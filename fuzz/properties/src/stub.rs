@@ -9,13 +9,14 @@ use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolbay_mcp::{
-    Call, Client, Host, Listings, Options, Page, Place, RequestStates, Rights, ServerInfo, TaskOptions, Tasks, Updates,
-    View,
+    CallerRights, CallerView, ClientCall, ClientShare, Host, ListPage, PageCache, ProtocolOptions, QueuePlace,
+    RequestStates, ResourceUpdates, ServerInfo, TaskOptions, TaskTable,
 };
 use toolbay_model::{
-    Annotations, Answer, Body, CallError, Completions, Content, Failure, ListedResource, LogLevel, Observer, Output,
-    Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reason, Rejection, Reply, Request, Resource,
-    ResourceContent, ResourceItem, Skill, TaskSupport, Tool, Usage,
+    CallError, CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult, CallUsage,
+    CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, ListedResource, LogLevel,
+    ProgressUpdate, Prompt, PromptArgument, PromptMessage, PromptOutput, RejectionReason, ResourceContent,
+    ResourceItem, Skill, TaskSupport, Tool, ToolOutput,
 };
 
 /// Items per page.
@@ -23,22 +24,22 @@ const PAGE: usize = 2;
 
 /// The host.
 pub(crate) struct Stub {
-    options: Options,
+    options: ProtocolOptions,
     tools: BTreeMap<String, Arc<Tool>>,
     prompts: BTreeMap<String, Arc<Prompt>>,
     resources: BTreeMap<String, Arc<ListedResource>>,
     skills: BTreeMap<String, Arc<Skill>>,
-    listings: Listings,
-    updates: Updates,
+    listings: PageCache,
+    updates: ResourceUpdates,
     states: RequestStates,
-    tasks: Tasks,
+    tasks: TaskTable,
 }
 
 impl Stub {
     /// A host with tools and prompts of these names, and with resources and skills of these names as URIs. A call of `b` is rejected,
     /// one of `c` crashes, and any other succeeds.
     pub(crate) fn new(names: impl IntoIterator<Item = String>, request: ByteSize) -> Self {
-        let options = Options {
+        let options = ProtocolOptions {
             page_size: PAGE,
             usage: true,
             traced: false,
@@ -51,14 +52,14 @@ impl Stub {
         };
         let names: Vec<String> = names.into_iter().collect();
         Self {
-            tasks: Tasks::new(options.tasks),
+            tasks: TaskTable::new(options.tasks),
             options,
             tools: all(&names, tool),
             prompts: all(&names, prompt),
             resources: all(&names, resource),
             skills: all(&names, skill),
-            listings: Listings::default(),
-            updates: Updates::default(),
+            listings: PageCache::default(),
+            updates: ResourceUpdates::default(),
             states: RequestStates::in_memory(&[7; 32]).unwrap_or_else(|error| unreachable!("any key is good: {error}")),
         }
     }
@@ -74,14 +75,14 @@ fn page<T>(
     items: &BTreeMap<String, Arc<T>>,
     after: Option<&str>,
     limit: usize,
-    rights: &Rights,
-    view: View,
-) -> Page<T> {
+    rights: &CallerRights,
+    view: CallerView,
+) -> ListPage<T> {
     let start = after.map_or(Bound::Unbounded, Bound::Excluded);
     let items = items.range::<str, _>((start, Bound::Unbounded)).filter(|(name, _)| rights.allow(name));
     let mut items = items.map(|(_, item)| Arc::clone(item));
     let page = items.by_ref().take(limit).collect();
-    Page { items: page, more: items.next().is_some(), view }
+    ListPage { items: page, more: items.next().is_some(), view }
 }
 
 fn prompt(name: String) -> Prompt {
@@ -124,7 +125,7 @@ fn tool(name: String) -> Tool {
         description: Some("Does it.".to_owned()),
         input_schema: json!({"type": "object"}).into(),
         output_schema: Some(json!({"type": "object"}).into()),
-        annotations: Some(Annotations { read_only: Some(true), ..Annotations::default() }),
+        annotations: Some(EffectHints { read_only: Some(true), ..EffectHints::default() }),
         icons: [].into(),
         meta: None,
         headers: Vec::new(),
@@ -133,7 +134,7 @@ fn tool(name: String) -> Tool {
 }
 
 impl Host for Stub {
-    fn options(&self) -> &Options {
+    fn options(&self) -> &ProtocolOptions {
         &self.options
     }
 
@@ -141,7 +142,7 @@ impl Host for Stub {
         Box::pin(std::future::pending())
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &TaskTable {
         &self.tasks
     }
 
@@ -161,39 +162,45 @@ impl Host for Stub {
         self.complete()
     }
 
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
         page(&self.tools, after, limit, rights, self.view(rights))
     }
 
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt> {
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
         page(&self.prompts, after, limit, rights, self.view(rights))
     }
 
-    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         page(&self.resources, after, limit, rights, self.view(rights))
     }
 
-    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         page(&self.resources, after, limit, rights, self.view(rights))
     }
 
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill> {
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
         page(&self.skills, after, limit, rights, self.view(rights))
     }
 
-    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>> {
+    fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
         self.skills.get(uri).filter(|_| rights.allow(uri)).map(Arc::clone)
     }
 
-    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>> {
+    fn folder(
+        &self,
+        uri: &str,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> Option<ListPage<ListedResource>> {
         self.resources.contains_key(uri).then(|| self.resources(after, limit, rights))
     }
 
-    fn view(&self, _rights: &Rights) -> View {
-        View { listing: 1, tools: 1, prompts: 1, resources: 1 }
+    fn view(&self, _rights: &CallerRights) -> CallerView {
+        CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 }
     }
 
-    fn updates(&self) -> &Updates {
+    fn updates(&self) -> &ResourceUpdates {
         &self.updates
     }
 
@@ -201,7 +208,7 @@ impl Host for Stub {
         &self.states
     }
 
-    fn listings(&self) -> &Listings {
+    fn listings(&self) -> &PageCache {
         &self.listings
     }
 
@@ -209,14 +216,14 @@ impl Host for Stub {
         self.tools.get(name).map(Arc::clone)
     }
 
-    fn client(&self, _name: &str) -> Arc<dyn Client> {
+    fn client(&self, _name: &str) -> Arc<dyn ClientShare> {
         Arc::new(Everybody {
             names: self.tools.keys().cloned().collect(),
             uris: self.resources.keys().cloned().collect(),
         })
     }
 
-    fn instructions(&self, _rights: &Rights) -> String {
+    fn instructions(&self, _rights: &CallerRights) -> String {
         "Ask for a.".to_owned()
     }
 
@@ -231,12 +238,12 @@ struct Everybody {
     uris: BTreeSet<String>,
 }
 
-impl Client for Everybody {
+impl ClientShare for Everybody {
     fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async move { uris.into_iter().filter(|uri| self.uris.contains(uri)).collect() })
     }
 
-    fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
+    fn queue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         Ok(Box::new(Free { names: Arc::clone(&self.names) }))
     }
 }
@@ -246,55 +253,55 @@ struct Free {
     names: Arc<[String]>,
 }
 
-impl Place for Free {
-    fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
+impl QueuePlace for Free {
+    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
         let (kind, target) = (call.request.kind(), call.request.target().to_owned());
         let result = if !call.permitted || !self.names.contains(&target) {
-            Err(Failure::Unknown(kind, target))
+            Err(CallFailure::Unknown(kind, target))
         } else {
             observer.log(LogLevel::Warning, "Soon.");
-            observer.progress(Progress { progress: 1.0, total: None, message: Some("Halfway.".to_owned()) });
+            observer.progress(ProgressUpdate { progress: 1.0, total: None, message: Some("Halfway.".to_owned()) });
             observer.resource_updated(&target);
             match target.as_str() {
-                "b" => Err(Failure::Rejected(Rejection {
-                    reason: Reason::Disabled,
+                "b" => Err(CallFailure::Rejected(CallRejection {
+                    reason: RejectionReason::Disabled,
                     retry_after: Some(Duration::from_millis(7)),
                 })),
-                "c" => Err(Failure::Call(CallError::Trap { what: "unreachable".to_owned(), stderr: None })),
+                "c" => Err(CallFailure::Call(CallError::Trap { what: "unreachable".to_owned(), stderr: None })),
                 _ => Ok(reply(call.request)),
             }
         };
-        Box::pin(std::future::ready(Answer { result, usage: Some(Usage::default()) }))
+        Box::pin(std::future::ready(CallResult { result, usage: Some(CallUsage::default()) }))
     }
 }
 
 /// Returns what it was asked with.
-fn reply(request: Request) -> Reply {
+fn reply(request: CallRequest) -> CallReply {
     match request {
-        Request::Tool { arguments, .. } => Reply::Tool(output(arguments)),
-        Request::Prompt { arguments, .. } => {
+        CallRequest::Tool { arguments, .. } => CallReply::Tool(output(arguments)),
+        CallRequest::Prompt { arguments, .. } => {
             let message = |text| PromptMessage { role: "user", content: text_block(text) };
             let messages = arguments.into_values().map(message).collect();
-            Reply::Prompt(PromptOutput { description: None, messages, meta: Map::new() })
+            CallReply::Prompt(PromptOutput { description: None, messages, meta: Map::new() })
         }
-        Request::Resource { uri } => {
+        CallRequest::Resource { uri } => {
             let content = ResourceContent::Text(uri.clone());
-            let resource = Resource { uri, mime_type: None, content };
-            Reply::Resource(vec![ResourceItem { resource, meta: Map::new() }])
+            let resource = EmbeddedResource { uri, mime_type: None, content };
+            CallReply::Resource(vec![ResourceItem { resource, meta: Map::new() }])
         }
-        Request::Completion(request) => {
-            Reply::Completion(Completions { values: vec![request.value], total: None, has_more: false })
+        CallRequest::Completion(request) => {
+            CallReply::Completion(CompletionResult { values: vec![request.value], total: None, has_more: false })
         }
     }
 }
 
-fn text_block(text: String) -> Content {
-    Content { body: Body::Text(text), audience: Vec::new(), priority: None, last_modified: None }
+fn text_block(text: String) -> ContentBlock {
+    ContentBlock { body: ContentBody::Text(text), audience: Vec::new(), priority: None, last_modified: None }
 }
 
 /// Returns the arguments, as text and as structured content.
-fn output(arguments: Map<String, Value>) -> Output {
+fn output(arguments: Map<String, Value>) -> ToolOutput {
     let structured = Value::Object(arguments);
     let content = vec![text_block(structured.to_string())];
-    Output { content, structured: Some(structured), meta: Map::new() }
+    ToolOutput { content, structured: Some(structured), meta: Map::new() }
 }

@@ -3,4 +3,4 @@
 use toolbay_model::Digest;
 
 /// Number and hash of a line of the other part of the log.
-pub(crate) type Anchor = (u64, Digest);
+pub(crate) type CrossAnchor = (u64, Digest);

@@ -10,9 +10,9 @@ use aws_lc_rs::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 use toolbay_model::Digest;
 
-use crate::anchor::Anchor;
-use crate::event::Event;
-use crate::recovery::Torn;
+use crate::anchor::CrossAnchor;
+use crate::event::AuditEvent;
+use crate::recovery::TornBytes;
 
 /// The hash that the first line of a log holds.
 pub(crate) const NOTHING: Digest = Digest::new([0; 32]);
@@ -47,18 +47,18 @@ pub(crate) fn from_hex(text: &[u8]) -> Option<Digest> {
 }
 
 /// The line number `seq`, with its line end, and its hash.
-pub(crate) fn write(seq: u64, time: SystemTime, event: &Event, prev: Digest) -> (Vec<u8>, Digest) {
+pub(crate) fn write(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest) -> (Vec<u8>, Digest) {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct ChainedLine<'a> {
         seq: u64,
         time: String,
         #[serde(flatten)]
-        event: &'a Event,
+        event: &'a AuditEvent,
         prev: String,
     }
     let time = humantime::format_rfc3339_micros(time).to_string();
     // Strings and numbers alone: there is nothing that serde could not write.
-    let mut line = serde_json::to_vec(&Line { seq, time, event, prev: prev.to_string() }).unwrap_or_default();
+    let mut line = serde_json::to_vec(&ChainedLine { seq, time, event, prev: prev.to_string() }).unwrap_or_default();
     line.pop();
     let hash = hash(&line);
     line.extend_from_slice(HASH);
@@ -70,7 +70,7 @@ pub(crate) fn write(seq: u64, time: SystemTime, event: &Event, prev: Digest) -> 
 
 /// What the chain needs to know of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct ChainLink {
     /// The line's number, from 1.
     pub seq: u64,
     /// The hash of the line before.
@@ -78,24 +78,24 @@ pub(crate) struct Link {
     /// Its own hash, which is right.
     pub hash: Digest,
     /// What the line says that the chain depends on.
-    pub says: Says,
+    pub says: ChainEvent,
     /// The newest line of the other part when this one was written, if it says that.
-    pub rejected: Option<Anchor>,
+    pub rejected: Option<CrossAnchor>,
 }
 
 /// An anchor as it is written: the number, a colon and the hash.
-pub(crate) fn anchor(text: &str) -> Option<Anchor> {
+pub(crate) fn anchor(text: &str) -> Option<CrossAnchor> {
     let (seq, hash) = text.split_once(':')?;
     Some((seq.parse().ok()?, from_hex(hash.as_bytes())?))
 }
 
 /// The lines that the chain depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum ChainEvent {
     /// A server began.
     Start {
         /// What it found torn.
-        torn: Option<Torn>,
+        torn: Option<TornBytes>,
         /// Signed lines that it missed.
         missing: u64,
         /// Lines that nobody had signed.
@@ -122,9 +122,9 @@ pub(crate) enum Says {
 /// # Errors
 ///
 /// What is wrong with it, in a few words.
-pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
+pub(crate) fn read(line: &[u8]) -> Result<ChainLink, &'static str> {
     #[derive(Deserialize)]
-    struct Fields {
+    struct ChainFields {
         seq: u64,
         prev: String,
         event: String,
@@ -132,7 +132,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
         oldest: Option<u64>,
         lines: Option<u64>,
         key: Option<String>,
-        torn: Option<Torn>,
+        torn: Option<TornBytes>,
         missing: Option<u64>,
         unsigned: Option<u64>,
         wrong: Option<String>,
@@ -144,27 +144,27 @@ pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
     if hash != own {
         return Err("was changed: its contents do not match its recorded hash");
     }
-    let fields: Fields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| NO_LINE)?;
+    let fields: ChainFields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| NO_LINE)?;
     let prev = from_hex(fields.prev.as_bytes()).ok_or(NO_LINE)?;
     let says = match fields.event.as_str() {
-        "start" => Says::Start {
+        "start" => ChainEvent::Start {
             torn: fields.torn,
             missing: fields.missing.unwrap_or_default(),
             unsigned: fields.unsigned.unwrap_or_default(),
             wrong: fields.wrong,
             key: fields.key.unwrap_or_default(),
         },
-        "stop" => Says::Stop,
-        "checkpoint" => Says::Checkpoint(fields.signature.unwrap_or_default()),
-        "file" => Says::File(fields.oldest.ok_or(NO_LINE)?),
-        "lost" => Says::Lost(fields.lines.unwrap_or_default()),
-        _ => Says::Other,
+        "stop" => ChainEvent::Stop,
+        "checkpoint" => ChainEvent::Checkpoint(fields.signature.unwrap_or_default()),
+        "file" => ChainEvent::File(fields.oldest.ok_or(NO_LINE)?),
+        "lost" => ChainEvent::Lost(fields.lines.unwrap_or_default()),
+        _ => ChainEvent::Other,
     };
     let rejected = match fields.rejected {
         Some(text) => Some(anchor(&text).ok_or(NO_LINE)?),
         None => None,
     };
-    Ok(Link { seq: fields.seq, prev, hash, says, rejected })
+    Ok(ChainLink { seq: fields.seq, prev, hash, says, rejected })
 }
 
 /// What a line's hash is of, and the hash that it says.
@@ -179,7 +179,8 @@ mod tests {
     use super::*;
 
     fn line(what: &str) -> (Vec<u8>, Digest) {
-        let event = Event::Denied { subject: crate::event::Subject::default(), what: what.to_owned(), remedy: None };
+        let event =
+            AuditEvent::Denied { subject: crate::event::CallSubject::default(), what: what.to_owned(), remedy: None };
         let (mut line, own) = write(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
         assert_eq!(line.pop(), Some(b'\n'));
         (line, own)
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn a_line_says_its_number_and_both_hashes() {
         let (line, own) = line("x");
-        let expected = Link { seq: 7, prev: hash(b"before"), hash: own, says: Says::Other, rejected: None };
+        let expected = ChainLink { seq: 7, prev: hash(b"before"), hash: own, says: ChainEvent::Other, rejected: None };
         assert_eq!(read(&line), Ok(expected));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["time"], "1970-01-01T00:00:00.000000Z");

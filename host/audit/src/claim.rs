@@ -2,7 +2,7 @@
 
 use toolbay_model::Digest;
 
-use crate::part::Part;
+use crate::part::LogPart;
 
 /// What signatures are about, so that none can stand for another.
 const CHECKPOINT: &str = "toolbay audit 1 checkpoint";
@@ -12,16 +12,16 @@ const REJECTED_HEAD: &str = "toolbay audit 1 rejected head";
 
 /// What a signature says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Claim {
+pub(crate) enum SignedClaim {
     /// The line with this number is a checkpoint, and the line before it has this hash.
     Checkpoint(u64, Digest),
     /// The newest line.
-    Head(Head),
+    Head(SignedHead),
 }
 
 /// The newest line that was signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct SignedHead {
     /// Its number.
     pub seq: u64,
     /// Its hash.
@@ -32,16 +32,18 @@ pub(crate) struct Head {
     pub ended: bool,
 }
 
-impl Claim {
+impl SignedClaim {
     /// The bytes that are signed. A signature of one part is none of the other.
-    pub(crate) fn text(self, part: Part) -> String {
+    pub(crate) fn text(self, part: LogPart) -> String {
         let (checkpoint, head) = match part {
-            Part::Main => (CHECKPOINT, HEAD),
-            Part::Rejected => (REJECTED_CHECKPOINT, REJECTED_HEAD),
+            LogPart::Main => (CHECKPOINT, HEAD),
+            LogPart::Rejected => (REJECTED_CHECKPOINT, REJECTED_HEAD),
         };
         match self {
             Self::Checkpoint(seq, prev) => format!("{checkpoint}\n{seq}\n{prev}\n"),
-            Self::Head(Head { seq, hash, oldest, ended }) => format!("{head}\n{seq}\n{hash}\n{oldest}\n{ended}\n"),
+            Self::Head(SignedHead { seq, hash, oldest, ended }) => {
+                format!("{head}\n{seq}\n{hash}\n{oldest}\n{ended}\n")
+            }
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use toolbay_model::text::line;
-use toolbay_model::{Digest, Usage, WhyUnapproved};
+use toolbay_model::{CallUsage, Digest, WhyUnapproved};
 
-use crate::anchor::Anchor;
-use crate::part::Part;
-use crate::recovery::Recovery;
+use crate::anchor::CrossAnchor;
+use crate::part::LogPart;
+use crate::recovery::RecoveryReport;
 
 /// Longest name of a tool, plugin or caller in a line, in bytes.
 const NAME: usize = 512;
@@ -32,7 +32,7 @@ pub(crate) fn words(text: &str) -> String {
 /// Something that is recorded, in one line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub enum Event {
+pub enum AuditEvent {
     /// A plugin went into service, or its component or tools changed.
     Load {
         /// The plugin and its digests.
@@ -70,7 +70,7 @@ pub enum Event {
     Denied {
         /// The call.
         #[serde(flatten)]
-        subject: Subject,
+        subject: CallSubject,
         /// What was denied, as a sentence.
         what: String,
         /// The lines of `[permissions]` that would allow it.
@@ -81,7 +81,7 @@ pub enum Event {
     Approval {
         /// The call.
         #[serde(flatten)]
-        subject: Subject,
+        subject: CallSubject,
         /// What came of it, such as `asked`, `approved` or `declined`.
         decision: &'static str,
         /// SHA-256 of the arguments that the approval is about.
@@ -98,7 +98,7 @@ pub enum Event {
     Limit {
         /// The call.
         #[serde(flatten)]
-        subject: Subject,
+        subject: CallSubject,
         /// The key that raises the limit, such as `limits.fuel`.
         limit: &'static str,
     },
@@ -107,7 +107,7 @@ pub enum Event {
     /// An operator did something with the server itself, beside calling tools.
     Operator(Box<OperatorRecord>),
     /// The server began to write the log.
-    Start(Box<Start>),
+    Start(Box<LogStart>),
     /// The server ended. A signature follows.
     Stop {},
     /// A signature of everything before it.
@@ -116,7 +116,7 @@ pub enum Event {
         signature: String,
         /// The newest line of the part with rejections; `None` within that part.
         #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
-        rejected: Option<Anchor>,
+        rejected: Option<CrossAnchor>,
     },
     /// A file begins.
     File {
@@ -124,7 +124,7 @@ pub enum Event {
         oldest: u64,
         /// The newest line of the part with rejections; `None` within that part.
         #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
-        rejected: Option<Anchor>,
+        rejected: Option<CrossAnchor>,
     },
     /// Lines that could not be written.
     Lost {
@@ -137,17 +137,17 @@ pub enum Event {
 
 /// What a server found when it began to write.
 #[derive(Debug, Serialize)]
-pub struct Start {
+pub struct LogStart {
     /// Version of Toolbay.
     pub(crate) version: &'static str,
     /// The public key of the signatures, in hexadecimal.
     pub(crate) key: String,
     /// The newest line of the part with rejections; `None` within that part.
     #[serde(serialize_with = "anchored", skip_serializing_if = "Option::is_none")]
-    pub(crate) rejected: Option<Anchor>,
+    pub(crate) rejected: Option<CrossAnchor>,
     /// What differed from the end that the server before had signed.
     #[serde(flatten)]
-    pub(crate) recovery: Recovery,
+    pub(crate) recovery: RecoveryReport,
 }
 
 /// Calls that were rejected for the same reason, and that have no lines of their own.
@@ -197,7 +197,7 @@ pub struct PluginRecord {
 
 /// The call that a line is about.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Subject {
+pub struct CallSubject {
     /// Number of the call, from 1 at each start of the server: lines with the same number are about the same call.
     pub call: u64,
     /// The caller's name, as [`shortened`] returns it.
@@ -212,7 +212,7 @@ pub struct Subject {
     pub trace: Option<String>,
 }
 
-impl Subject {
+impl CallSubject {
     /// The bytes of its texts.
     pub(crate) fn size(&self) -> usize {
         let plugin = self.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len());
@@ -239,7 +239,7 @@ pub struct ArgumentsRecord {
 pub struct CallRecord {
     /// The call.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: CallSubject,
     /// Its arguments; nothing if it ended before they were checked.
     #[serde(flatten)]
     pub arguments: ArgumentsRecord,
@@ -250,7 +250,7 @@ pub struct CallRecord {
     pub outcome: &'static str,
     /// What it used; `None` if no guest was entered.
     #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<CallUsage>,
     /// Denials of the call that have no lines of their own.
     #[serde(rename = "denials_unlisted", skip_serializing_if = "is_zero")]
     pub unlisted: u64,
@@ -264,7 +264,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Event {
+impl AuditEvent {
     /// The names of all events.
     pub const NAMES: [&'static str; 15] = [
         "load",
@@ -285,13 +285,13 @@ impl Event {
     ];
 
     /// The part of the log that it is written to. Lines about the log itself are in both.
-    pub(crate) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> LogPart {
         match self {
-            Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => Part::Rejected,
-            Self::Call(call) if call.rejected => Part::Rejected,
+            Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => LogPart::Rejected,
+            Self::Call(call) if call.rejected => LogPart::Rejected,
             // Nobody was asked.
-            Self::Approval { decision, .. } if *decision == WhyUnapproved::Impossible.as_str() => Part::Rejected,
-            _ => Part::Main,
+            Self::Approval { decision, .. } if *decision == WhyUnapproved::Impossible.as_str() => LogPart::Rejected,
+            _ => LogPart::Main,
         }
     }
 
@@ -335,7 +335,7 @@ fn digest<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field")]
-fn anchored<S: Serializer>(anchor: &Option<Anchor>, serializer: S) -> Result<S::Ok, S::Error> {
+fn anchored<S: Serializer>(anchor: &Option<CrossAnchor>, serializer: S) -> Result<S::Ok, S::Error> {
     match anchor {
         Some((seq, hash)) => serializer.collect_str(&format_args!("{seq}:{hash}")),
         None => serializer.serialize_none(),
@@ -343,9 +343,9 @@ fn anchored<S: Serializer>(anchor: &Option<Anchor>, serializer: S) -> Result<S::
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field")]
-fn usage<S: Serializer>(usage: &Option<Usage>, serializer: S) -> Result<S::Ok, S::Error> {
+fn usage<S: Serializer>(usage: &Option<CallUsage>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Used {
+    struct ResourceUse {
         wall_ms: f64,
         fuel: u64,
         memory: u64,
@@ -354,14 +354,16 @@ fn usage<S: Serializer>(usage: &Option<Usage>, serializer: S) -> Result<S::Ok, S
         tcp_connections: u64,
         tcp_bytes: u64,
     }
-    let used = usage.map(|Usage { fuel, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes }| Used {
-        wall_ms: (wall.as_secs_f64() * 10_000.0).round() / 10.0,
-        fuel,
-        memory,
-        http_requests,
-        http_bytes,
-        tcp_connections,
-        tcp_bytes,
+    let used = usage.map(|CallUsage { fuel, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes }| {
+        ResourceUse {
+            wall_ms: (wall.as_secs_f64() * 10_000.0).round() / 10.0,
+            fuel,
+            memory,
+            http_requests,
+            http_bytes,
+            tcp_connections,
+            tcp_bytes,
+        }
     });
     used.serialize(serializer)
 }

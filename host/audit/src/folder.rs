@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
-use toolbay_private::Private;
+use toolbay_private::PrivateFolder;
 
 use crate::error::AuditError;
-use crate::part::Part;
+use crate::part::LogPart;
 
 /// Bits of a mode that let others read or write.
 pub(crate) const OTHERS: u32 = 0o077;
@@ -30,19 +30,19 @@ const DIGITS: usize = 20;
 
 /// A folder that only this user can change.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct LogFolder {
     handle: OwnedFd,
     path: PathBuf,
 }
 
-impl Folder {
+impl LogFolder {
     /// Opens the folder, and creates it if necessary.
     ///
     /// # Errors
     ///
     /// It cannot be used, or others could change what is in it, or move it away and put another one in its place.
     pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
-        let Private { handle, path } = Private::open(path, "the audit log").map_err(AuditError)?;
+        let PrivateFolder { handle, path } = PrivateFolder::open(path, "the audit log").map_err(AuditError)?;
         Ok(Self { handle, path })
     }
 
@@ -92,7 +92,7 @@ impl Folder {
     }
 
     /// Deletes the file of a part that begins with the line `first`.
-    pub(crate) fn remove(&self, part: Part, first: u64) -> io::Result<()> {
+    pub(crate) fn remove(&self, part: LogPart, first: u64) -> io::Result<()> {
         Ok(unlinkat(&self.handle, name(part, first), AtFlags::empty())?)
     }
 }
@@ -109,12 +109,12 @@ fn own(file: File) -> io::Result<(File, u32)> {
 }
 
 /// The name of the file of a part that begins with the line `first`.
-pub(crate) fn name(part: Part, first: u64) -> String {
+pub(crate) fn name(part: LogPart, first: u64) -> String {
     format!("{}-{first:0DIGITS$}{SUFFIX}", part.name())
 }
 
 /// The numbers of the first lines of the files of a part, in order.
-pub(crate) fn files(folder: &Path, part: Part) -> io::Result<Vec<u64>> {
+pub(crate) fn files(folder: &Path, part: LogPart) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?.file_name();
@@ -137,26 +137,26 @@ mod tests {
     fn a_folder_that_others_can_write_to_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
-        Folder::open(&path).unwrap();
+        LogFolder::open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
-        let error = Folder::open(&path).unwrap_err().to_string();
+        let error = LogFolder::open(&path).unwrap_err().to_string();
         assert!(error.ends_with("b is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(0o777)).unwrap();
-        let error = Folder::open(&path).unwrap_err().to_string();
+        let error = LogFolder::open(&path).unwrap_err().to_string();
         assert!(error.ends_with("a is writable by other users (mode 777; to fix it, run chmod go-w)"), "{error}");
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(Folder::open(&file).is_err());
+        assert!(LogFolder::open(&file).is_err());
     }
 
     #[test]
     fn one_server_writes() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open(dir.path()).unwrap();
+        let folder = LogFolder::open(dir.path()).unwrap();
         let lock = folder.lock().unwrap();
-        let error = Folder::open(dir.path()).unwrap().lock().unwrap_err().to_string();
+        let error = LogFolder::open(dir.path()).unwrap().lock().unwrap_err().to_string();
         assert!(error.contains("another server writes to the audit log in "), "{error}");
         drop(lock);
         folder.lock().unwrap();
@@ -169,10 +169,10 @@ mod tests {
             fs::write(dir.path().join(other), "").unwrap();
         }
         for first in [100, 9, u64::MAX, 1] {
-            fs::write(dir.path().join(name(Part::Main, first)), "").unwrap();
+            fs::write(dir.path().join(name(LogPart::Main, first)), "").unwrap();
         }
-        fs::write(dir.path().join(name(Part::Rejected, 7)), "").unwrap();
-        assert_eq!(files(dir.path(), Part::Main).unwrap(), [1, 9, 100, u64::MAX]);
-        assert_eq!(files(dir.path(), Part::Rejected).unwrap(), [7]);
+        fs::write(dir.path().join(name(LogPart::Rejected, 7)), "").unwrap();
+        assert_eq!(files(dir.path(), LogPart::Main).unwrap(), [1, 9, 100, u64::MAX]);
+        assert_eq!(files(dir.path(), LogPart::Rejected).unwrap(), [7]);
     }
 }

@@ -10,19 +10,19 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::from_hex;
-use crate::claim::{Claim, Head};
-use crate::folder::Folder;
-use crate::key::{Key, PublicKey};
-use crate::part::Part;
+use crate::claim::{SignedClaim, SignedHead};
+use crate::folder::LogFolder;
+use crate::key::{LogKey, PublicKey};
+use crate::part::LogPart;
 
 /// Largest file that is read, in bytes.
 const LONGEST: u64 = 4 << 10;
 
 /// What there is of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum HeadState {
     /// A head that is signed.
-    Signed(Head),
+    Signed(SignedHead),
     /// A file that is not signed with the key of the log.
     Forged,
     /// No file.
@@ -30,7 +30,7 @@ pub(crate) enum Found {
 }
 
 #[derive(Deserialize, Serialize)]
-struct Text {
+struct HeadText {
     seq: String,
     hash: String,
     oldest: String,
@@ -42,23 +42,23 @@ struct Text {
 #[derive(Debug)]
 pub(crate) struct HeadFile {
     file: File,
-    part: Part,
+    part: LogPart,
 }
 
 impl HeadFile {
     /// Opens the file, and creates it if necessary.
-    pub(crate) fn open(folder: &Folder, part: Part) -> io::Result<Self> {
+    pub(crate) fn open(folder: &LogFolder, part: LogPart) -> io::Result<Self> {
         let file = folder.create(part.head(), OFlags::empty(), Mode::from_raw_mode(0o600))?;
         Ok(Self { file, part })
     }
 
     /// Replaces what the file says, in one write: every head has the same length.
-    pub(crate) fn write(&self, head: Head, key: &Key) -> io::Result<()> {
-        let Head { seq, hash, oldest, ended } = head;
-        let signature = key.sign(self.part, Claim::Head(head));
+    pub(crate) fn write(&self, head: SignedHead, key: &LogKey) -> io::Result<()> {
+        let SignedHead { seq, hash, oldest, ended } = head;
+        let signature = key.sign(self.part, SignedClaim::Head(head));
         let state = if ended { "shut" } else { "open" }.to_owned();
         let (seq, oldest) = (format!("{seq:020}"), format!("{oldest:020}"));
-        let text = Text { seq, hash: hash.to_string(), oldest, state, signature };
+        let text = HeadText { seq, hash: hash.to_string(), oldest, state, signature };
         let mut text = serde_json::to_vec(&text)?;
         text.push(b'\n');
         self.file.write_all_at(&text, 0)
@@ -71,18 +71,18 @@ impl HeadFile {
 }
 
 /// Reads the head of a part of the log in `folder`.
-pub(crate) fn read(folder: &Path, part: Part, key: &PublicKey) -> io::Result<Found> {
+pub(crate) fn read(folder: &Path, part: LogPart, key: &PublicKey) -> io::Result<HeadState> {
     let mut text = Vec::new();
     match File::open(folder.join(part.head())) {
         Ok(file) => file.take(LONGEST).read_to_end(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HeadState::Missing),
         Err(error) => return Err(error),
     };
-    Ok(parse(&text, part, key).map_or(Found::Forged, Found::Signed))
+    Ok(parse(&text, part, key).map_or(HeadState::Forged, HeadState::Signed))
 }
 
-fn parse(text: &[u8], part: Part, key: &PublicKey) -> Option<Head> {
-    let text: Text = serde_json::from_slice(text).ok()?;
+fn parse(text: &[u8], part: LogPart, key: &PublicKey) -> Option<SignedHead> {
+    let text: HeadText = serde_json::from_slice(text).ok()?;
     let (seq, oldest) = (text.seq.parse().ok()?, text.oldest.parse().ok()?);
     let hash = from_hex(text.hash.as_bytes())?;
     let ended = match text.state.as_str() {
@@ -90,8 +90,8 @@ fn parse(text: &[u8], part: Part, key: &PublicKey) -> Option<Head> {
         "shut" => true,
         _ => return None,
     };
-    let head = Head { seq, hash, oldest, ended };
-    key.verifies(&text.signature, part, Claim::Head(head)).then_some(head)
+    let head = SignedHead { seq, hash, oldest, ended };
+    key.verifies(&text.signature, part, SignedClaim::Head(head)).then_some(head)
 }
 
 #[cfg(test)]
@@ -105,25 +105,25 @@ mod tests {
     #[test]
     fn only_the_key_makes_a_head() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open(dir.path()).unwrap();
-        let key = Key::of(&folder, true).unwrap();
-        let read = || super::read(dir.path(), Part::Main, &key.public()).unwrap();
-        assert_eq!(read(), Found::Missing);
-        let file = HeadFile::open(&folder, Part::Main).unwrap();
-        assert_eq!(read(), Found::Forged, "an empty file");
+        let folder = LogFolder::open(dir.path()).unwrap();
+        let key = LogKey::of(&folder, true).unwrap();
+        let read = || super::read(dir.path(), LogPart::Main, &key.public()).unwrap();
+        assert_eq!(read(), HeadState::Missing);
+        let file = HeadFile::open(&folder, LogPart::Main).unwrap();
+        assert_eq!(read(), HeadState::Forged, "an empty file");
         for (seq, ended) in [(1, false), (u64::MAX, true), (2, false)] {
-            let head = Head { seq, hash: Digest::new([7; 32]), oldest: 1, ended };
+            let head = SignedHead { seq, hash: Digest::new([7; 32]), oldest: 1, ended };
             file.write(head, &key).unwrap();
-            assert_eq!(read(), Found::Signed(head));
-            fs::copy(dir.path().join(Part::Main.head()), dir.path().join(Part::Rejected.head())).unwrap();
-            let other = super::read(dir.path(), Part::Rejected, &key.public()).unwrap();
-            assert_eq!(other, Found::Forged, "a head of one part is none of the other");
+            assert_eq!(read(), HeadState::Signed(head));
+            fs::copy(dir.path().join(LogPart::Main.head()), dir.path().join(LogPart::Rejected.head())).unwrap();
+            let other = super::read(dir.path(), LogPart::Rejected, &key.public()).unwrap();
+            assert_eq!(other, HeadState::Forged, "a head of one part is none of the other");
         }
-        let text = fs::read_to_string(dir.path().join(Part::Main.head())).unwrap();
+        let text = fs::read_to_string(dir.path().join(LogPart::Main.head())).unwrap();
         for (from, to) in [("open", "shut"), ("02", "03"), ("0707", "0708"), ("open", "ajar"), ("{", "")] {
             assert!(text.contains(from));
-            fs::write(dir.path().join(Part::Main.head()), text.replacen(from, to, 1)).unwrap();
-            assert_eq!(read(), Found::Forged, "{from} {to}");
+            fs::write(dir.path().join(LogPart::Main.head()), text.replacen(from, to, 1)).unwrap();
+            assert_eq!(read(), HeadState::Forged, "{from} {to}");
         }
     }
 }

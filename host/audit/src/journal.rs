@@ -10,17 +10,17 @@ use std::time::SystemTime;
 use rustix::fs::{Mode, OFlags, fstat};
 use toolbay_model::Digest;
 
-use crate::anchor::Anchor;
-use crate::chain::{self, LONGEST, Link, NOTHING};
-use crate::claim::{Claim, Head};
+use crate::anchor::CrossAnchor;
+use crate::chain::{self, ChainLink, LONGEST, NOTHING};
+use crate::claim::{SignedClaim, SignedHead};
 use crate::error::AuditError;
-use crate::event::{Event, Start};
-use crate::folder::{Folder, files, name};
-use crate::head::{self, Found, HeadFile};
-use crate::key::{Key, PublicKey};
-use crate::lines::Lines;
-use crate::part::Part;
-use crate::recovery::{Recovery, Torn};
+use crate::event::{AuditEvent, LogStart};
+use crate::folder::{LogFolder, files, name};
+use crate::head::{self, HeadFile, HeadState};
+use crate::key::{LogKey, PublicKey};
+use crate::lines::LineReader;
+use crate::part::LogPart;
+use crate::recovery::{RecoveryReport, TornBytes};
 
 /// How much of a file's end is read to find its last line, in bytes. What a write can have torn is shorter.
 const TAIL: u64 = 8 << 20;
@@ -33,21 +33,21 @@ const RESERVE: u64 = 2 << 10;
 
 /// What both parts of a log have in common.
 #[derive(Debug)]
-struct Place {
-    folder: Folder,
-    key: Key,
+struct LogLocation {
+    folder: LogFolder,
+    key: LogKey,
     /// Locks the folder.
     _lock: File,
 }
 
 /// A part of the log, open for writing.
 #[derive(Debug)]
-pub(crate) struct Journal {
-    place: Arc<Place>,
-    part: Part,
+pub(crate) struct PartWriter {
+    place: Arc<LogLocation>,
+    part: LogPart,
     head: HeadFile,
     /// The newest line of the part with rejections, which lines of the main part name.
-    rejected: Option<Anchor>,
+    rejected: Option<CrossAnchor>,
     /// Largest size of a file, in bytes.
     size: u64,
     /// Most files that are kept.
@@ -56,9 +56,9 @@ pub(crate) struct Journal {
     oldest: u64,
     file: File,
     /// What is in the file.
-    written: Position,
+    written: ChainPosition,
     /// What will be when `buffer` is written.
-    ahead: Position,
+    ahead: ChainPosition,
     buffer: Vec<u8>,
     /// A write failed, and what it left could not be removed.
     torn: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Journal {
 
 /// Where the chain ends.
 #[derive(Clone, Copy, Debug)]
-struct Position {
+struct ChainPosition {
     /// Number of the next line.
     next: u64,
     /// Hash of the last line.
@@ -78,36 +78,36 @@ struct Position {
 }
 
 /// A record and the time at which it was made.
-pub(crate) type Record = (SystemTime, Event);
+pub(crate) type TimedEvent = (SystemTime, AuditEvent);
 
-impl Journal {
+impl PartWriter {
     /// Opens both parts of the log in the folder `path`, or begins them. Writes the lines that say so. `size` is the largest size
     /// of a file, and `keep` the number of files of each part, at least 2.
     pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
-        let folder = Folder::open(path)?;
+        let folder = LogFolder::open(path)?;
         let lock = folder.lock()?;
-        let (main, rejected) = (beginnings(&folder, Part::Main)?, beginnings(&folder, Part::Rejected)?);
-        let key = Key::of(&folder, main.is_empty() && rejected.is_empty())?;
-        let place = Arc::new(Place { folder, key, _lock: lock });
+        let (main, rejected) = (beginnings(&folder, LogPart::Main)?, beginnings(&folder, LogPart::Rejected)?);
+        let key = LogKey::of(&folder, main.is_empty() && rejected.is_empty())?;
+        let place = Arc::new(LogLocation { folder, key, _lock: lock });
         // The other part always comes first: what the main one says of it is there.
         let alone = main.is_empty() && !rejected.is_empty();
-        let rejected = Self::of(&place, Part::Rejected, &rejected, (size, keep[1]), None, false)?;
-        let main = Self::of(&place, Part::Main, &main, (size, keep[0]), Some(rejected.end_of()), alone)?;
+        let rejected = Self::of(&place, LogPart::Rejected, &rejected, (size, keep[1]), None, false)?;
+        let main = Self::of(&place, LogPart::Main, &main, (size, keep[0]), Some(rejected.end_of()), alone)?;
         Ok([main, rejected])
     }
 
     /// Opens one part, whose files begin with these lines. `alone` says that they are missing although the other part has some.
     fn of(
-        place: &Arc<Place>,
-        part: Part,
+        place: &Arc<LogLocation>,
+        part: LogPart,
         first: &[u64],
         (size, keep): (u64, usize),
-        rejected: Option<Anchor>,
+        rejected: Option<CrossAnchor>,
         alone: bool,
     ) -> Result<Self, AuditError> {
         let path = place.folder.path();
         let public = place.key.public();
-        let end = End::of(path, part, first)?;
+        let end = PreviousEnd::of(path, part, first)?;
         let (mut recovery, oldest) = end.compare(path, part, &public)?;
         if alone && recovery.missing.is_none() {
             recovery.wrong = recovery.wrong.or(Some("its files are missing, and those with rejections are there"));
@@ -117,7 +117,7 @@ impl Journal {
         let start = first.last().copied().unwrap_or(1);
         let cannot = |error: io::Error| AuditError::file("write", &path.join(name(part, start)), &error);
         let file = create(&place.folder, part, start).map_err(cannot)?;
-        let written = Position { next: end.next, last: end.last, length: end.length, signed: false };
+        let written = ChainPosition { next: end.next, last: end.last, length: end.length, signed: false };
         let head = HeadFile::open(&place.folder, part).map_err(cannot)?;
         let mut journal = Self {
             place: Arc::clone(place),
@@ -137,27 +137,27 @@ impl Journal {
             journal.buffer.push(b'\n');
             journal.ahead.length += 1;
         }
-        let start = Start { version: env!("CARGO_PKG_VERSION"), key: public.to_string(), rejected, recovery };
-        journal.stage(SystemTime::now(), &Event::Start(Box::new(start)));
+        let start = LogStart { version: env!("CARGO_PKG_VERSION"), key: public.to_string(), rejected, recovery };
+        journal.stage(SystemTime::now(), &AuditEvent::Start(Box::new(start)));
         let begun = journal.flush().and_then(|()| journal.keep()).and_then(|()| journal.sign(false, true));
         begun.map_err(cannot)?;
         Ok(journal)
     }
 
     /// Number and hash of the newest line that is written.
-    pub(crate) fn end_of(&self) -> Anchor {
+    pub(crate) fn end_of(&self) -> CrossAnchor {
         (self.written.next.saturating_sub(1), self.written.last)
     }
 
     /// Says what the newest line of the part with rejections is.
-    pub(crate) fn anchor(&mut self, rejected: Anchor) {
+    pub(crate) fn anchor(&mut self, rejected: CrossAnchor) {
         self.rejected = Some(rejected);
     }
 
     /// Appends records, and signs the end. Returns how many of them are not in the file, which are the last ones, and why.
     pub(crate) fn append<'a>(
         &mut self,
-        records: impl IntoIterator<Item = &'a Record, IntoIter: ExactSizeIterator>,
+        records: impl IntoIterator<Item = &'a TimedEvent, IntoIter: ExactSizeIterator>,
     ) -> Result<(), (usize, io::Error)> {
         let records = records.into_iter();
         let (mut written, mut staged, all) = (0, 0, records.len());
@@ -195,32 +195,32 @@ impl Journal {
 
     /// Ends the log: its last lines are that and a signature.
     pub(crate) fn end(&mut self) -> io::Result<()> {
-        self.stage(SystemTime::now(), &Event::Stop {});
+        self.stage(SystemTime::now(), &AuditEvent::Stop {});
         self.add_checkpoint()?;
         self.sign(true, true)
     }
 
     fn add_checkpoint(&mut self) -> io::Result<()> {
-        let signature = self.place.key.sign(self.part, Claim::Checkpoint(self.ahead.next, self.ahead.last));
-        self.stage(SystemTime::now(), &Event::Checkpoint { signature, rejected: self.rejected });
+        let signature = self.place.key.sign(self.part, SignedClaim::Checkpoint(self.ahead.next, self.ahead.last));
+        self.stage(SystemTime::now(), &AuditEvent::Checkpoint { signature, rejected: self.rejected });
         self.flush()
     }
 
     /// Whether a record has room in the file.
-    fn fits(&self, event: &Event) -> bool {
+    fn fits(&self, event: &AuditEvent) -> bool {
         // The strings of a record can double in JSON.
         self.ahead.length + u64::from(event.weight()) * 2 + RESERVE <= self.size
     }
 
     /// Puts a line into the buffer.
-    fn stage(&mut self, time: SystemTime, event: &Event) {
+    fn stage(&mut self, time: SystemTime, event: &AuditEvent) {
         let (line, hash) = chain::write(self.ahead.next, time, event, self.ahead.last);
         self.buffer.extend_from_slice(&line);
-        self.ahead = Position {
+        self.ahead = ChainPosition {
             next: self.ahead.next + 1,
             last: hash,
             length: self.ahead.length + line.len() as u64,
-            signed: matches!(event, Event::Checkpoint { .. }),
+            signed: matches!(event, AuditEvent::Checkpoint { .. }),
         };
     }
 
@@ -278,7 +278,7 @@ impl Journal {
         let kept = if excess > 0 { first.get(excess).copied() } else { None };
         let oldest = kept.unwrap_or_default().max(self.oldest);
         if self.written.length == 0 || excess > 0 {
-            self.stage(SystemTime::now(), &Event::File { oldest, rejected: self.rejected });
+            self.stage(SystemTime::now(), &AuditEvent::File { oldest, rejected: self.rejected });
             self.flush()?;
             self.oldest = oldest;
             // Before a file is deleted, the head says so: a file that is missing otherwise was deleted by somebody else.
@@ -298,8 +298,12 @@ impl Journal {
         if sync {
             self.file.sync_data()?;
         }
-        let head =
-            Head { seq: self.written.next.saturating_sub(1), hash: self.written.last, oldest: self.oldest, ended };
+        let head = SignedHead {
+            seq: self.written.next.saturating_sub(1),
+            hash: self.written.last,
+            oldest: self.oldest,
+            ended,
+        };
         self.head.write(head, &self.place.key)?;
         if sync {
             self.head.sync()?;
@@ -329,7 +333,7 @@ impl Journal {
 
 /// The numbers of the first lines of the files of a part. Removes one that a server made and did not write to before it was
 /// killed.
-fn beginnings(folder: &Folder, part: Part) -> Result<Vec<u64>, AuditError> {
+fn beginnings(folder: &LogFolder, part: LogPart) -> Result<Vec<u64>, AuditError> {
     let path = folder.path();
     let cannot = |error: io::Error| AuditError::file("read", path, &error);
     let mut first = files(path, part).map_err(cannot)?;
@@ -343,24 +347,24 @@ fn beginnings(folder: &Folder, part: Part) -> Result<Vec<u64>, AuditError> {
 }
 
 /// Opens the file that begins with the line `first` for appending.
-fn create(folder: &Folder, part: Part, first: u64) -> io::Result<File> {
+fn create(folder: &LogFolder, part: LogPart, first: u64) -> io::Result<File> {
     folder.create(&name(part, first), OFlags::APPEND, Mode::RUSR | Mode::WUSR)
 }
 
 /// Where a log ends that another server wrote.
-struct End {
+struct PreviousEnd {
     next: u64,
     last: Digest,
     /// Length of its last file.
     length: u64,
     /// Whether the last file does not end with a line end.
     is_torn: bool,
-    torn: Option<Torn>,
+    torn: Option<TornBytes>,
 }
 
-impl End {
+impl PreviousEnd {
     /// The end of a part of the log in `folder`, whose files begin with these lines.
-    fn of(folder: &Path, part: Part, first: &[u64]) -> Result<Self, AuditError> {
+    fn of(folder: &Path, part: LogPart, first: &[u64]) -> Result<Self, AuditError> {
         let mut end = Self { next: 1, last: NOTHING, length: 0, is_torn: false, torn: None };
         for (back, first) in first.iter().rev().enumerate() {
             let path = folder.join(name(part, *first));
@@ -377,7 +381,7 @@ impl End {
                 end.is_torn = tail.last().is_some_and(|last| *last != b'\n');
                 let torn = rest.strip_suffix(b"\n").unwrap_or(rest);
                 let sha256 = chain::hash(torn).to_string();
-                end.torn = (!rest.is_empty()).then_some(Torn { bytes: torn.len() as u64, sha256 });
+                end.torn = (!rest.is_empty()).then_some(TornBytes { bytes: torn.len() as u64, sha256 });
             }
             if let Some(link) = link {
                 (end.next, end.last) = (link.seq.saturating_add(1), link.hash);
@@ -398,17 +402,22 @@ impl End {
     }
 
     /// How the end differs from what was signed last, and the first line that is kept, if that is signed.
-    fn compare(&self, folder: &Path, part: Part, key: &PublicKey) -> Result<(Recovery, Option<u64>), AuditError> {
-        let mut recovery = Recovery { torn: self.torn.clone(), ..Recovery::default() };
+    fn compare(
+        &self,
+        folder: &Path,
+        part: LogPart,
+        key: &PublicKey,
+    ) -> Result<(RecoveryReport, Option<u64>), AuditError> {
+        let mut recovery = RecoveryReport { torn: self.torn.clone(), ..RecoveryReport::default() };
         let last = self.next.saturating_sub(1);
         let found = head::read(folder, part, key).map_err(|error| AuditError::file("read", folder, &error))?;
         let head = match found {
-            Found::Signed(head) => head,
-            Found::Forged => {
+            HeadState::Signed(head) => head,
+            HeadState::Forged => {
                 recovery.wrong = Some("its head is not signed with its key");
                 return Ok((recovery, None));
             }
-            Found::Missing => {
+            HeadState::Missing => {
                 recovery.wrong = (last > 0).then_some("its head is missing");
                 return Ok((recovery, None));
             }
@@ -429,8 +438,8 @@ impl End {
 }
 
 /// The hash of the line `seq`.
-fn hash_of(folder: &Path, part: Part, seq: u64) -> Result<Option<Digest>, AuditError> {
-    for line in Lines::after(folder, part, seq)? {
+fn hash_of(folder: &Path, part: LogPart, seq: u64) -> Result<Option<Digest>, AuditError> {
+    for line in LineReader::after(folder, part, seq)? {
         match chain::read(&line?.bytes) {
             Ok(link) if link.seq == seq => return Ok(Some(link.hash)),
             _ => {}
@@ -440,7 +449,7 @@ fn hash_of(folder: &Path, part: Part, seq: u64) -> Result<Option<Digest>, AuditE
 }
 
 /// The last line that is one, and what follows it.
-fn last_line(tail: &[u8]) -> (Option<Link>, &[u8]) {
+fn last_line(tail: &[u8]) -> (Option<ChainLink>, &[u8]) {
     let mut end = tail.len();
     // The last line may be whole but for its end.
     let after = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
@@ -463,34 +472,34 @@ fn last_line(tail: &[u8]) -> (Option<Link>, &[u8]) {
 pub(crate) mod tests {
     use super::*;
     use crate::event::PluginRecord;
-    use crate::verify::{Report, verify};
+    use crate::verify::{VerifyReport, verify};
 
     /// A record with this text.
-    pub(crate) fn record(what: impl Into<String>) -> Record {
+    pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
         let plugin = PluginRecord { plugin: "p".into(), ..PluginRecord::default() };
-        (SystemTime::now(), Event::Refused { plugin, why: what.into() })
+        (SystemTime::now(), AuditEvent::Refused { plugin, why: what.into() })
     }
 
     /// A log with small files.
-    pub(crate) fn open_both(path: &Path) -> [Journal; 2] {
-        Journal::open(path, 16 << 10, [3, 3]).unwrap()
+    pub(crate) fn open_both(path: &Path) -> [PartWriter; 2] {
+        PartWriter::open(path, 16 << 10, [3, 3]).unwrap()
     }
 
     /// The main part of a log with small files; the other one ends, and its lock with the main one.
-    pub(crate) fn open(path: &Path) -> Journal {
+    pub(crate) fn open(path: &Path) -> PartWriter {
         let [main, mut rejected] = open_both(path);
         rejected.end().unwrap();
         main
     }
 
     /// What `verify` says of an intact log.
-    fn intact(path: &Path) -> Report {
+    fn intact(path: &Path) -> VerifyReport {
         let report = verify(path, None, None).unwrap();
         assert_eq!(report.findings, [], "{report:?}");
         report
     }
 
-    fn notices(report: &Report) -> Vec<String> {
+    fn notices(report: &VerifyReport) -> Vec<String> {
         report.notices.iter().map(ToString::to_string).collect()
     }
 
@@ -514,8 +523,8 @@ pub(crate) mod tests {
         // Three starts and ends, checkpoints, and the beginnings and ends of files.
         let (newest, _) = report.newest.unwrap();
         assert!(newest > lines + 3 * 3 && report.lines < newest, "{report:?}");
-        for file in files(dir.path(), Part::Main).unwrap() {
-            assert!(dir.path().join(name(Part::Main, file)).metadata().unwrap().len() <= 16 << 10);
+        for file in files(dir.path(), LogPart::Main).unwrap() {
+            assert!(dir.path().join(name(LogPart::Main, file)).metadata().unwrap().len() <= 16 << 10);
         }
     }
 
@@ -530,7 +539,7 @@ pub(crate) mod tests {
         // A part of a line.
         journal.file.write_all(b"{\"seq\":4,\"ti").unwrap();
         drop(journal);
-        let file = name(Part::Main, 1);
+        let file = name(LogPart::Main, 1);
         let report = intact(dir.path());
         let torn = format!("{file}:4: is torn: the server was killed while it wrote this line, or is writing it");
         assert_eq!(notices(&report), [torn, "the last 1 line is not signed yet".to_owned()]);
@@ -581,7 +590,7 @@ pub(crate) mod tests {
         let mut journal = open(dir.path());
         journal.append(&[record("one")]).unwrap();
         journal.replace_if_deleted().unwrap();
-        std::fs::remove_file(dir.path().join(name(Part::Main, 1))).unwrap();
+        std::fs::remove_file(dir.path().join(name(LogPart::Main, 1))).unwrap();
         journal.replace_if_deleted().unwrap();
         journal.append(&[record("two")]).unwrap();
         journal.end().unwrap();
@@ -593,13 +602,13 @@ pub(crate) mod tests {
     #[test]
     fn a_log_that_was_changed_before_a_start_stays_changed() {
         type Change = fn(&Path);
-        let log = |dir: &Path| dir.join(name(Part::Main, 1));
+        let log = |dir: &Path| dir.join(name(LogPart::Main, 1));
         let changes: [(Change, &str); 5] = [
             (
                 |dir| {
-                    let text = std::fs::read_to_string(dir.join(name(Part::Main, 1))).unwrap();
+                    let text = std::fs::read_to_string(dir.join(name(LogPart::Main, 1))).unwrap();
                     let cut: Vec<&str> = text.lines().take(3).collect();
-                    std::fs::write(dir.join(name(Part::Main, 1)), cut.join("\n") + "\n").unwrap();
+                    std::fs::write(dir.join(name(LogPart::Main, 1)), cut.join("\n") + "\n").unwrap();
                 },
                 ":4: 3 lines before this one were signed, and were gone when the server started",
             ),
@@ -613,21 +622,21 @@ pub(crate) mod tests {
             ),
             (
                 |dir| {
-                    let text = std::fs::read(dir.join(name(Part::Main, 1))).unwrap();
+                    let text = std::fs::read(dir.join(name(LogPart::Main, 1))).unwrap();
                     let last = last_line(&text).0.unwrap();
                     let (line, _) = chain::write(last.seq + 1, SystemTime::now(), &record("forged").1, last.hash);
-                    std::fs::write(dir.join(name(Part::Main, 1)), [text, line].concat()).unwrap();
+                    std::fs::write(dir.join(name(LogPart::Main, 1)), [text, line].concat()).unwrap();
                 },
                 ":8: when the server started, it found the log changed: lines were added after the server had ended",
             ),
             (
                 |dir| {
-                    let text = std::fs::read_to_string(dir.join(name(Part::Main, 1))).unwrap();
+                    let text = std::fs::read_to_string(dir.join(name(LogPart::Main, 1))).unwrap();
                     let kept: Vec<&str> = text.lines().take(5).collect();
                     let before = chain::read(kept[4].as_bytes()).unwrap();
                     let (line, _) = chain::write(6, SystemTime::now(), &record("forged").1, before.hash);
                     let line = String::from_utf8(line).unwrap();
-                    std::fs::write(dir.join(name(Part::Main, 1)), kept.join("\n") + "\n" + &line).unwrap();
+                    std::fs::write(dir.join(name(LogPart::Main, 1)), kept.join("\n") + "\n" + &line).unwrap();
                 },
                 ":7: when the server started, it found the log changed: the newest line that was signed is another one now",
             ),
@@ -643,7 +652,7 @@ pub(crate) mod tests {
             open(dir.path()).end().unwrap();
             let report = verify(dir.path(), None, None).unwrap();
             let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
-            assert_eq!(found, [format!("{}{said}", name(Part::Main, 1))]);
+            assert_eq!(found, [format!("{}{said}", name(LogPart::Main, 1))]);
             assert!(log(dir.path()).exists());
         }
     }
@@ -652,9 +661,9 @@ pub(crate) mod tests {
     fn a_log_of_something_else_is_not_continued() {
         let dir = tempfile::tempdir().unwrap();
         open(dir.path()).end().unwrap();
-        std::fs::write(dir.path().join(name(Part::Main, 9)), "what is this?\n".repeat(9)).unwrap();
-        std::fs::write(dir.path().join(name(Part::Main, 10)), "what is this?\n".repeat(9)).unwrap();
-        let error = Journal::open(dir.path(), 1 << 20, [2, 2]).unwrap_err().to_string();
+        std::fs::write(dir.path().join(name(LogPart::Main, 9)), "what is this?\n".repeat(9)).unwrap();
+        std::fs::write(dir.path().join(name(LogPart::Main, 10)), "what is this?\n".repeat(9)).unwrap();
+        let error = PartWriter::open(dir.path(), 1 << 20, [2, 2]).unwrap_err().to_string();
         assert!(error.contains("does not end with a line that it can be continued after"), "{error}");
     }
 }

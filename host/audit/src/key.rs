@@ -10,10 +10,10 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublic
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use crate::claim::Claim;
+use crate::claim::SignedClaim;
 use crate::error::AuditError;
-use crate::folder::{Folder, OTHERS};
-use crate::part::Part;
+use crate::folder::{LogFolder, OTHERS};
+use crate::part::LogPart;
 
 /// Name of the file with the secret key: 32 bytes, the seed of RFC 8032.
 const SECRET: &str = "key";
@@ -25,19 +25,19 @@ pub(crate) const PUBLIC: &str = "public-key";
 const LENGTH: usize = 32;
 
 /// The key of one log.
-pub(crate) struct Key(Ed25519KeyPair);
+pub(crate) struct LogKey(Ed25519KeyPair);
 
 /// The key that verifies the signatures of one log. Displays as 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey([u8; LENGTH]);
 
-impl Key {
+impl LogKey {
     /// Reads the key in the folder, or makes one if the folder has no log yet (`is_new`).
     ///
     /// # Errors
     ///
     /// There is a log without a key, or a key that others could have read or changed.
-    pub(crate) fn of(folder: &Folder, is_new: bool) -> Result<Self, AuditError> {
+    pub(crate) fn of(folder: &LogFolder, is_new: bool) -> Result<Self, AuditError> {
         let path = folder.path().join(SECRET);
         if is_new && !folder.has(SECRET) {
             make(folder).map_err(|error| AuditError::file("create", &path, &error))?;
@@ -73,18 +73,18 @@ impl Key {
     }
 
     /// A signature in hexadecimal.
-    pub(crate) fn sign(&self, part: Part, claim: Claim) -> String {
+    pub(crate) fn sign(&self, part: LogPart, claim: SignedClaim) -> String {
         hex::encode(self.0.sign(claim.text(part).as_bytes()))
     }
 
     /// Writes the public key beside the secret one.
-    fn show(&self, folder: &Folder) -> io::Result<()> {
+    fn show(&self, folder: &LogFolder) -> io::Result<()> {
         let mut file = folder.create(PUBLIC, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
         file.write_all(format!("{}\n", self.public()).as_bytes())
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for LogKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -97,7 +97,7 @@ impl PublicKey {
     }
 
     /// Whether `signature`, in hexadecimal, is one of `claim`.
-    pub(crate) fn verifies(&self, signature: &str, part: Part, claim: Claim) -> bool {
+    pub(crate) fn verifies(&self, signature: &str, part: LogPart, claim: SignedClaim) -> bool {
         let Ok(signature) = hex::decode(signature) else { return false };
         UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.text(part).as_bytes(), &signature).is_ok()
     }
@@ -110,7 +110,7 @@ impl fmt::Display for PublicKey {
 }
 
 /// Writes a new key, under a temporary name first: nobody reads a part of it, and none is ever replaced.
-fn make(folder: &Folder) -> io::Result<()> {
+fn make(folder: &LogFolder) -> io::Result<()> {
     let mut random = [0; LENGTH + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
     let (seed, name) = random.split_at(LENGTH);
@@ -135,16 +135,16 @@ mod tests {
     use toolbay_model::Digest;
 
     use super::*;
-    use crate::claim::Head;
+    use crate::claim::SignedHead;
 
     #[test]
     fn a_key_is_made_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open(dir.path()).unwrap();
-        let key = Key::of(&folder, true).unwrap();
+        let folder = LogFolder::open(dir.path()).unwrap();
+        let key = LogKey::of(&folder, true).unwrap();
         let metadata = fs::metadata(dir.path().join(SECRET)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
-        assert_eq!(Key::of(&folder, true).unwrap().public(), key.public());
+        assert_eq!(LogKey::of(&folder, true).unwrap().public(), key.public());
         let public = PublicKey::parse(&fs::read_to_string(dir.path().join(PUBLIC)).unwrap());
         assert_eq!(public, Some(key.public()));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing temporary is left");
@@ -153,25 +153,26 @@ mod tests {
     #[test]
     fn a_signature_stands_for_one_claim() {
         let dir = tempfile::tempdir().unwrap();
-        let key = Key::of(&Folder::open(dir.path()).unwrap(), true).unwrap();
+        let key = LogKey::of(&LogFolder::open(dir.path()).unwrap(), true).unwrap();
         let (one, two) = (Digest::new([1; 32]), Digest::new([2; 32]));
-        let head = Head { seq: 1, hash: one, oldest: 1, ended: false };
+        let head = SignedHead { seq: 1, hash: one, oldest: 1, ended: false };
         let claims = [
-            Claim::Checkpoint(1, one),
-            Claim::Checkpoint(2, one),
-            Claim::Checkpoint(1, two),
-            Claim::Head(head),
-            Claim::Head(Head { ended: true, ..head }),
-            Claim::Head(Head { oldest: 2, ..head }),
+            SignedClaim::Checkpoint(1, one),
+            SignedClaim::Checkpoint(2, one),
+            SignedClaim::Checkpoint(1, two),
+            SignedClaim::Head(head),
+            SignedClaim::Head(SignedHead { ended: true, ..head }),
+            SignedClaim::Head(SignedHead { oldest: 2, ..head }),
         ];
         for (signed, claim) in claims.into_iter().enumerate() {
-            let signature = key.sign(Part::Main, claim);
+            let signature = key.sign(LogPart::Main, claim);
             for (other, claim) in claims.into_iter().enumerate() {
-                assert_eq!(key.public().verifies(&signature, Part::Main, claim), signed == other);
+                assert_eq!(key.public().verifies(&signature, LogPart::Main, claim), signed == other);
             }
         }
         assert!(
-            !key.public().verifies("", Part::Main, claims[4]) && !key.public().verifies("zz", Part::Main, claims[0])
+            !key.public().verifies("", LogPart::Main, claims[4])
+                && !key.public().verifies("zz", LogPart::Main, claims[0])
         );
     }
 
@@ -193,10 +194,10 @@ mod tests {
         ];
         for (change, said) in changes {
             let dir = tempfile::tempdir().unwrap();
-            let folder = Folder::open(dir.path()).unwrap();
-            Key::of(&folder, true).unwrap();
+            let folder = LogFolder::open(dir.path()).unwrap();
+            LogKey::of(&folder, true).unwrap();
             change(&dir.path().join(SECRET));
-            let error = Key::of(&folder, false).unwrap_err().to_string();
+            let error = LogKey::of(&folder, false).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

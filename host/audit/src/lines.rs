@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::chain::LONGEST;
 use crate::error::AuditError;
 use crate::folder::{files, name};
-use crate::part::Part;
+use crate::part::LogPart;
 
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LogLine {
     /// Name of the file.
     pub file: String,
     /// Number of the line in the file, from 1.
@@ -24,34 +24,34 @@ pub struct Line {
 
 /// The lines of all files of a part of a log, the oldest first. Holds one line in memory at a time.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineReader {
     folder: PathBuf,
-    part: Part,
+    part: LogPart,
     /// The numbers of the first lines of the files that are left, the next one last.
     files: Vec<u64>,
-    open: Option<Open>,
+    open: Option<OpenLogFile>,
     count: usize,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLogFile {
     name: String,
     reader: BufReader<File>,
     number: u64,
 }
 
-impl Lines {
+impl LineReader {
     /// The lines of one part of the log in `folder`.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn of(folder: &Path, part: Part) -> Result<Self, AuditError> {
+    pub fn of(folder: &Path, part: LogPart) -> Result<Self, AuditError> {
         Self::after(folder, part, 0)
     }
 
     /// The lines from the beginning of the file that has the line `seq`.
-    pub(crate) fn after(folder: &Path, part: Part, seq: u64) -> Result<Self, AuditError> {
+    pub(crate) fn after(folder: &Path, part: LogPart, seq: u64) -> Result<Self, AuditError> {
         let mut files = files(folder, part).map_err(|error| AuditError::file("read", folder, &error))?;
         let count = files.len();
         let from = files.iter().rposition(|first| *first <= seq).unwrap_or_default();
@@ -65,14 +65,14 @@ impl Lines {
         self.count
     }
 
-    fn read(&mut self) -> Result<Option<Line>, AuditError> {
+    fn read(&mut self) -> Result<Option<LogLine>, AuditError> {
         loop {
             if self.open.is_none() {
                 let Some(first) = self.files.pop() else { return Ok(None) };
                 let name = name(self.part, first);
                 let path = self.folder.join(&name);
                 let file = File::open(&path).map_err(|error| AuditError::file("read", &path, &error))?;
-                self.open = Some(Open { name, reader: BufReader::with_capacity(LONGEST, file), number: 0 });
+                self.open = Some(OpenLogFile { name, reader: BufReader::with_capacity(LONGEST, file), number: 0 });
             }
             let Some(open) = &mut self.open else { return Ok(None) };
             match open.next().map_err(|error| AuditError::file("read", &self.folder.join(&open.name), &error))? {
@@ -83,8 +83,8 @@ impl Lines {
     }
 }
 
-impl Iterator for Lines {
-    type Item = Result<Line, AuditError>;
+impl Iterator for LineReader {
+    type Item = Result<LogLine, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.read().transpose();
@@ -97,8 +97,8 @@ impl Iterator for Lines {
     }
 }
 
-impl Open {
-    fn next(&mut self) -> std::io::Result<Option<Line>> {
+impl OpenLogFile {
+    fn next(&mut self) -> std::io::Result<Option<LogLine>> {
         let mut bytes = Vec::new();
         self.reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
@@ -109,7 +109,7 @@ impl Open {
         if !whole && bytes.len() >= LONGEST {
             whole = self.skip()?;
         }
-        Ok(Some(Line { file: self.name.clone(), number: self.number, bytes, whole }))
+        Ok(Some(LogLine { file: self.name.clone(), number: self.number, bytes, whole }))
     }
 
     /// Skips the rest of a line. Returns whether it had an end.
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn lines_come_from_all_files_and_a_long_one_holds_little() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(name(Part::Main, 1)), format!("a\n{}\nb\n", "x".repeat(3 * LONGEST))).unwrap();
-        fs::write(dir.path().join(name(Part::Main, 4)), "").unwrap();
-        fs::write(dir.path().join(name(Part::Main, 5)), "c\n\nd").unwrap();
-        let lines = |seq| Lines::after(dir.path(), Part::Main, seq).unwrap().map(Result::unwrap);
+        fs::write(dir.path().join(name(LogPart::Main, 1)), format!("a\n{}\nb\n", "x".repeat(3 * LONGEST))).unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 4)), "").unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 5)), "c\n\nd").unwrap();
+        let lines = |seq| LineReader::after(dir.path(), LogPart::Main, seq).unwrap().map(Result::unwrap);
         let all: Vec<_> = lines(0).map(|line| (line.number, line.bytes.len(), line.whole)).collect();
         assert_eq!(all, [(1, 1, true), (2, LONGEST, true), (3, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
         assert_eq!(lines(4).next().unwrap().bytes, b"c");

@@ -2,14 +2,14 @@
 
 /// A part of a log: a chain with its own files, its own retention and its own head. Both have one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum LogPart {
     /// Plugins, operators, approvals and the calls that were let in.
     Main,
     /// Rejected calls, denials and limits.
     Rejected,
 }
 
-impl Part {
+impl LogPart {
     /// Both, in the order in which they are verified.
     pub(crate) const ALL: [Self; 2] = [Self::Main, Self::Rejected];
 

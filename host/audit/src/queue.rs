@@ -11,10 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::AuditError;
-use crate::event::{CallRecord, Event, FIXED, RejectedRecord};
-use crate::journal::Journal;
-use crate::part::Part;
-use crate::writer::{Message, Shared, Writer};
+use crate::event::{AuditEvent, CallRecord, FIXED, RejectedRecord};
+use crate::journal::PartWriter;
+use crate::part::LogPart;
+use crate::writer::{LogWriter, WriterMessage, WriterState};
 
 /// Bytes of calls that may wait to be written, beyond those that running calls have reserved.
 const ROOM: usize = 16 << 20;
@@ -45,11 +45,11 @@ pub enum WhenFull {
 
 /// Room in the queue for the lines of one call.
 #[derive(Debug)]
-pub struct Reserved(OwnedSemaphorePermit);
+pub struct QueueReservation(OwnedSemaphorePermit);
 
 /// How the log is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct AuditSettings {
     /// The folder; it is created if it does not exist.
     pub folder: PathBuf,
     /// Largest size of one file, in bytes.
@@ -66,31 +66,31 @@ pub struct Settings {
 
 /// The audit log of a server. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Audit {
-    inner: Arc<Inner>,
+pub struct AuditLog {
+    inner: Arc<AuditQueue>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    queue: Sender<Message>,
+struct AuditQueue {
+    queue: Sender<WriterMessage>,
     room: Arc<Semaphore>,
     own_room: Arc<Semaphore>,
     when_full: WhenFull,
     patience: Duration,
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     calls: AtomicU64,
     ended: OnceLock<()>,
 }
 
-impl Audit {
+impl AuditLog {
     /// Opens the log of a server that runs at most this number of `calls` at once, and starts the thread that writes it. Blocks.
     ///
     /// # Errors
     ///
     /// The folder cannot be used, others could change it, another server writes to it, or its key is missing.
-    pub fn open(settings: &Settings, calls: usize) -> Result<Self, AuditError> {
+    pub fn open(settings: &AuditSettings, calls: usize) -> Result<Self, AuditError> {
         let keep = [settings.files, settings.rejected_files];
-        let journals = Journal::open(&settings.folder, settings.size, keep)?;
+        let journals = PartWriter::open(&settings.folder, settings.size, keep)?;
         let room = calls.saturating_mul(OF_CALL).saturating_add(ROOM).min(Semaphore::MAX_PERMITS);
         let (audit, writer) = Self::of(journals, settings.checkpoint, room, PATIENCE, settings.when_full);
         let thread = thread::Builder::new().name("toolbay-audit".to_owned());
@@ -100,19 +100,19 @@ impl Audit {
     }
 
     fn of(
-        journals: [Journal; 2],
+        journals: [PartWriter; 2],
         every: Duration,
         room: usize,
         patience: Duration,
         when_full: WhenFull,
-    ) -> (Self, Writer) {
+    ) -> (Self, LogWriter) {
         let (queue, receiver) = channel();
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<WriterState>::default();
         let keeps = when_full != WhenFull::Drop;
-        let writer = Writer::new(journals, receiver, Arc::clone(&shared), every, keeps);
+        let writer = LogWriter::new(journals, receiver, Arc::clone(&shared), every, keeps);
         let (room, own_room) = (Arc::new(Semaphore::new(room)), Arc::new(Semaphore::new(OWN_ROOM)));
         let (calls, ended) = (AtomicU64::new(0), OnceLock::new());
-        let inner = Inner { queue, room, own_room, when_full, patience, shared, calls, ended };
+        let inner = AuditQueue { queue, room, own_room, when_full, patience, shared, calls, ended };
         (Self { inner: Arc::new(inner) }, writer)
     }
 
@@ -123,7 +123,7 @@ impl Audit {
 
     /// Records an event without waiting, in room that calls cannot take: if that is full, the event is lost, and the log
     /// says so.
-    pub fn note(&self, event: Event) {
+    pub fn note(&self, event: AuditEvent) {
         let part = event.part();
         if !self.try_send(&self.inner.own_room, event) {
             self.lose(part);
@@ -131,38 +131,38 @@ impl Audit {
     }
 
     /// Records an event of a call without waiting. Returns whether there was room.
-    pub fn try_record(&self, event: Event) -> bool {
+    pub fn try_record(&self, event: AuditEvent) -> bool {
         self.try_send(&self.inner.room, event)
     }
 
     /// Records an event of a call that has not reserved room, without waiting: if there is no room, the event is lost, and the
     /// log says so.
-    pub fn record_now(&self, event: Event) {
+    pub fn record_now(&self, event: AuditEvent) {
         let part = event.part();
         if !self.try_send(&self.inner.room, event) {
             self.lose(part);
         }
     }
 
-    /// Records an event of a call that has not reserved room. Waits as [`Audit::reserve`] does, until `deadline` at most; then the
+    /// Records an event of a call that has not reserved room. Waits as [`AuditLog::reserve`] does, until `deadline` at most; then the
     /// event is lost, and the log says so.
-    pub async fn record(&self, event: Event, deadline: Instant) {
+    pub async fn record(&self, event: AuditEvent, deadline: Instant) {
         let part = event.part();
         match self.reserve(event.weight(), deadline).await {
-            Some(Reserved(room)) => self.send(event.bounded(), room),
+            Some(QueueReservation(room)) => self.send(event.bounded(), room),
             None => self.lose(part),
         }
     }
 
     /// Reserves room for the lines of a call, `weight` bytes together. Waits for it as [`WhenFull`] says, until `deadline` at
     /// most. `None` if there is none: what to do then is for the caller to decide.
-    pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<Reserved> {
+    pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<QueueReservation> {
         let (room, shared) = (&self.inner.room, &self.inner.shared);
         if self.inner.when_full == WhenFull::Refuse && shared.failing.load(Ordering::Relaxed) {
             return None;
         }
         if let Ok(room) = Arc::clone(room).try_acquire_many_owned(weight) {
-            return Some(Reserved(room));
+            return Some(QueueReservation(room));
         }
         let patience = match self.inner.when_full {
             WhenFull::Refuse => return None,
@@ -183,7 +183,7 @@ impl Audit {
             }
             found => found,
         };
-        let found = found.ok().and_then(Result::ok).map(Reserved);
+        let found = found.ok().and_then(Result::ok).map(QueueReservation);
         if found.is_none() {
             shared.stalled.store(true, Ordering::Relaxed);
         }
@@ -191,8 +191,8 @@ impl Audit {
     }
 
     /// Records an event in reserved room, of which the rest stays reserved. An event that is larger is recorded as
-    /// [`Audit::record_now`] does it.
-    pub fn record_in(&self, reserved: &mut Reserved, event: Event) {
+    /// [`AuditLog::record_now`] does it.
+    pub fn record_in(&self, reserved: &mut QueueReservation, event: AuditEvent) {
         match reserved.0.split(event.weight() as usize) {
             Some(room) => self.send(event.bounded(), room),
             None => self.record_now(event),
@@ -207,19 +207,19 @@ impl Audit {
 
     /// Records that a call was rejected: `events` if it is the first of its series, and otherwise it is counted. Does
     /// not wait, and loses nothing.
-    pub fn reject(&self, series: &RejectedRecord, events: [Option<Event>; 2]) {
+    pub fn reject(&self, series: &RejectedRecord, events: [Option<AuditEvent>; 2]) {
         if !self.inner.shared.series().begins(series) {
             return;
         }
-        let weight = events.iter().flatten().map(Event::weight).sum();
+        let weight = events.iter().flatten().map(AuditEvent::weight).sum();
         if let Ok(room) = Arc::clone(&self.inner.room).try_acquire_many_owned(weight) {
-            let mut room = Reserved(room);
+            let mut room = QueueReservation(room);
             for event in events.into_iter().flatten() {
                 self.record_in(&mut room, event);
             }
         } else {
             self.inner.shared.series().count(series);
-            drop(self.inner.queue.send(Message::Counted));
+            drop(self.inner.queue.send(WriterMessage::Counted));
         }
     }
 
@@ -229,7 +229,7 @@ impl Audit {
     }
 
     /// Returns whether there was room.
-    fn try_send(&self, room: &Arc<Semaphore>, event: Event) -> bool {
+    fn try_send(&self, room: &Arc<Semaphore>, event: AuditEvent) -> bool {
         let event = event.bounded();
         let room = Arc::clone(room).try_acquire_many_owned(event.weight());
         room.map(|room| self.send(event, room)).is_ok()
@@ -242,17 +242,17 @@ impl Audit {
             return;
         }
         let (ended, wait) = sync_channel(1);
-        if self.inner.queue.send(Message::End(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
+        if self.inner.queue.send(WriterMessage::End(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
             tracing::error!("the audit log could not be ended in time; its last lines may be missing");
         }
     }
 
-    fn send(&self, event: Event, room: OwnedSemaphorePermit) {
+    fn send(&self, event: AuditEvent, room: OwnedSemaphorePermit) {
         // Fails only after the end.
-        drop(self.inner.queue.send(Message::Record(Box::new((SystemTime::now(), event)), room)));
+        drop(self.inner.queue.send(WriterMessage::Record(Box::new((SystemTime::now(), event)), room)));
     }
 
-    fn lose(&self, part: Part) {
+    fn lose(&self, part: LogPart) {
         self.inner.shared.lost(part).fetch_add(1, Ordering::Relaxed);
         self.inner.shared.lost_ever.fetch_add(1, Ordering::Relaxed);
     }
@@ -267,12 +267,12 @@ impl Audit {
 mod tests {
     use super::*;
     use crate::event::PluginRecord;
-    use crate::lines::Lines;
+    use crate::lines::LineReader;
     use crate::verify::verify;
 
-    fn event(text: &str) -> Event {
+    fn event(text: &str) -> AuditEvent {
         let plugin = PluginRecord { plugin: "p".to_owned(), ..PluginRecord::default() };
-        Event::Refused { plugin, why: text.to_owned() }
+        AuditEvent::Refused { plugin, why: text.to_owned() }
     }
 
     fn soon() -> Instant {
@@ -280,11 +280,11 @@ mod tests {
     }
 
     /// A log with room for this number of records, whose writer does not run yet.
-    fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (Audit, Writer) {
+    fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (AuditLog, LogWriter) {
         let room = event("").weight() as usize * records;
         // So large that no line is removed to make room.
-        let journals = Journal::open(dir.path(), 1 << 20, [3, 3]).unwrap();
-        Audit::of(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
+        let journals = PartWriter::open(dir.path(), 1 << 20, [3, 3]).unwrap();
+        AuditLog::of(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
     }
 
     #[tokio::test]
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// Has this number of callers record an event each, and returns when nobody can without waiting.
-    async fn press(audit: &Audit, callers: usize) -> Vec<tokio::task::JoinHandle<()>> {
+    async fn press(audit: &AuditLog, callers: usize) -> Vec<tokio::task::JoinHandle<()>> {
         let record = |_| {
             let audit = audit.clone();
             tokio::spawn(async move { audit.record(event("x"), soon()).await })
@@ -319,7 +319,7 @@ mod tests {
 
     /// How many of these events have a line.
     fn recorded(dir: &tempfile::TempDir) -> usize {
-        let lines = Lines::of(dir.path(), Part::Main).unwrap().map(|line| line.unwrap().bytes);
+        let lines = LineReader::of(dir.path(), LogPart::Main).unwrap().map(|line| line.unwrap().bytes);
         lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count()
     }
 
@@ -401,7 +401,7 @@ mod tests {
         let writing = thread::spawn(move || writer.run());
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
-        let lines = Lines::of(dir.path(), Part::Rejected).unwrap().map(|line| line.unwrap().bytes);
+        let lines = LineReader::of(dir.path(), LogPart::Rejected).unwrap().map(|line| line.unwrap().bytes);
         let lines: Vec<_> = lines.map(|line| String::from_utf8(line).unwrap()).collect();
         let counted = |line: &&String| line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate""#);
         assert_eq!(lines.iter().filter(counted).count(), 1, "{lines:?}");
@@ -411,7 +411,7 @@ mod tests {
     #[tokio::test]
     async fn what_many_record_at_once_is_all_there() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let settings = AuditSettings {
             folder: dir.path().to_owned(),
             size: 1 << 20,
             files: 9,
@@ -419,7 +419,7 @@ mod tests {
             checkpoint: Duration::from_millis(1),
             when_full: WhenFull::Wait,
         };
-        let audit = Audit::open(&settings, 1).unwrap();
+        let audit = AuditLog::open(&settings, 1).unwrap();
         let tasks = (0..8).map(|_| {
             let audit = audit.clone();
             tokio::spawn(async move {

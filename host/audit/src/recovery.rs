@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// How the end of a log differed from what was signed last. Nothing of it is set after a server that ended in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Recovery {
+pub(crate) struct RecoveryReport {
     /// What stands between the last whole line and the line that says this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub torn: Option<Torn>,
+    pub torn: Option<TornBytes>,
     /// Lines that were signed and are no longer there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct Recovery {
 
 /// Bytes that are not whole lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Torn {
+pub(crate) struct TornBytes {
     /// How many, without a line end after them.
     pub bytes: u64,
     /// Their SHA-256 in hexadecimal.

@@ -13,11 +13,11 @@ const EVERY: Duration = Duration::from_secs(1);
 const MOST: usize = 1_024;
 
 /// A caller, the word of the error kind, and the key of the limit.
-type Reason = (String, &'static str, Option<&'static str>);
+type RejectionKey = (String, &'static str, Option<&'static str>);
 
 /// What is counted of a series.
 #[derive(Debug, Default)]
-struct Count {
+struct SeriesCount {
     count: u64,
     /// The tool of all that are counted; empty if they are of several, or if nothing is counted.
     tool: String,
@@ -26,12 +26,12 @@ struct Count {
 /// The series that go on.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesTable {
-    counts: HashMap<Reason, Count>,
+    counts: HashMap<RejectionKey, SeriesCount>,
     /// When the next lines are due; `None` if no series goes on.
     due: Option<Instant>,
 }
 
-impl Count {
+impl SeriesCount {
     fn add(&mut self, rejected: &RejectedRecord) {
         if self.count == 0 {
             self.tool.clone_from(&rejected.tool);
@@ -53,7 +53,7 @@ impl SeriesTable {
         }
         self.due = self.due.or_else(|| Some(Instant::now() + EVERY));
         if self.counts.len() < MOST {
-            self.counts.insert(own, Count::default());
+            self.counts.insert(own, SeriesCount::default());
             return true;
         }
         // Reasons are few, whatever clients do.
@@ -78,8 +78,8 @@ impl SeriesTable {
         if !now && self.due.is_none_or(|due| due > Instant::now()) {
             return Vec::new();
         }
-        let counted = |((caller, outcome, limit), count): (&Reason, &mut Count)| {
-            let Count { count, tool } = std::mem::take(count);
+        let counted = |((caller, outcome, limit), count): (&RejectionKey, &mut SeriesCount)| {
+            let SeriesCount { count, tool } = std::mem::take(count);
             RejectedRecord { caller: caller.clone(), tool, outcome, limit: *limit, count }
         };
         self.counts.retain(|_, count| count.count > 0);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::AuditError;
 use crate::folder::{files, name};
-use crate::part::Part;
+use crate::part::LogPart;
 use crate::timed::time;
 
 /// Bytes of each file that are read, from its end.
@@ -23,7 +23,7 @@ const FILES: usize = 2;
 /// The folder or a file cannot be read.
 pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
     let mut lines = Vec::new();
-    for part in Part::ALL {
+    for part in LogPart::ALL {
         lines.extend(tail_of(folder, part, most)?);
     }
     // Both are in order by themselves; a line without a time stays where it is.
@@ -33,7 +33,7 @@ pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
 }
 
 /// The newest lines of one part, the newest first.
-fn tail_of(folder: &Path, part: Part, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
+fn tail_of(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
     let numbers = files(folder, part).map_err(|error| AuditError::file("read", folder, &error))?;
     let mut lines = Vec::new();
     for number in numbers.into_iter().rev().take(FILES) {
@@ -80,13 +80,13 @@ mod tests {
             lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
         };
         assert!(read(9).is_empty());
-        fs::write(dir.path().join(name(Part::Main, 1)), "a\n").unwrap();
-        fs::write(dir.path().join(name(Part::Main, 2)), "b\nc\n").unwrap();
-        fs::write(dir.path().join(name(Part::Main, 4)), "d\nhalf").unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 1)), "a\n").unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 2)), "b\nc\n").unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 4)), "d\nhalf").unwrap();
         assert_eq!(read(9), ["d", "c", "b"]);
         assert_eq!(read(2), ["d", "c"]);
         let long: Vec<String> = (0..200_000).map(|number| format!("line {number}\n")).collect();
-        fs::write(dir.path().join(name(Part::Main, 9)), long.concat()).unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 9)), long.concat()).unwrap();
         let lines = read(usize::MAX);
         assert_eq!(lines[0], "line 199999");
         assert!(lines.iter().all(|line| line.starts_with("line ") || line == "d"), "no line is cut");

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::error::AuditError;
-use crate::lines::{Line, Lines};
-use crate::part::Part;
+use crate::lines::{LineReader, LogLine};
+use crate::part::LogPart;
 
 /// What comes before the time of a line.
 const TIME: &[u8] = br#","time":""#;
@@ -24,29 +24,29 @@ pub(crate) fn time(line: &[u8]) -> &[u8] {
 
 /// The lines of both parts of a log, the oldest first. Holds two lines in memory at a time.
 #[derive(Debug)]
-pub struct Timed {
-    parts: [(Lines, Option<Line>); 2],
+pub struct MergedLines {
+    parts: [(LineReader, Option<LogLine>); 2],
 }
 
-impl Timed {
+impl MergedLines {
     /// The lines of the log in `folder`.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
     pub fn of(folder: &Path) -> Result<Self, AuditError> {
-        let [main, rejected] = Part::ALL;
-        Ok(Self { parts: [(Lines::of(folder, main)?, None), (Lines::of(folder, rejected)?, None)] })
+        let [main, rejected] = LogPart::ALL;
+        Ok(Self { parts: [(LineReader::of(folder, main)?, None), (LineReader::of(folder, rejected)?, None)] })
     }
 
-    fn read(&mut self) -> Result<Option<Line>, AuditError> {
+    fn read(&mut self) -> Result<Option<LogLine>, AuditError> {
         for (lines, next) in &mut self.parts {
             if next.is_none() {
                 *next = lines.next().transpose()?;
             }
         }
         let [(_, main), (_, rejected)] = &mut self.parts;
-        let later = |main: &Line, rejected: &Line| time(&main.bytes) > time(&rejected.bytes);
+        let later = |main: &LogLine, rejected: &LogLine| time(&main.bytes) > time(&rejected.bytes);
         Ok(match (&*main, &*rejected) {
             (Some(one), Some(other)) if later(one, other) => rejected.take(),
             (Some(_), _) => main.take(),
@@ -55,8 +55,8 @@ impl Timed {
     }
 }
 
-impl Iterator for Timed {
-    type Item = Result<Line, AuditError>;
+impl Iterator for MergedLines {
+    type Item = Result<LogLine, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
@@ -76,10 +76,10 @@ mod tests {
         let line =
             |at: u32, what: &str| format!("{{\"seq\":1,\"time\":\"2026-05-01T08:00:00.00000{at}Z\",\"{what}\"}}\n");
         let main = [line(1, "a"), line(4, "d"), "no line\n".to_owned(), line(5, "e")].concat();
-        fs::write(dir.path().join(name(Part::Main, 1)), main).unwrap();
+        fs::write(dir.path().join(name(LogPart::Main, 1)), main).unwrap();
         let rejected = [line(2, "b"), line(3, "c"), line(9, "f")].concat();
-        fs::write(dir.path().join(name(Part::Rejected, 1)), rejected).unwrap();
-        let lines = Timed::of(dir.path()).unwrap().map(|line| line.unwrap().bytes);
+        fs::write(dir.path().join(name(LogPart::Rejected, 1)), rejected).unwrap();
+        let lines = MergedLines::of(dir.path()).unwrap().map(|line| line.unwrap().bytes);
         let said: Vec<_> = lines.map(|line| line[line.len().saturating_sub(3)..].to_vec()).collect();
         assert_eq!(said, [b"a\"}", b"b\"}", b"c\"}", b"d\"}", b"ine", b"e\"}", b"f\"}"]);
     }

@@ -6,15 +6,15 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context, SHA256};
 use toolbay_model::Digest;
 
-use crate::anchor::Anchor;
-use crate::chain::{self, Link, NOTHING, Says};
-use crate::claim::{Claim, Head};
+use crate::anchor::CrossAnchor;
+use crate::chain::{self, ChainEvent, ChainLink, NOTHING};
+use crate::claim::{SignedClaim, SignedHead};
 use crate::error::AuditError;
 use crate::folder::files;
-use crate::head::{self, Found};
+use crate::head::{self, HeadState};
 use crate::key::{PUBLIC, PublicKey};
-use crate::lines::{Line, Lines};
-use crate::part::Part;
+use crate::lines::{LineReader, LogLine};
+use crate::part::LogPart;
 
 /// Findings that are told; a log of which nothing is left has as many as it has lines.
 const TOLD: usize = 100;
@@ -24,7 +24,7 @@ const AGAIN: u32 = 3;
 
 /// Something that is not as the server wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct VerifyFinding {
     /// The file and the number of the line in it; `None` if it is about the log as a whole.
     pub place: Option<(String, u64)>,
     /// What is wrong, as a clause.
@@ -33,13 +33,13 @@ pub struct Finding {
 
 /// What a log looks like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     /// What is not as the server wrote it: at most 100.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFinding>,
     /// Findings beyond these.
     pub more: u64,
     /// What is worth knowing and no sign that somebody changed the log.
-    pub notices: Vec<Finding>,
+    pub notices: Vec<VerifyFinding>,
     /// Files of the log.
     pub files: usize,
     /// Lines in them.
@@ -58,7 +58,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartReport {
     /// Which part.
-    pub part: Part,
+    pub part: LogPart,
     /// Files of it.
     pub files: usize,
     /// Lines in them.
@@ -71,7 +71,7 @@ pub struct PartReport {
     pub removed: u64,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether the log is as the server wrote it.
     pub fn is_intact(&self) -> bool {
         self.findings.is_empty()
@@ -95,7 +95,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for VerifyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((file, number)) = &self.place {
             write!(f, "{file}:{number}: ")?;
@@ -110,7 +110,11 @@ impl fmt::Display for Finding {
 /// # Errors
 ///
 /// The folder, its public key or its files cannot be read.
-pub fn verify(folder: &Path, key: Option<PublicKey>, expected: Option<(u64, Digest)>) -> Result<Report, AuditError> {
+pub fn verify(
+    folder: &Path,
+    key: Option<PublicKey>,
+    expected: Option<(u64, Digest)>,
+) -> Result<VerifyReport, AuditError> {
     let key = match key {
         Some(key) => key,
         None => public_key(folder)?,
@@ -125,14 +129,14 @@ pub fn verify(folder: &Path, key: Option<PublicKey>, expected: Option<(u64, Dige
     }
 }
 
-fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<Report, AuditError> {
-    let (mut report, anchor) = verify_part(folder, Part::Main, key, expected, None)?;
+fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<VerifyReport, AuditError> {
+    let (mut report, anchor) = verify_part(folder, LogPart::Main, key, expected, None)?;
     // After the main part: a server that is running writes the other one first.
-    let missing = head::read(folder, Part::Rejected, &key).is_ok_and(|head| head == Found::Missing);
-    let none = files(folder, Part::Rejected).is_ok_and(|files| files.is_empty());
+    let missing = head::read(folder, LogPart::Rejected, &key).is_ok_and(|head| head == HeadState::Missing);
+    let none = files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
     // Earlier versions had no such part, and nothing of the main part mentions it then.
     if anchor.is_some() || !missing || !none {
-        let (other, _) = verify_part(folder, Part::Rejected, key, None, anchor)?;
+        let (other, _) = verify_part(folder, LogPart::Rejected, key, None, anchor)?;
         report.add(other);
     }
     Ok(report)
@@ -141,15 +145,15 @@ fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -
 /// Verifies a part. Returns the newest line of the other one that it names, too. `anchor` is what the other part says is there.
 fn verify_part(
     folder: &Path,
-    part: Part,
+    part: LogPart,
     key: PublicKey,
-    expected: Option<Anchor>,
-    anchor: Option<Anchor>,
-) -> Result<(Report, Option<Anchor>), AuditError> {
+    expected: Option<CrossAnchor>,
+    anchor: Option<CrossAnchor>,
+) -> Result<(VerifyReport, Option<CrossAnchor>), AuditError> {
     // Before the lines: a server that is running goes on.
     let head = head::read(folder, part, &key).map_err(|error| AuditError::file("read", folder, &error))?;
-    let lines = Lines::of(folder, part)?;
-    let mut verifier = Verifier::new(part, key, head, [expected, anchor], lines.files());
+    let lines = LineReader::of(folder, part)?;
+    let mut verifier = ChainVerifier::new(part, key, head, [expected, anchor], lines.files());
     for line in lines {
         verifier.line(&line?);
     }
@@ -163,35 +167,35 @@ fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
     PublicKey::parse(&text).ok_or_else(|| AuditError(format!("{} is not a public key", path.display())))
 }
 
-type Place = (String, u64);
+type LinePlace = (String, u64);
 
-struct Verifier {
-    part: Part,
-    report: Report,
+struct ChainVerifier {
+    part: LogPart,
+    report: VerifyReport,
     key: PublicKey,
-    head: Found,
+    head: HeadState,
     /// A line that somebody noted, and one that the other part names.
-    expected: [Option<Anchor>; 2],
+    expected: [Option<CrossAnchor>; 2],
     /// The newest line of the other part that this one names.
-    named: Option<Anchor>,
+    named: Option<CrossAnchor>,
     /// The first line that is kept, as the log says.
     oldest: u64,
     /// The first line that is there.
     first: Option<u64>,
     /// The last line of the chain.
-    last: Option<Link>,
+    last: Option<ChainLink>,
     /// Lines since then that are none.
-    damaged: Option<Damaged>,
+    damaged: Option<DamagedLines>,
     /// The hash of the line that the head is about, and of the lines that are expected.
     at_head: Option<Digest>,
     at_expected: [Option<Digest>; 2],
-    place: Place,
+    place: LinePlace,
 }
 
 /// Lines that are none.
-struct Damaged {
+struct DamagedLines {
     /// Where each is, and what is wrong with it.
-    lines: Vec<(Place, &'static str)>,
+    lines: Vec<(LinePlace, &'static str)>,
     count: u64,
     hash: Context,
     bytes: u64,
@@ -199,9 +203,9 @@ struct Damaged {
     whole: bool,
 }
 
-impl Verifier {
-    fn new(part: Part, key: PublicKey, head: Found, expected: [Option<Anchor>; 2], files: usize) -> Self {
-        let report = Report { files, key: Some(key), ..Report::default() };
+impl ChainVerifier {
+    fn new(part: LogPart, key: PublicKey, head: HeadState, expected: [Option<CrossAnchor>; 2], files: usize) -> Self {
+        let report = VerifyReport { files, key: Some(key), ..VerifyReport::default() };
         let place = (String::new(), 0);
         Self {
             part,
@@ -220,14 +224,14 @@ impl Verifier {
         }
     }
 
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &LogLine) {
         self.report.lines += 1;
         self.place = (line.file.clone(), line.number);
         match chain::read(&line.bytes) {
             Ok(read) => self.link(read),
             Err(why) => {
                 let empty =
-                    || Damaged { lines: Vec::new(), count: 0, hash: Context::new(&SHA256), bytes: 0, whole: true };
+                    || DamagedLines { lines: Vec::new(), count: 0, hash: Context::new(&SHA256), bytes: 0, whole: true };
                 let damaged = self.damaged.get_or_insert_with(empty);
                 if damaged.count > 0 {
                     damaged.hash.update(b"\n");
@@ -245,7 +249,7 @@ impl Verifier {
     }
 
     /// A line that has the hash that it says.
-    fn link(&mut self, link: Link) {
+    fn link(&mut self, link: ChainLink) {
         let skipped = self.damage_before(&link);
         match &self.last {
             None => {
@@ -272,7 +276,7 @@ impl Verifier {
                 }
             }
         }
-        if let Found::Signed(head) = self.head
+        if let HeadState::Signed(head) = self.head
             && head.seq == link.seq
         {
             self.at_head = Some(link.hash);
@@ -291,9 +295,9 @@ impl Verifier {
 
     /// Tells of the damaged lines before a line, unless they are what the line says that was torn. Returns how many of
     /// them were lines once.
-    fn damage_before(&mut self, link: &Link) -> u64 {
+    fn damage_before(&mut self, link: &ChainLink) -> u64 {
         let said = match &link.says {
-            Says::Start { torn, .. } => torn.as_ref(),
+            ChainEvent::Start { torn, .. } => torn.as_ref(),
             _ => None,
         };
         match (self.damaged.take(), said) {
@@ -305,7 +309,7 @@ impl Verifier {
             (Some(damaged), Some(torn)) if damaged.count == 1 && damaged.is(torn.bytes, &torn.sha256) => {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line".to_owned();
-                self.report.notices.push(Finding { place, what });
+                self.report.notices.push(VerifyFinding { place, what });
                 0
             }
             (Some(damaged), said) => {
@@ -317,7 +321,7 @@ impl Verifier {
         }
     }
 
-    fn damage(&mut self, damaged: Damaged) {
+    fn damage(&mut self, damaged: DamagedLines) {
         let told = damaged.lines.len() as u64;
         for (place, why) in damaged.lines {
             self.find_at(Some(place), why.to_owned());
@@ -326,20 +330,20 @@ impl Verifier {
     }
 
     /// Notes what the line says of the other part, which only grows.
-    fn name(&mut self, named: Anchor) {
+    fn name(&mut self, named: CrossAnchor) {
         if let Some(before) = self.named
             && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
         {
-            let (line, noun) = (before.0, Part::Rejected.noun());
+            let (line, noun) = (before.0, LogPart::Rejected.noun());
             self.find(format!("{noun} had line {line} before this line, and another one was begun since"));
         }
         self.named = Some(named);
     }
 
     /// Checks what a line says that the chain depends on.
-    fn said(&mut self, link: &Link) {
+    fn said(&mut self, link: &ChainLink) {
         match &link.says {
-            Says::Start { missing, unsigned, wrong, key, .. } => {
+            ChainEvent::Start { missing, unsigned, wrong, key, .. } => {
                 if *missing > 0 {
                     let (verb, lines) = (was(*missing), lines(*missing));
                     self.find(format!(
@@ -357,27 +361,27 @@ impl Verifier {
                     self.find("the server that wrote this has another key".to_owned());
                 }
             }
-            Says::Checkpoint(signature) => {
-                if !self.key.verifies(signature, self.part, Claim::Checkpoint(link.seq, link.prev)) {
+            ChainEvent::Checkpoint(signature) => {
+                if !self.key.verifies(signature, self.part, SignedClaim::Checkpoint(link.seq, link.prev)) {
                     self.find("the signature is not one of the lines before it".to_owned());
                 }
             }
-            Says::File(oldest) => self.oldest = self.oldest.max(*oldest),
-            Says::Lost(lines) => {
+            ChainEvent::File(oldest) => self.oldest = self.oldest.max(*oldest),
+            ChainEvent::Lost(lines) => {
                 self.report.lost = self.report.lost.saturating_add(*lines);
                 let lines = self::lines(*lines);
                 self.note(format!("{lines} could not be written"));
             }
-            Says::Stop | Says::Other => {}
+            ChainEvent::Stop | ChainEvent::Other => {}
         }
     }
 
-    fn finish(mut self) -> Report {
+    fn finish(mut self) -> VerifyReport {
         if let Some(damaged) = self.damaged.take() {
             if damaged.count == 1 && !damaged.whole {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line, or is writing it".to_owned();
-                self.report.notices.push(Finding { place, what });
+                self.report.notices.push(VerifyFinding { place, what });
             } else {
                 self.damage(damaged);
             }
@@ -385,15 +389,15 @@ impl Verifier {
         let last = self.last.take();
         let newest = last.as_ref().map_or(0, |last| last.seq);
         match self.head {
-            Found::Missing => {
+            HeadState::Missing => {
                 let head = self.part.head();
                 self.find_at(None, format!("the file `{head}`, which signs the newest line, is missing"));
             }
-            Found::Forged => {
+            HeadState::Forged => {
                 let head = self.part.head();
                 self.find_at(None, format!("the file `{head}` is not signed with the key of the log"));
             }
-            Found::Signed(head) => self.compare(head, newest),
+            HeadState::Signed(head) => self.compare(head, newest),
         }
         let first = self.first.unwrap_or(1);
         if first > self.oldest {
@@ -433,7 +437,7 @@ impl Verifier {
     }
 
     /// Compares the end of the log with what was signed last.
-    fn compare(&mut self, head: Head, newest: u64) {
+    fn compare(&mut self, head: SignedHead, newest: u64) {
         self.oldest = head.oldest;
         if head.seq > newest {
             let noun = self.part.noun();
@@ -449,7 +453,7 @@ impl Verifier {
         } else if unsigned > 0 {
             self.report
                 .notices
-                .push(Finding { place: None, what: format!("the last {} not signed yet", are(unsigned)) });
+                .push(VerifyFinding { place: None, what: format!("the last {} not signed yet", are(unsigned)) });
         }
     }
 
@@ -457,9 +461,9 @@ impl Verifier {
         self.find_at(Some(self.place.clone()), what);
     }
 
-    fn find_at(&mut self, place: Option<Place>, what: String) {
+    fn find_at(&mut self, place: Option<LinePlace>, what: String) {
         if self.report.findings.len() < TOLD {
-            self.report.findings.push(Finding { place, what });
+            self.report.findings.push(VerifyFinding { place, what });
         } else {
             self.report.more += 1;
         }
@@ -467,12 +471,12 @@ impl Verifier {
 
     fn note(&mut self, what: String) {
         if self.report.notices.len() < TOLD {
-            self.report.notices.push(Finding { place: Some(self.place.clone()), what });
+            self.report.notices.push(VerifyFinding { place: Some(self.place.clone()), what });
         }
     }
 }
 
-impl Damaged {
+impl DamagedLines {
     fn is(&self, bytes: u64, sha256: &str) -> bool {
         self.bytes == bytes && chain::to_digest(&self.hash.clone().finish()).to_string() == sha256
     }

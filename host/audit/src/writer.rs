@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::event::Event;
-use crate::journal::{Journal, Record};
-use crate::part::Part;
+use crate::event::AuditEvent;
+use crate::journal::{PartWriter, TimedEvent};
+use crate::part::LogPart;
 use crate::series::SeriesTable;
 
 /// Records that are written at once at most.
@@ -25,9 +25,9 @@ const LOOK: Duration = Duration::from_mins(1);
 
 /// What reaches the thread.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum WriterMessage {
     /// A record, and the room that it takes in the queue.
-    Record(Box<Record>, OwnedSemaphorePermit),
+    Record(Box<TimedEvent>, OwnedSemaphorePermit),
     /// Something was counted, of which a line is due in a while.
     Counted,
     /// The log ends. The answer says that it has.
@@ -36,7 +36,7 @@ pub(crate) enum Message {
 
 /// What the thread and those who record share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct WriterState {
     /// Records of the main part that found no room in the queue, and of which the log does not know yet.
     main_lost: AtomicU64,
     /// The same of the other part.
@@ -57,31 +57,31 @@ pub(crate) struct Shared {
     pub full: AtomicBool,
 }
 
-impl Shared {
+impl WriterState {
     /// Rejections that repeat.
     pub(crate) fn series(&self) -> MutexGuard<'_, SeriesTable> {
         self.series.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records of a part that found no room in the queue, and of which the log does not know yet.
-    pub(crate) fn lost(&self, part: Part) -> &AtomicU64 {
+    pub(crate) fn lost(&self, part: LogPart) -> &AtomicU64 {
         match part {
-            Part::Main => &self.main_lost,
-            Part::Rejected => &self.rejected_lost,
+            LogPart::Main => &self.main_lost,
+            LogPart::Rejected => &self.rejected_lost,
         }
     }
 }
 
 /// A record, and the room that it takes in the queue until it is written; `None` if it takes none.
-type Held = (Record, Option<OwnedSemaphorePermit>);
+type QueuedEvent = (TimedEvent, Option<OwnedSemaphorePermit>);
 
 /// A part of the log.
 #[derive(Debug)]
-struct Chain {
-    part: Part,
-    journal: Journal,
+struct PartChain {
+    part: LogPart,
+    journal: PartWriter,
     /// Records that are not written yet, the oldest first.
-    held: VecDeque<Held>,
+    held: VecDeque<QueuedEvent>,
     /// Lines that could not be written, and of which the log does not know yet.
     unwritten: u64,
     /// Whether the last write failed.
@@ -90,11 +90,11 @@ struct Chain {
 
 /// What the thread works with.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    main: Chain,
-    rejected: Chain,
-    queue: Receiver<Message>,
-    shared: Arc<Shared>,
+pub(crate) struct LogWriter {
+    main: PartChain,
+    rejected: PartChain,
+    queue: Receiver<WriterMessage>,
+    shared: Arc<WriterState>,
     /// Whether records that cannot be written are kept until they can.
     keeps: bool,
     /// The time of the next attempt to write what is kept; `None` if nothing is.
@@ -105,18 +105,18 @@ pub(crate) struct Writer {
     due: Option<Instant>,
 }
 
-impl Writer {
+impl LogWriter {
     /// A writer of what comes out of `queue`, with a checkpoint after each period of `every`. `keeps` says whether records that cannot be
     /// written are kept, or lost and counted.
     pub(crate) fn new(
-        [main, rejected]: [Journal; 2],
-        queue: Receiver<Message>,
-        shared: Arc<Shared>,
+        [main, rejected]: [PartWriter; 2],
+        queue: Receiver<WriterMessage>,
+        shared: Arc<WriterState>,
         every: Duration,
         keeps: bool,
     ) -> Self {
-        let chain = |part, journal| Chain { part, journal, held: VecDeque::new(), unwritten: 0, failing: false };
-        let (main, rejected) = (chain(Part::Main, main), chain(Part::Rejected, rejected));
+        let chain = |part, journal| PartChain { part, journal, held: VecDeque::new(), unwritten: 0, failing: false };
+        let (main, rejected) = (chain(LogPart::Main, main), chain(LogPart::Rejected, rejected));
         let due = Some(Instant::now() + every);
         Self { main, rejected, queue, shared, keeps, again: None, every, due }
     }
@@ -133,9 +133,9 @@ impl Writer {
             let mut taken = 0;
             while let Some(message) = next {
                 match message {
-                    Message::Record(record, room) => self.hold(*record, Some(room)),
-                    Message::Counted => {}
-                    Message::End(ended) => {
+                    WriterMessage::Record(record, room) => self.hold(*record, Some(room)),
+                    WriterMessage::Counted => {}
+                    WriterMessage::End(ended) => {
                         self.end();
                         let _ = ended.try_send(());
                         return;
@@ -158,7 +158,7 @@ impl Writer {
         }
         if self.main.unwritten > 0
             || self.rejected.unwritten > 0
-            || Part::ALL.iter().any(|part| self.shared.lost(*part).load(Ordering::Relaxed) > 0)
+            || LogPart::ALL.iter().any(|part| self.shared.lost(*part).load(Ordering::Relaxed) > 0)
         {
             return RETRY;
         }
@@ -166,10 +166,10 @@ impl Writer {
         next.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK))
     }
 
-    fn hold(&mut self, record: Record, room: Option<OwnedSemaphorePermit>) {
+    fn hold(&mut self, record: TimedEvent, room: Option<OwnedSemaphorePermit>) {
         let chain = match record.1.part() {
-            Part::Main => &mut self.main,
-            Part::Rejected => &mut self.rejected,
+            LogPart::Main => &mut self.main,
+            LogPart::Rejected => &mut self.rejected,
         };
         chain.held.push_back((record, room));
     }
@@ -182,7 +182,7 @@ impl Writer {
         }
         let counted = self.shared.series().take(ends);
         for counted in counted {
-            self.hold((SystemTime::now(), Event::Rejected(counted)), None);
+            self.hold((SystemTime::now(), AuditEvent::Rejected(counted)), None);
         }
     }
 
@@ -234,11 +234,11 @@ impl Writer {
     }
 }
 
-impl Chain {
+impl PartChain {
     /// Writes what is held, between notices of what was lost before it and what found no room after it. What cannot be written
     /// stays, or is lost. Returns whether there was anything to write.
-    fn write(&mut self, shared: &Shared, keeps: bool) -> bool {
-        let lost = |lines, why| ((SystemTime::now(), Event::Lost { lines, why }), None);
+    fn write(&mut self, shared: &WriterState, keeps: bool) -> bool {
+        let lost = |lines, why| ((SystemTime::now(), AuditEvent::Lost { lines, why }), None);
         // While the disk takes nothing, they are counted and not held.
         if !self.failing || !keeps {
             if self.unwritten > 0 {
@@ -263,7 +263,7 @@ impl Chain {
         let failed = replaced.and_then(|()| self.journal.append(records)).err();
         let written = self.held.len() - failed.as_ref().map_or(0, |(count, _)| *count);
         for ((_, event), _) in self.held.drain(..written) {
-            if let Event::Lost { lines, why } = event {
+            if let AuditEvent::Lost { lines, why } = event {
                 tracing::warn!(lines, "lines of the audit log were lost; the log says so ({why})");
             }
         }
@@ -286,12 +286,12 @@ impl Chain {
     }
 
     /// Counts what is held as lost.
-    fn lose(&mut self, shared: &Shared) {
+    fn lose(&mut self, shared: &WriterState) {
         let (mut unwritten, mut new) = (0, 0);
         for ((_, event), _) in self.held.drain(..) {
             match event {
                 // These were counted when they were lost.
-                Event::Lost { lines, .. } => unwritten += lines,
+                AuditEvent::Lost { lines, .. } => unwritten += lines,
                 _ => new += 1,
             }
         }

@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use toolbay_model::Annotations;
+use toolbay_model::EffectHints;
 use toolbay_settings::toml_file::nearest;
 
 /// Which calls of a tool a person must allow first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Approve {
+pub enum ApprovalSetting {
     /// None.
     #[default]
     Never,
@@ -23,7 +23,7 @@ pub enum Approve {
     Destructive,
 }
 
-impl Approve {
+impl ApprovalSetting {
     const ALL: [Self; 4] = [Self::Always, Self::First, Self::Destructive, Self::Never];
 
     /// The word in a grant.
@@ -47,25 +47,25 @@ impl Approve {
     }
 
     /// Which calls of a tool with these annotations a person must allow first; `None` for none of them.
-    pub fn of(self, annotations: Option<Annotations>) -> Option<Asks> {
+    pub fn of(self, annotations: Option<EffectHints>) -> Option<ApprovalPolicy> {
         match self {
             Self::Never => None,
-            Self::Always => Some(Asks::Each),
-            Self::First => Some(Asks::First),
-            Self::Destructive => is_destructive(annotations.unwrap_or_default()).then_some(Asks::Each),
+            Self::Always => Some(ApprovalPolicy::Each),
+            Self::First => Some(ApprovalPolicy::First),
+            Self::Destructive => is_destructive(annotations.unwrap_or_default()).then_some(ApprovalPolicy::Each),
         }
     }
 }
 
 /// Whether a tool may destroy something (MCP `ToolAnnotations`). One that says nothing may.
-fn is_destructive(annotations: Annotations) -> bool {
+fn is_destructive(annotations: EffectHints) -> bool {
     !annotations.read_only.unwrap_or(false) && annotations.destructive.unwrap_or(true)
 }
 
 /// The calls of a tool that a person must allow first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Asks {
+pub enum ApprovalPolicy {
     /// Each one.
     Each,
     /// The first one of a caller.
@@ -73,7 +73,7 @@ pub enum Asks {
 }
 
 /// In words for people.
-impl fmt::Display for Asks {
+impl fmt::Display for ApprovalPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Each => "before each call",
@@ -82,7 +82,7 @@ impl fmt::Display for Asks {
     }
 }
 
-impl<'de> Deserialize<'de> for Approve {
+impl<'de> Deserialize<'de> for ApprovalSetting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
         if let Some(known) = Self::ALL.into_iter().find(|known| known.as_str() == word) {
@@ -97,16 +97,16 @@ impl<'de> Deserialize<'de> for Approve {
 
 /// What the operator wrote for the tools of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Approvals {
+pub struct ToolApprovals {
     /// For the tools that have no word of their own.
-    pub default: Approve,
+    pub default: ApprovalSetting,
     /// By the tool's name without the prefix.
-    pub tools: BTreeMap<String, Approve>,
+    pub tools: BTreeMap<String, ApprovalSetting>,
 }
 
-impl Approvals {
+impl ToolApprovals {
     /// What applies to the tool `name` (without the prefix).
-    pub fn of(&self, name: &str) -> Approve {
+    pub fn of(&self, name: &str) -> ApprovalSetting {
         self.tools.get(name).copied().unwrap_or(self.default)
     }
 }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_tool_is_destructive_unless_its_annotations_say_otherwise() {
-        assert_eq!(Approve::Destructive.of(None), Some(Asks::Each));
+        assert_eq!(ApprovalSetting::Destructive.of(None), Some(ApprovalPolicy::Each));
         for (read_only, destructive, asks) in [
             (None, None, true),
             (Some(false), None, true),
@@ -127,19 +127,23 @@ mod tests {
             // What only reads destroys nothing.
             (Some(true), Some(true), false),
         ] {
-            let annotations = Some(Annotations { read_only, destructive, ..Annotations::default() });
-            assert_eq!(Approve::Destructive.of(annotations), asks.then_some(Asks::Each), "{annotations:?}");
-            assert_eq!(Approve::Always.of(annotations), Some(Asks::Each));
-            assert_eq!(Approve::First.of(annotations), Some(Asks::First));
-            assert_eq!(Approve::Never.of(annotations), None);
+            let annotations = Some(EffectHints { read_only, destructive, ..EffectHints::default() });
+            assert_eq!(
+                ApprovalSetting::Destructive.of(annotations),
+                asks.then_some(ApprovalPolicy::Each),
+                "{annotations:?}"
+            );
+            assert_eq!(ApprovalSetting::Always.of(annotations), Some(ApprovalPolicy::Each));
+            assert_eq!(ApprovalSetting::First.of(annotations), Some(ApprovalPolicy::First));
+            assert_eq!(ApprovalSetting::Never.of(annotations), None);
         }
     }
 
     #[test]
     fn the_word_of_a_tool_wins() {
-        let tools = BTreeMap::from([("look".to_owned(), Approve::Never)]);
-        let approvals = Approvals { default: Approve::Always, tools };
-        assert_eq!((approvals.of("look"), approvals.of("erase")), (Approve::Never, Approve::Always));
-        assert_eq!(Approvals::default().of("erase"), Approve::Never);
+        let tools = BTreeMap::from([("look".to_owned(), ApprovalSetting::Never)]);
+        let approvals = ToolApprovals { default: ApprovalSetting::Always, tools };
+        assert_eq!((approvals.of("look"), approvals.of("erase")), (ApprovalSetting::Never, ApprovalSetting::Always));
+        assert_eq!(ToolApprovals::default().of("erase"), ApprovalSetting::Never);
     }
 }

@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use toolbay_model::text::line;
 use toolbay_model::{Tool, is_tool_name};
-use toolbay_sandbox::Environment;
+use toolbay_sandbox::PluginContext;
 
 use crate::common_name::name_notes;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::DefinitionFingerprint;
 use crate::grant::prefix_for;
-use crate::guard::{Overlaps, overlaps};
-use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
-use crate::plugin::{Named, NamedPrompt, Plugin, Read};
-use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
+use crate::guard::{MountOverlaps, overlaps};
+use crate::offer::{PromptOffer, ResourceOffer, SkillOffer, ToolOffer};
+use crate::plugin::{GrantedResource, NamedPrompt, NamedTool, Plugin};
+use crate::report::{GrantReport, LimitOverrides, MadeFrom, PluginFileStatus, PluginReport};
 use crate::snapshot::Snapshot;
-use crate::spelling::Spellings;
-use crate::terms::Terms;
+use crate::spelling::UriSpellings;
+use crate::terms::PluginTerms;
 use crate::uri_matcher::UriMatcher;
-use crate::view::Owners;
+use crate::view::ViewOwners;
 
 /// Longest URI in a message, in bytes.
 const SHOWN: usize = 200;
 
 /// The reloader's view of one plugin file.
 #[derive(Clone, Debug, Default)]
-pub struct Candidate {
+pub struct PluginCandidate {
     /// The last version that loaded.
     pub plugin: Option<Arc<Plugin>>,
     /// Why the current file did not load.
@@ -39,7 +39,7 @@ pub struct Candidate {
 /// If two plugins have a tool or a prompt of the same name, or a resource or a template with the same URI, the plugin whose
 /// id sorts first keeps it. A plugin that could write to what others depend on offers nothing. A view is named after its own
 /// plugin or after none, and a tool has a view of its own plugin or none.
-pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
+pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
     let mut overlaps = overlaps(
         entries
@@ -47,14 +47,14 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             .filter_map(|entry| entry.plugin.as_ref())
             .map(|plugin| (plugin.id.as_str(), &plugin.terms.places)),
     );
-    let views = Owners::of(entries.keys());
+    let views = ViewOwners::of(entries.keys());
     for (id, entry) in entries {
         let mut report = PluginReport {
             status: match (&entry.plugin, &entry.problem) {
-                (Some(_), None) => Status::Ready,
-                (Some(_), Some(_)) => Status::Stale,
-                (None, Some(_)) => Status::Refused,
-                (None, None) => Status::Loading,
+                (Some(_), None) => PluginFileStatus::Ready,
+                (Some(_), Some(_)) => PluginFileStatus::Stale,
+                (None, Some(_)) => PluginFileStatus::Refused,
+                (None, None) => PluginFileStatus::Loading,
             },
             digest: entry.plugin.as_ref().and_then(|plugin| Some(plugin.digest()?.to_string())),
             about: entry.plugin.as_ref().and_then(|plugin| plugin.component.about.clone()),
@@ -68,9 +68,9 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
             made_from: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
         };
-        let Overlaps { refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
+        let MountOverlaps { refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
         if let Some(why) = refused {
-            report.status = Status::Refused;
+            report.status = PluginFileStatus::Refused;
             report.digest = None;
             report.about = None;
             report.made_from = None;
@@ -89,7 +89,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
     let templates = snapshot.matching.iter().filter_map(|offer| offer.entry.template.as_deref());
     snapshot.matcher = UriMatcher::of(templates);
     let uris = snapshot.resources.keys().chain(snapshot.files.keys()).map(String::as_str);
-    snapshot.spellings = Spellings::of(uris, snapshot.templates.keys().map(String::as_str));
+    snapshot.spellings = UriSpellings::of(uris, snapshot.templates.keys().map(String::as_str));
     snapshot
 }
 
@@ -98,19 +98,19 @@ fn made_from(plugin: &Plugin) -> MadeFrom {
 }
 
 /// A plugin's terms in the form in which they are reported.
-fn granted(terms: &Terms) -> Granted {
-    let Environment { limits, permissions, config, secrets, .. } = &terms.environment;
+fn granted(terms: &PluginTerms) -> GrantReport {
+    let PluginContext { limits, permissions, config, secrets, .. } = &terms.environment;
     let carried =
         secrets.secrets().iter().filter_map(|secret| Some(format!("{} as {}", secret.name, secret.carried.as_ref()?)));
     let tools =
         terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
     let hidden = terms.shown.iter().filter(|(_, shown)| shown.hidden);
-    Granted {
+    GrantReport {
         prefix: terms.prefix.clone(),
         limits: limits.clone(),
         tools: tools
             .filter(|(_, unlike)| !unlike.is_empty())
-            .map(|(name, unlike)| (name.clone(), Different(unlike)))
+            .map(|(name, unlike)| (name.clone(), LimitOverrides(unlike)))
             .collect(),
         hidden: hidden.map(|(name, _)| name.clone()).collect(),
         rate_limit: terms.rate_limit,
@@ -121,8 +121,8 @@ fn granted(terms: &Terms) -> Granted {
     }
 }
 
-fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
-    for Named { tool, definition } in &plugin.tools {
+fn add_tools(tools: &mut BTreeMap<String, Arc<ToolOffer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+    for NamedTool { tool, definition } in &plugin.tools {
         let name = tool.name.clone();
         if !is_tool_name(&name) {
             report.problems.push(format!("tool {name:?} is not offered: its name is too long with the prefix"));
@@ -137,7 +137,7 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, rep
         } else {
             report.tools.push(name.clone());
             let tool = Arc::clone(tool);
-            let offer = Offer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
+            let offer = ToolOffer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
             report.asks.extend(offer.asks().map(|asks| (name.clone(), asks)));
             tools.insert(name, Arc::new(offer));
         }
@@ -177,9 +177,9 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
 }
 
 /// Adds what a plugin has to read. `views` says to whom views belong.
-fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &Owners<'_>, report: &mut PluginReport) {
+fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwners<'_>, report: &mut PluginReport) {
     let foreign = |uri: &str| views.other_than(&plugin.id, uri);
-    for Read { entry, file } in &plugin.resources {
+    for GrantedResource { entry, file } in &plugin.resources {
         let uri = entry.resource.uri.clone();
         if let Some(other) = foreign(&uri) {
             report.problems.push(format!("view {uri:?} is not offered: views of this name belong to plugin {other:?}"));
@@ -228,7 +228,7 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
             snapshot.resources.insert(skill.uri.clone(), Arc::clone(manifest));
         }
         report.skills.push(skill.uri.clone());
-        let offer = SkillOffer { fingerprint: Fingerprint::of_skill(skill), skill: Arc::clone(skill) };
+        let offer = SkillOffer { fingerprint: DefinitionFingerprint::of_skill(skill), skill: Arc::clone(skill) };
         snapshot.skills.insert(skill.uri.clone(), Arc::new(offer));
     }
 }
@@ -254,39 +254,43 @@ fn unlink(snapshot: &mut Snapshot) {
         if let Some(report) = snapshot.plugins.get_mut(&plugin.id) {
             report.problems.push(why);
         }
-        snapshot.tools.insert(name, Arc::new(Offer { tool, definition, plugin }));
+        snapshot.tools.insert(name, Arc::new(ToolOffer { tool, definition, plugin }));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolbay_model::{Description, PromptDefinition, ResourceDefinition};
+    use toolbay_model::{ComponentDescription, PromptDefinition, ResourceDefinition};
 
     use super::*;
     use crate::offer::tests::{definition, plugin};
     use crate::plain_files::PlainFiles;
     use crate::resource_entry::tests::definition as resource;
-    use crate::steps::Steps;
+    use crate::steps::MatchBudget;
     use crate::text_prompt::TextPrompt;
 
-    fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, Candidate) {
+    fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, PluginCandidate) {
         let tools = tools.iter().map(|name| definition(name)).collect();
-        listing(id, prefix, Description { tools, ..Description::default() })
+        listing(id, prefix, ComponentDescription { tools, ..ComponentDescription::default() })
     }
 
-    fn listing(id: &str, prefix: Option<&str>, description: Description) -> (String, Candidate) {
-        (id.into(), Candidate { plugin: Some(plugin(id, prefix, description)), ..Candidate::default() })
+    fn listing(id: &str, prefix: Option<&str>, description: ComponentDescription) -> (String, PluginCandidate) {
+        (id.into(), PluginCandidate { plugin: Some(plugin(id, prefix, description)), ..PluginCandidate::default() })
     }
 
-    fn prompts(names: &[&str]) -> Description {
+    fn prompts(names: &[&str]) -> ComponentDescription {
         let prompts = names.iter().map(|name| PromptDefinition { name: (*name).into(), ..PromptDefinition::default() });
-        Description { prompts: prompts.collect(), ..Description::default() }
+        ComponentDescription { prompts: prompts.collect(), ..ComponentDescription::default() }
     }
 
-    fn resources(uris: &[&str], templates: &[(&str, &str)]) -> Description {
+    fn resources(uris: &[&str], templates: &[(&str, &str)]) -> ComponentDescription {
         let resources = uris.iter().map(|uri| resource(uri)).collect();
         let named = |(name, text): &(&str, &str)| ResourceDefinition { name: (*name).into(), ..resource(text) };
-        Description { resources, templates: templates.iter().map(named).collect(), ..Description::default() }
+        ComponentDescription {
+            resources,
+            templates: templates.iter().map(named).collect(),
+            ..ComponentDescription::default()
+        }
     }
 
     fn names(snapshot: &Snapshot) -> Vec<&str> {
@@ -325,13 +329,16 @@ mod tests {
     fn the_status_says_which_version_is_in_service() {
         let mut entries: BTreeMap<_, _> = [entry("ready", None, &["a"]), entry("stale", None, &["b"])].into();
         entries.get_mut("stale").unwrap().problem = Some("not valid".into());
-        entries.insert("refused".into(), Candidate { problem: Some("not wasm".into()), ..Candidate::default() });
-        entries.insert("loading".into(), Candidate::default());
+        entries.insert(
+            "refused".into(),
+            PluginCandidate { problem: Some("not wasm".into()), ..PluginCandidate::default() },
+        );
+        entries.insert("loading".into(), PluginCandidate::default());
         let snapshot = assemble(&entries, false);
         let status = |id: &str| snapshot.plugins[id].status;
         assert_eq!(
             [status("ready"), status("stale"), status("refused"), status("loading")],
-            [Status::Ready, Status::Stale, Status::Refused, Status::Loading]
+            [PluginFileStatus::Ready, PluginFileStatus::Stale, PluginFileStatus::Refused, PluginFileStatus::Loading]
         );
         assert_eq!(names(&snapshot), ["a", "b"], "the stale version goes on serving");
     }
@@ -386,7 +393,7 @@ mod tests {
         ];
         let snapshot = assemble(&entries.into(), true);
         let found = |uri: &str| {
-            let offer = snapshot.resource(uri, &mut Steps::new(Steps::URI)).unwrap()?;
+            let offer = snapshot.resource(uri, &mut MatchBudget::new(MatchBudget::URI)).unwrap()?;
             Some((offer.plugin.id.as_str(), offer.resource().uri.as_str()))
         };
         assert_eq!(found("x://1"), Some(("b", "x://1")));

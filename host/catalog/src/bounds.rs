@@ -2,11 +2,11 @@
 
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
-use toolbay_model::{Description, PromptDefinition, ResourceDefinition, ToolDefinition};
+use toolbay_model::{ComponentDescription, PromptDefinition, ResourceDefinition, ToolDefinition};
 
 /// How much a plugin may say of what it offers: it is kept, and every client receives it.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct DescriptionLimits {
     /// The highest number of tools of a plugin.
     pub tools: usize,
     /// The highest number of prompts of a plugin, and of files with prompts beside one.
@@ -23,14 +23,15 @@ pub struct Bounds {
     pub skills: ByteSize,
 }
 
-impl Bounds {
+impl DescriptionLimits {
     /// Checks what a plugin lists before anything in it is parsed.
     ///
     /// # Errors
     ///
     /// Which bound it exceeds, and the key that raises it.
-    pub fn check(&self, description: &Description) -> Result<(), String> {
-        let Description { tools, prompts, resources, templates, completes: _, manner: _, remarks: _ } = description;
+    pub fn check(&self, description: &ComponentDescription) -> Result<(), String> {
+        let ComponentDescription { tools, prompts, resources, templates, completes: _, manner: _, remarks: _ } =
+            description;
         let resources = || resources.iter().chain(templates);
         for (n, most, what, key) in [
             (tools.len(), self.tools, "tools", "tools"),
@@ -71,7 +72,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Small bounds.
-    pub(crate) const SMALL: Bounds = Bounds {
+    pub(crate) const SMALL: DescriptionLimits = DescriptionLimits {
         tools: 3,
         prompts: 3,
         resources: 3,
@@ -81,7 +82,7 @@ pub(crate) mod tests {
     };
 
     fn check(tools: Vec<ToolDefinition>) -> Result<(), String> {
-        SMALL.check(&Description { tools, ..Description::default() })
+        SMALL.check(&ComponentDescription { tools, ..ComponentDescription::default() })
     }
 
     #[test]
@@ -121,26 +122,26 @@ pub(crate) mod tests {
         let argument = PromptArgument { description: some(), ..PromptArgument::default() };
         let prompts = vec![PromptDefinition { arguments: vec![argument], ..PromptDefinition::default() }];
         let resources = vec![ResourceDefinition { description: some(), ..ResourceDefinition::default() }];
-        let empty = Description::default;
+        let empty = ComponentDescription::default;
         for two in [
-            Description { tools: tools.clone(), ..empty() },
-            Description { prompts: prompts.clone(), ..empty() },
-            Description { resources: resources.clone(), ..empty() },
+            ComponentDescription { tools: tools.clone(), ..empty() },
+            ComponentDescription { prompts: prompts.clone(), ..empty() },
+            ComponentDescription { resources: resources.clone(), ..empty() },
         ] {
             assert_eq!(SMALL.check(&two), Ok(()));
         }
-        let all = Description { tools, prompts: prompts.clone(), resources: resources.clone(), ..empty() };
+        let all = ComponentDescription { tools, prompts: prompts.clone(), resources: resources.clone(), ..empty() };
         let why = SMALL.check(&all).unwrap_err();
         assert_eq!(
             why,
             "the descriptions, schemas, icons and _meta of what it offers are larger than 1.0 KiB in total (to allow more, \
              raise describe.size)"
         );
-        let many = Description { prompts: vec![PromptDefinition::default(); 4], ..empty() };
+        let many = ComponentDescription { prompts: vec![PromptDefinition::default(); 4], ..empty() };
         let why = SMALL.check(&many).unwrap_err();
         assert_eq!(why, "has 4 prompts, but at most 3 are allowed (to allow more, raise describe.prompts)");
         let small = ResourceDefinition::default();
-        let many = Description { resources: vec![small.clone(); 2], templates: vec![small; 2], ..empty() };
+        let many = ComponentDescription { resources: vec![small.clone(); 2], templates: vec![small; 2], ..empty() };
         let why = SMALL.check(&many).unwrap_err();
         let expected = "has 4 resources and resource templates, but at most 3 are allowed (to allow more, raise \
              describe.resources)";

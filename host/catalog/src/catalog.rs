@@ -15,13 +15,13 @@ pub struct Catalog {
 
 /// The writing end. There is one; the reloader owns it.
 #[derive(Debug)]
-pub struct Publisher {
+pub struct CatalogPublisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
-    witnesses: Vec<Arc<dyn Witness>>,
+    witnesses: Vec<Arc<dyn PublishListener>>,
 }
 
 /// Sees what is published. Its methods must not block.
-pub trait Witness: Debug + Send + Sync {
+pub trait PublishListener: Debug + Send + Sync {
     /// `next` is about to take the place of `previous`. Nobody can use it yet.
     fn publishing(&self, _previous: &Snapshot, _next: &Snapshot) {}
 
@@ -30,9 +30,9 @@ pub trait Witness: Debug + Send + Sync {
 }
 
 /// An empty catalog and its publisher.
-pub fn channel() -> (Publisher, Catalog) {
+pub fn channel() -> (CatalogPublisher, Catalog) {
     let (sender, receiver) = watch::channel(Arc::default());
-    (Publisher { snapshots: sender, witnesses: Vec::new() }, Catalog { snapshots: receiver })
+    (CatalogPublisher { snapshots: sender, witnesses: Vec::new() }, Catalog { snapshots: receiver })
 }
 
 impl Catalog {
@@ -53,10 +53,10 @@ impl Catalog {
     }
 }
 
-impl Publisher {
+impl CatalogPublisher {
     /// The same publisher with another witness of what it publishes.
     #[must_use]
-    pub fn witnessed(mut self, witness: Arc<dyn Witness>) -> Self {
+    pub fn witnessed(mut self, witness: Arc<dyn PublishListener>) -> Self {
         self.witnesses.push(witness);
         self
     }

@@ -3,29 +3,29 @@
 use std::sync::Arc;
 
 use toolbay_model::Digest;
-use toolbay_sandbox::Callable;
+use toolbay_sandbox::LazyComponent;
 
-use crate::contents::Contents;
+use crate::contents::ComponentContents;
 
 /// A compiled component and what it offers. Plugins with identical files share one.
 #[derive(Debug)]
-pub struct Component {
+pub struct LoadedComponent {
     /// Digest of what was compiled.
     pub digest: Digest,
-    /// What calls enter; `None` for a component of [`Component::without_code`].
-    pub callable: Option<Arc<Callable>>,
+    /// What calls enter; `None` for a component of [`LoadedComponent::without_code`].
+    pub callable: Option<Arc<LazyComponent>>,
     /// What it offers.
-    pub contents: Contents,
+    pub contents: ComponentContents,
     /// What it is for, on one line, as its file says.
     pub about: Option<String>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
 
-impl Component {
+impl LoadedComponent {
     /// A component that offers this and cannot be called, for those who only need to know what it would offer, and for
     /// plugins that are plain files.
-    pub fn without_code(contents: Contents) -> Self {
+    pub fn without_code(contents: ComponentContents) -> Self {
         Self { digest: Digest::new([0; 32]), callable: None, contents, about: None, remarks: Vec::new() }
     }
 

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use toolbay_model::Description;
+use toolbay_model::ComponentDescription;
 use toolbay_model::text::{line, thousands};
 use toolbay_policy::UiAccess;
 
-use crate::definition::{self, Definition};
+use crate::definition::{self, ValidDefinition};
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
-use crate::steps::Steps;
+use crate::steps::MatchBudget;
 use crate::uri_matcher::UriMatcher;
 
 /// Longest URI in a warning, in bytes.
@@ -24,9 +24,9 @@ const NOTES: usize = 40;
 
 /// What a component offers, after validation.
 #[derive(Clone, Debug, Default)]
-pub struct Contents {
+pub struct ComponentContents {
     /// Its tools, sorted by name.
-    pub tools: Vec<Arc<Definition>>,
+    pub tools: Vec<Arc<ValidDefinition>>,
     /// Its prompts, sorted by name.
     pub prompts: Vec<Arc<PromptEntry>>,
     /// Its resources, sorted by URI.
@@ -39,13 +39,13 @@ pub struct Contents {
     matcher: UriMatcher,
 }
 
-impl Contents {
+impl ComponentContents {
     /// Validates what a plugin lists.
     ///
     /// # Errors
     ///
     /// What is wrong. One invalid definition refuses the whole plugin: half a plugin would be a surprise.
-    pub fn check(description: Description) -> Result<Self, String> {
+    pub fn check(description: ComponentDescription) -> Result<Self, String> {
         Self::of(description, false)
     }
 
@@ -53,13 +53,14 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// As [`Contents::check`].
-    pub(crate) fn known(description: Description) -> Result<Self, String> {
+    /// As [`ComponentContents::check`].
+    pub(crate) fn known(description: ComponentDescription) -> Result<Self, String> {
         Self::of(description, true)
     }
 
-    fn of(description: Description, known: bool) -> Result<Self, String> {
-        let Description { tools, prompts, resources, templates, completes, manner: _, remarks: _ } = description;
+    fn of(description: ComponentDescription, known: bool) -> Result<Self, String> {
+        let ComponentDescription { tools, prompts, resources, templates, completes, manner: _, remarks: _ } =
+            description;
         let prompts = prompts.into_iter().map(PromptEntry::new);
         let prompts = by_key(prompts, |entry| &entry.prompt.name, "prompts are named")?;
         let resources = resources.into_iter().map(ResourceEntry::resource);
@@ -88,7 +89,7 @@ impl Contents {
     /// Warnings about its views that depend on no grant.
     pub fn view_remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        for Definition { tool, view, .. } in self.tools.iter().map(|tool| &**tool) {
+        for ValidDefinition { tool, view, .. } in self.tools.iter().map(|tool| &**tool) {
             let name = &tool.name;
             remarks.extend(view.mistakes.iter().map(|why| format!("tool {name:?}: {why}")));
             if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists(uri)) {
@@ -115,7 +116,7 @@ impl Contents {
                 format!("{what}: the description has {found} characters, and clients cut what is beyond {most}")
             })
         };
-        for Definition { tool, input, output, .. } in self.tools.iter().map(|tool| &**tool) {
+        for ValidDefinition { tool, input, output, .. } in self.tools.iter().map(|tool| &**tool) {
             let name = &tool.name;
             notes.extend(long(format!("tool {name:?}"), tool.description.as_ref()));
             let of_output = output.iter().flat_map(|schema| toolbay_schema::notes(schema.value(), true));
@@ -143,7 +144,7 @@ impl Contents {
     }
 
     /// Whether it offers a resource with this URI, listed or of a template, as far as that is known within a budget.
-    pub fn reads(&self, uri: &str, steps: &mut Steps) -> bool {
+    pub fn reads(&self, uri: &str, steps: &mut MatchBudget) -> bool {
         let template = |number: usize| self.templates.get(number)?.template.as_deref();
         self.lists(uri) || self.matcher.first(uri, template, steps).is_ok_and(|found| found.is_some())
     }
@@ -182,29 +183,30 @@ mod tests {
 
     #[test]
     fn everything_is_sorted() {
-        let description = Description {
+        let description = ComponentDescription {
             prompts: vec![prompt("b"), prompt("a")],
             resources: vec![definition("x:b"), definition("x:a")],
-            ..Description::default()
+            ..ComponentDescription::default()
         };
-        let contents = Contents::check(description).unwrap();
+        let contents = ComponentContents::check(description).unwrap();
         assert_eq!(contents.prompts[0].prompt.name, "a");
         assert_eq!(contents.resources[0].resource.uri, "x:a");
-        let reads = |uri| contents.reads(uri, &mut Steps::new(Steps::URI));
+        let reads = |uri| contents.reads(uri, &mut MatchBudget::new(MatchBudget::URI));
         assert!(reads("x:b") && !reads("x:c"));
     }
 
     #[test]
     fn nothing_is_there_twice() {
-        let empty = Description::default;
+        let empty = ComponentDescription::default;
         let descriptions = [
-            Description { prompts: vec![prompt("a"), prompt("a")], ..empty() },
-            Description { prompts: vec![prompt("a"), prompt("")], ..empty() },
-            Description { resources: vec![definition("x:a"), definition("x:a")], ..empty() },
-            Description { templates: vec![definition("x:{a}"), definition("x:{a}")], ..empty() },
-            Description { templates: vec![definition("x:{a}"), definition("x:{b}")], ..empty() },
+            ComponentDescription { prompts: vec![prompt("a"), prompt("a")], ..empty() },
+            ComponentDescription { prompts: vec![prompt("a"), prompt("")], ..empty() },
+            ComponentDescription { resources: vec![definition("x:a"), definition("x:a")], ..empty() },
+            ComponentDescription { templates: vec![definition("x:{a}"), definition("x:{a}")], ..empty() },
+            ComponentDescription { templates: vec![definition("x:{a}"), definition("x:{b}")], ..empty() },
         ];
-        let said: Vec<String> = descriptions.map(|description| Contents::check(description).unwrap_err()).into();
+        let said: Vec<String> =
+            descriptions.map(|description| ComponentContents::check(description).unwrap_err()).into();
         insta::assert_snapshot!(said.join("\n"), @r#"
         two of its prompts are named "a"
         prompt "": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
@@ -217,8 +219,9 @@ mod tests {
     #[test]
     fn what_a_plugin_can_read_includes_its_templates() {
         let templates = vec![definition("notes://{id}")];
-        let contents = Contents::check(Description { templates, ..Description::default() }).unwrap();
-        let reads = |uri| contents.reads(uri, &mut Steps::new(Steps::URI));
+        let contents =
+            ComponentContents::check(ComponentDescription { templates, ..ComponentDescription::default() }).unwrap();
+        let reads = |uri| contents.reads(uri, &mut MatchBudget::new(MatchBudget::URI));
         assert!(reads("notes://7") && !reads("notes://7/8") && !reads("other://7"));
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use toolbay_model::{Annotations, Json, TOOL_NAME, TaskSupport, Tool, ToolDefinition, is_tool_name};
-use toolbay_schema::{Patterns, Schema, listed};
+use toolbay_model::{EffectHints, JsonText, TOOL_NAME, TaskSupport, Tool, ToolDefinition, is_tool_name};
+use toolbay_schema::{JsonSchema, PatternBudget, listed};
 
-use crate::fingerprint::Fingerprint;
-use crate::grant::{Hints, Shown};
+use crate::fingerprint::DefinitionFingerprint;
+use crate::grant::{AnnotationOverride, ToolOverride};
 use crate::header;
 use crate::input_schema::InputSchema;
 use crate::members::{check_icons, kept, members};
@@ -21,15 +21,15 @@ const TASK_SUPPORT: &str = "dev.toolbay/task-support";
 
 /// A definition whose name and schemas are valid. All offers made from it share it.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct ValidDefinition {
     /// The tool as clients see it, but with its name within the plugin.
     pub tool: Arc<Tool>,
     /// Differs from that of every other definition that clients see differently.
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprint: DefinitionFingerprint,
     /// What the arguments must fit.
-    pub input: Arc<Schema>,
+    pub input: Arc<JsonSchema>,
     /// The schema that the structured content must match.
-    pub output: Option<Arc<Schema>>,
+    pub output: Option<Arc<JsonSchema>>,
     /// The capabilities that a client must declare to call the tool.
     pub needs: Map<String, Value>,
     /// What it says of the view that shows its results.
@@ -42,12 +42,12 @@ pub struct Definition {
 /// # Errors
 ///
 /// What is wrong. One invalid tool refuses the whole plugin: half a plugin would be a surprise.
-pub(crate) fn check(definitions: Vec<ToolDefinition>, known: bool) -> Result<Vec<Arc<Definition>>, String> {
+pub(crate) fn check(definitions: Vec<ToolDefinition>, known: bool) -> Result<Vec<Arc<ValidDefinition>>, String> {
     let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
-    let patterns = Patterns::of(schemas.flatten().map(String::as_str));
+    let patterns = PatternBudget::of(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
     for definition in definitions {
-        let checked = Definition::new(definition, &patterns, known)?;
+        let checked = ValidDefinition::new(definition, &patterns, known)?;
         if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
             return Err(format!("two of its tools are named {:?}", twice.tool.name));
         }
@@ -55,20 +55,20 @@ pub(crate) fn check(definitions: Vec<ToolDefinition>, known: bool) -> Result<Vec
     Ok(tools.into_values().collect())
 }
 
-impl Definition {
-    fn new(definition: ToolDefinition, patterns: &Patterns, known: bool) -> Result<Self, String> {
+impl ValidDefinition {
+    fn new(definition: ToolDefinition, patterns: &PatternBudget, known: bool) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
             return Err(format!("tool {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));
         }
-        let input = if known { Schema::known_input } else { Schema::compile_input };
+        let input = if known { JsonSchema::known_input } else { JsonSchema::compile_input };
         let input = input(&definition.input_schema, patterns)
             .map_err(|error| format!("tool {name:?}: its input schema {}", bad_schema(&error)))?;
         let headers =
             header::headers(input.value()).map_err(|error| format!("tool {name:?}: its input schema: {error}"))?;
         let output = definition
             .output_schema
-            .map(|text| if known { Schema::known_with } else { Schema::compile_with }(&text, patterns))
+            .map(|text| if known { JsonSchema::known_with } else { JsonSchema::compile_with }(&text, patterns))
             .transpose()
             .map_err(|error| format!("tool {name:?}: its output schema {}", bad_schema(&error)))?;
         let (mut meta, needs) = match &definition.meta {
@@ -83,15 +83,15 @@ impl Definition {
             name,
             title: definition.title,
             description: definition.description,
-            input_schema: Json::new(&listed(input.value())),
-            output_schema: output.as_ref().map(|schema| Json::new(&listed(schema.value()))),
+            input_schema: JsonText::new(&listed(input.value())),
+            output_schema: output.as_ref().map(|schema| JsonText::new(&listed(schema.value()))),
             annotations: definition.annotations,
             icons: definition.icons.into(),
             meta: kept(meta),
             headers,
             task_support,
         };
-        let fingerprint = Fingerprint::of(&tool);
+        let fingerprint = DefinitionFingerprint::of(&tool);
         let tool = Arc::new(tool);
         Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs, view })
     }
@@ -116,13 +116,13 @@ impl Definition {
 
     /// The same definition with the operator's changes.
     #[must_use]
-    pub fn shown_as(&self, shown: &Shown) -> Self {
+    pub fn shown_as(&self, shown: &ToolOverride) -> Self {
         let (tool, hints) = (&self.tool, shown.annotations);
-        let annotations = if hints == Hints::default() {
+        let annotations = if hints == AnnotationOverride::default() {
             tool.annotations
         } else {
             let own = tool.annotations.unwrap_or_default();
-            Some(Annotations {
+            Some(EffectHints {
                 read_only: hints.read_only.or(own.read_only),
                 destructive: hints.destructive.or(own.destructive),
                 idempotent: hints.idempotent.or(own.idempotent),
@@ -132,7 +132,7 @@ impl Definition {
         let input = shown.input_schema.as_ref().map_or(&self.input, InputSchema::schema);
         let (input_schema, headers) = match &shown.input_schema {
             // It was read before, so that it cannot fail.
-            Some(_) => (Json::new(input.value()), header::headers(input.value()).unwrap_or_default()),
+            Some(_) => (JsonText::new(input.value()), header::headers(input.value()).unwrap_or_default()),
             None => (tool.input_schema.clone(), tool.headers.clone()),
         };
         let tool = Tool {
@@ -148,7 +148,7 @@ impl Definition {
     }
 
     fn with(&self, tool: Tool) -> Self {
-        Self { fingerprint: Fingerprint::of(&tool), tool: Arc::new(tool), ..self.clone() }
+        Self { fingerprint: DefinitionFingerprint::of(&tool), tool: Arc::new(tool), ..self.clone() }
     }
 }
 

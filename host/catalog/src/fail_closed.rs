@@ -6,10 +6,10 @@ use std::path::Path;
 use bytesize::ByteSize;
 use toolbay_model::{ArgumentCheck, Limits};
 
-use crate::approve::Approve;
+use crate::approve::ApprovalSetting;
 use crate::bounds::tests::SMALL;
 use crate::grant::{Grant, ToolGrant};
-use crate::rules::Rules;
+use crate::rules::LoadPolicy;
 
 /// A grant with every key.
 const COMPLETE: &str = r#"
@@ -134,13 +134,13 @@ fn parse(text: &str) -> Result<Grant, String> {
     Grant::parse("acme.toml", text, Path::new("/plugins"))
 }
 
-fn rules() -> Rules {
-    Rules {
+fn rules() -> LoadPolicy {
+    LoadPolicy {
         limits: Limits::DEFAULT,
         ceiling: Limits::CEILING,
         describe: Limits::DEFAULT,
         rate_limit: None,
-        approve: Approve::Never,
+        approve: ApprovalSetting::Never,
         component: ByteSize::mib(1),
         guarded: Vec::new(),
         bounds: SMALL,
@@ -173,8 +173,8 @@ fn changed(path: &str, change: impl FnOnce(&mut toml::Table)) -> String {
 }
 
 /// Whether `approve` asks whenever the other does.
-fn asks_as_often(one: Approve, other: Approve) -> bool {
-    one == other || one == Approve::Always || other == Approve::Never
+fn asks_as_often(one: ApprovalSetting, other: ApprovalSetting) -> bool {
+    one == other || one == ApprovalSetting::Always || other == ApprovalSetting::Never
 }
 
 /// Fails if a grant allows what another one does not, to a plugin with these tools and without regard to how it is shown.

@@ -10,12 +10,12 @@ use bytesize::ByteSize;
 use rustix::io::Errno;
 use serde_json::Map;
 use toolbay_model::text::clean;
-use toolbay_model::{CallError, Digest, Limit, ListedResource, Resource, ResourceContent, ResourceItem};
+use toolbay_model::{CallError, Digest, EmbeddedResource, Limit, ListedResource, ResourceContent, ResourceItem};
 
 use crate::beneath::open_file;
 use crate::media_type;
 use crate::resource_entry::ResourceEntry;
-use crate::stamp::Stamp;
+use crate::stamp::FileStamp;
 use crate::{uri, view};
 
 /// A resource that is a file beside the plugins, or of a skill.
@@ -23,19 +23,19 @@ use crate::{uri, view};
 pub struct FileResource {
     /// Its definition.
     pub entry: Arc<ResourceEntry>,
-    source: Source,
+    source: FileSource,
 }
 
 /// Where the content of a file comes from.
 #[derive(Clone, Debug)]
-enum Source {
+enum FileSource {
     /// A file that is read when a client asks for it.
     File {
         /// The folder, held open: whatever is put in its place is found by the next scan.
         root: Arc<OwnedFd>,
         /// The way from there.
         path: Box<str>,
-        stamp: Stamp,
+        stamp: FileStamp,
     },
     /// A file of a skill, as it was when it was loaded.
     Kept { digest: Digest, size: u64, content: ResourceContent },
@@ -45,10 +45,10 @@ enum Source {
 impl PartialEq for FileResource {
     fn eq(&self, other: &Self) -> bool {
         let same = match (&self.source, &other.source) {
-            (Source::File { path, stamp, .. }, Source::File { path: other, stamp: changed, .. }) => {
+            (FileSource::File { path, stamp, .. }, FileSource::File { path: other, stamp: changed, .. }) => {
                 path == other && stamp == changed
             }
-            (Source::Kept { digest, .. }, Source::Kept { digest: other, .. }) => digest == other,
+            (FileSource::Kept { digest, .. }, FileSource::Kept { digest: other, .. }) => digest == other,
             _ => false,
         };
         same && self.entry.resource == other.entry.resource
@@ -61,7 +61,7 @@ impl FileResource {
     /// # Errors
     ///
     /// Its URI would be too long: the end of a sentence that begins with the URI.
-    pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: Stamp) -> Result<Self, String> {
+    pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: FileStamp) -> Result<Self, String> {
         let view = view_path(path);
         let uri = match view {
             Some(path) => uri::of_view(id, path.split('/')),
@@ -71,7 +71,7 @@ impl FileResource {
         let mime_type = view.map(|_| view::MIME_TYPE).or_else(|| media_type::of(path));
         // Neither size nor date: a file that changes would change the list as well.
         let entry = Arc::new(ResourceEntry::of_file(listed(uri, path, mime_type)));
-        Ok(Self { entry, source: Source::File { root: Arc::clone(root), path: path.into(), stamp } })
+        Ok(Self { entry, source: FileSource::File { root: Arc::clone(root), path: path.into(), stamp } })
     }
 
     /// The resource for a file of a skill with these bytes, which are what clients get: text only if cleaning leaves it as it
@@ -88,14 +88,14 @@ impl FileResource {
         let mime_type = media_type::of(path);
         let resource = ListedResource { description, size: Some(size), ..listed(uri, name, mime_type) };
         let entry = Arc::new(ResourceEntry::of_file(resource));
-        Self { entry, source: Source::Kept { digest, size, content: verbatim(bytes, mime_type) } }
+        Self { entry, source: FileSource::Kept { digest, size, content: verbatim(bytes, mime_type) } }
     }
 
     /// Its digest and its size, if it is a file of a skill.
     pub(crate) fn identity(&self) -> Option<(Digest, u64)> {
         match &self.source {
-            Source::Kept { digest, size, .. } => Some((*digest, *size)),
-            Source::File { .. } => None,
+            FileSource::Kept { digest, size, .. } => Some((*digest, *size)),
+            FileSource::File { .. } => None,
         }
     }
 
@@ -109,9 +109,9 @@ impl FileResource {
         let limit = CallError::Limit { limit: Limit::Output(most), tool: None };
         let failed = |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
         let (root, path) = match &self.source {
-            Source::Kept { size, .. } if *size > most.as_u64() => return Err(limit),
-            Source::Kept { content, .. } => return Ok(Some(self.item(content.clone()))),
-            Source::File { root, path, .. } => (root, path),
+            FileSource::Kept { size, .. } if *size > most.as_u64() => return Err(limit),
+            FileSource::Kept { content, .. } => return Ok(Some(self.item(content.clone()))),
+            FileSource::File { root, path, .. } => (root, path),
         };
         let file = match open_file(root.as_fd(), path) {
             Ok(file) => File::from(file),
@@ -137,7 +137,7 @@ impl FileResource {
 
     fn item(&self, content: ResourceContent) -> ResourceItem {
         let ListedResource { uri, mime_type, .. } = &*self.entry.resource;
-        let resource = Resource { uri: uri.clone(), mime_type: mime_type.clone(), content };
+        let resource = EmbeddedResource { uri: uri.clone(), mime_type: mime_type.clone(), content };
         ResourceItem { resource, meta: Map::new() }
     }
 }
@@ -203,10 +203,10 @@ mod tests {
 
     use super::*;
     use crate::beneath::open_root;
-    use crate::tree::{Kind, scan};
+    use crate::tree::{TreeKind, scan};
 
     fn resource(folder: &Path, path: &str) -> FileResource {
-        let tree = scan(folder, Kind::Resources, 100).unwrap();
+        let tree = scan(folder, TreeKind::Resources, 100).unwrap();
         let root = Arc::new(open_root(folder).unwrap());
         FileResource::new("docs", &root, path, tree.files[path].clone()).unwrap()
     }
@@ -293,7 +293,7 @@ mod tests {
         let listed = resource(dir.path(), "a b\n?.md").entry.resource.clone();
         assert_eq!((listed.uri.as_str(), listed.name.as_str()), ("toolbay://docs/a%20b%0A%3F.md", "a b ?.md"));
         let root = Arc::new(open_root(dir.path()).unwrap());
-        let Source::File { stamp, .. } = resource(dir.path(), "a b\n?.md").source else { panic!("it is a file") };
+        let FileSource::File { stamp, .. } = resource(dir.path(), "a b\n?.md").source else { panic!("it is a file") };
         let deep: Vec<String> = (0..10).map(|_| "ü".repeat(100)).collect();
         assert!(FileResource::new("docs", &root, &deep.join("/"), stamp).is_err());
     }

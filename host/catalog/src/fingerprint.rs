@@ -10,9 +10,9 @@ static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The fingerprint of a definition. It differs if a client sees a difference. It is valid in this process only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Fingerprint(u64);
+pub(crate) struct DefinitionFingerprint(u64);
 
-impl Fingerprint {
+impl DefinitionFingerprint {
     /// The fingerprint of one tool.
     pub(crate) fn of(tool: &Tool) -> Self {
         Self(KEYS.hash_one(tool))
@@ -50,7 +50,7 @@ impl Fingerprint {
 }
 
 /// A digest of a list: the names, as clients use them, and the fingerprints.
-pub(crate) fn digest<'a>(items: impl Iterator<Item = (&'a str, Fingerprint)>) -> u64 {
+pub(crate) fn digest<'a>(items: impl Iterator<Item = (&'a str, DefinitionFingerprint)>) -> u64 {
     let mut hasher = KEYS.build_hasher();
     for item in items {
         item.hash(&mut hasher);

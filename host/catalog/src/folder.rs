@@ -9,35 +9,35 @@ use std::sync::Arc;
 
 use toolbay_model::text::clean;
 
-use crate::bounds::Bounds;
-use crate::stamp::Stamp;
-use crate::tree::{self, Kind, Tree};
+use crate::bounds::DescriptionLimits;
+use crate::stamp::FileStamp;
+use crate::tree::{self, PlainTree, TreeKind};
 
 /// Most files of a skill: as many as every client takes.
 const FILES: usize = 512;
 
 /// The files of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct PluginFiles {
     /// `<id>.wasm`; `None` if there are only plain files.
-    pub component: Option<Stamp>,
+    pub component: Option<FileStamp>,
     /// `<id>.toml`, if there is one.
-    pub grant: Option<Stamp>,
+    pub grant: Option<FileStamp>,
     /// `<id>.wit`, if there is one.
-    pub wit: Option<Stamp>,
+    pub wit: Option<FileStamp>,
     /// `<id>.prompts`, if there is one.
-    pub prompts: Option<Arc<Tree>>,
+    pub prompts: Option<Arc<PlainTree>>,
     /// `<id>.resources`, if there is one.
-    pub resources: Option<Arc<Tree>>,
+    pub resources: Option<Arc<PlainTree>>,
     /// `<id>.skill`, if there is one.
-    pub skill: Option<Arc<Tree>>,
+    pub skill: Option<Arc<PlainTree>>,
 }
 
-impl Files {
+impl PluginFiles {
     /// Whether all is the same but what is in the folders of plain files. Another folder in the place of one may be
     /// somewhere else, which is compared with what plugins can write to.
     pub(crate) fn same_but_plain(&self, other: &Self) -> bool {
-        let root = |tree: &Option<Arc<Tree>>| tree.as_ref().and_then(|tree| tree.folders.get("").copied());
+        let root = |tree: &Option<Arc<PlainTree>>| tree.as_ref().and_then(|tree| tree.folders.get("").copied());
         self.component == other.component
             && self.grant == other.grant
             && self.wit == other.wit
@@ -64,9 +64,9 @@ impl Files {
 
 /// The contents of the folder.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FolderListing {
     /// Every plugin, by id.
-    pub plugins: BTreeMap<String, Files>,
+    pub plugins: BTreeMap<String, PluginFiles>,
     /// Files that are none of a plugin's but were probably meant to be: by name, with the reason.
     pub notes: BTreeMap<String, String>,
 }
@@ -97,7 +97,7 @@ fn searched(folder: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// The folder itself cannot be read.
-pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> {
+pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Option<FolderListing>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.
@@ -107,8 +107,8 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
         Err(error) => return Err(error),
     };
     searched(folder)?;
-    let mut found = Found::default();
-    let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, Trees>::new());
+    let mut found = FolderListing::default();
+    let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, PlainTrees>::new());
     let (mut grants, mut wits) = (BTreeSet::new(), BTreeSet::new());
     for entry in entries {
         let name = entry?.file_name();
@@ -119,7 +119,7 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
             continue;
         };
         let (kind, most) = match part {
-            Part::Component => {
+            FileRole::Component => {
                 match look(&component_path(folder, id)) {
                     Ok(Some(component)) => drop(components.insert(id.to_owned(), component)),
                     // It was deleted after it was listed.
@@ -128,25 +128,25 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
                 }
                 continue;
             }
-            Part::Grant => {
+            FileRole::Grant => {
                 grants.insert(id.to_owned());
                 continue;
             }
-            Part::Wit => {
+            FileRole::Wit => {
                 wits.insert(id.to_owned());
                 continue;
             }
-            Part::Prompts => (Kind::Prompts, bounds.prompts),
-            Part::Resources => (Kind::Resources, bounds.resources),
-            Part::Skill => (Kind::Skill, FILES),
+            FileRole::Prompts => (TreeKind::Prompts, bounds.prompts),
+            FileRole::Resources => (TreeKind::Resources, bounds.resources),
+            FileRole::Skill => (TreeKind::Skill, FILES),
         };
         match tree::scan(&folder.join(&name), kind, most) {
             Some(tree) => {
                 let trees = trees.entry(id.to_owned()).or_default();
                 let place = match kind {
-                    Kind::Prompts => &mut trees.prompts,
-                    Kind::Resources => &mut trees.resources,
-                    Kind::Skill => &mut trees.skill,
+                    TreeKind::Prompts => &mut trees.prompts,
+                    TreeKind::Resources => &mut trees.resources,
+                    TreeKind::Skill => &mut trees.skill,
                 };
                 *place = Some(Arc::new(tree));
             }
@@ -164,12 +164,12 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
             let listed = names.contains(id).then(|| path(folder, id))?;
             // A link that leads nowhere is there as well: the plugin is refused, and not served as if it had no grant.
             let metadata = std::fs::metadata(&listed).or_else(|_| std::fs::symlink_metadata(&listed));
-            metadata.ok().map(|metadata| Stamp::of(&metadata))
+            metadata.ok().map(|metadata| FileStamp::of(&metadata))
         };
         let (grant, wit) = (beside(&grants, grant_path), beside(&wits, wit_path));
-        let Trees { prompts, resources, skill } = trees.get(id).cloned().unwrap_or_default();
+        let PlainTrees { prompts, resources, skill } = trees.get(id).cloned().unwrap_or_default();
         let component = components.get(id).cloned();
-        found.plugins.insert(id.clone(), Files { component, grant, wit, prompts, resources, skill });
+        found.plugins.insert(id.clone(), PluginFiles { component, grant, wit, prompts, resources, skill });
     }
     for id in grants {
         // The plugin folder may contain the server's own configuration.
@@ -183,13 +183,13 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
 
 /// The folders with plain files of one plugin.
 #[derive(Clone, Default)]
-struct Trees {
-    prompts: Option<Arc<Tree>>,
-    resources: Option<Arc<Tree>>,
-    skill: Option<Arc<Tree>>,
+struct PlainTrees {
+    prompts: Option<Arc<PlainTree>>,
+    resources: Option<Arc<PlainTree>>,
+    skill: Option<Arc<PlainTree>>,
 }
 
-impl Found {
+impl FolderListing {
     /// Names are shown without control characters.
     fn note(&mut self, name: &dyn Display, why: &str) {
         self.notes.insert(clean(&name.to_string()).into_owned(), clean(why).into_owned());
@@ -197,10 +197,10 @@ impl Found {
 }
 
 /// Checks a file whose name is that of a component.
-fn look(path: &Path) -> Result<Option<Stamp>, String> {
+fn look(path: &Path) -> Result<Option<FileStamp>, String> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
-        Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+        Ok(metadata) => Ok(Some(FileStamp::of(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
             Ok(target) => Err(format!("it is a link to {}, which does not exist", target.display())),
             Err(_) => Ok(None),
@@ -226,7 +226,7 @@ const MISTAKEN: [(&str, &str); 3] = [(".prompt", ".prompts"), (".resource", ".re
 /// The note about a file whose name is none of a plugin's.
 fn note(name: &OsStr) -> Option<String> {
     let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
-    let plain = Part::ALL.iter().filter(|(part, _)| part.is_plain()).map(|(_, right)| (*right, *right));
+    let plain = FileRole::ALL.iter().filter(|(part, _)| part.is_plain()).map(|(_, right)| (*right, *right));
     let near = MISTAKEN.into_iter().chain(plain).find(|(wrong, _)| stem(OsStr::new(&lower), wrong).is_some());
     if let Some((_, right)) = near {
         return Some(format!("its name must end in {right} in lower case"));
@@ -245,7 +245,7 @@ fn note(name: &OsStr) -> Option<String> {
 
 /// What a file or folder is for a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum FileRole {
     /// `<id>.wasm`.
     Component,
     /// `<id>.toml`.
@@ -260,7 +260,7 @@ pub(crate) enum Part {
     Skill,
 }
 
-impl Part {
+impl FileRole {
     const ALL: [(Self, &str); 6] = [
         (Self::Component, ".wasm"),
         (Self::Grant, ".toml"),
@@ -277,8 +277,8 @@ impl Part {
 }
 
 /// The id of the plugin to which the file or folder `name` belongs, and what it is for it; `None` for all others.
-pub(crate) fn part_of(name: &OsStr) -> Option<(&str, Part)> {
-    Part::ALL.into_iter().find_map(|(part, extension)| Some((stem(name, extension)?, part)))
+pub(crate) fn part_of(name: &OsStr) -> Option<(&str, FileRole)> {
+    FileRole::ALL.into_iter().find_map(|(part, extension)| Some((stem(name, extension)?, part)))
 }
 
 /// Files such as `.x.wasm` and `x.wasm~`, which are still being written or which editors keep, are not plugins. The
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::bounds::tests::SMALL;
 
-    fn scan(folder: &Path) -> io::Result<Option<Found>> {
+    fn scan(folder: &Path) -> io::Result<Option<FolderListing>> {
         super::scan(folder, &SMALL)
     }
 
@@ -343,10 +343,10 @@ mod tests {
             ("weather", None),
         ];
         for (name, id) in cases {
-            let component = part_of(OsStr::new(name)).filter(|(_, part)| *part == Part::Component);
+            let component = part_of(OsStr::new(name)).filter(|(_, part)| *part == FileRole::Component);
             assert_eq!(component.map(|(id, _)| id), id, "{name}");
         }
-        for (part, extension) in Part::ALL {
+        for (part, extension) in FileRole::ALL {
             assert_eq!(part_of(OsStr::new(&format!("weather{extension}"))), Some(("weather", part)));
         }
     }
@@ -363,7 +363,7 @@ mod tests {
         std::fs::create_dir(folder.join("folder.wasm")).unwrap();
         std::os::unix::fs::symlink("../elsewhere", folder.join("link.wasm")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.join("broken.wasm")).unwrap();
-        let Found { plugins, notes } = scan(&folder).unwrap().unwrap();
+        let FolderListing { plugins, notes } = scan(&folder).unwrap().unwrap();
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "link"]);
         assert!(plugins["a"].grant.is_some() && plugins["link"].grant.is_none());
         assert_eq!(notes["folder.wasm"], "it is a folder");
@@ -393,7 +393,7 @@ mod tests {
         }
         std::fs::write(dir.path().join(OsStr::from_bytes(b"\xff.wasm")), "").unwrap();
         std::os::unix::fs::symlink("loop.wasm", dir.path().join("loop.wasm")).unwrap();
-        let Found { plugins, notes } = scan(dir.path()).unwrap().unwrap();
+        let FolderListing { plugins, notes } = scan(dir.path()).unwrap().unwrap();
         assert!(plugins.is_empty(), "{plugins:?}");
         let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
         insta::assert_snapshot!(notes.join("\n"), @r#"
@@ -431,7 +431,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("elsewhere", path("d.resources")).unwrap();
         std::os::unix::fs::symlink("nowhere", path("e.resources")).unwrap();
-        let Found { plugins, notes } = scan(dir.path()).unwrap().unwrap();
+        let FolderListing { plugins, notes } = scan(dir.path()).unwrap().unwrap();
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "b", "d"]);
         assert!(plugins["a"].component.is_some() && plugins["a"].prompts.is_some());
         assert!(plugins["b"].component.is_none() && plugins["b"].grant.is_some());

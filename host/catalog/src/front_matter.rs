@@ -24,7 +24,7 @@ pub(crate) struct FrontMatter {
     /// What the prompt is for.
     pub(crate) description: Option<String>,
     /// The arguments, in the order in which a client asks for them.
-    pub(crate) arguments: Option<Vec<Argument>>,
+    pub(crate) arguments: Option<Vec<PromptArgumentSpec>>,
     #[serde(flatten)]
     #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
     other: BTreeMap<String, IgnoredAny>,
@@ -32,7 +32,7 @@ pub(crate) struct FrontMatter {
 
 /// An argument of a prompt.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Argument {
+pub(crate) struct PromptArgumentSpec {
     /// Its name.
     pub(crate) name: String,
     /// A display name.

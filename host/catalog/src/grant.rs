@@ -17,16 +17,16 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{ArgumentCheck, Digest, LimitsPatch, Oversize, TaskSupport, ToolRateLimit, is_name};
+use toolbay_model::{ArgumentCheck, Digest, LimitsPatch, OversizePolicy, TaskSupport, ToolRateLimit, is_name};
 use toolbay_policy::{OriginPattern, Permissions};
-use toolbay_secrets::{Fixed, Vault};
+use toolbay_secrets::{FixedSecrets, SecretVault};
 use toolbay_settings::toml_file;
 
-use self::secret::Secret;
-use crate::approve::{Approvals, Approve};
+use self::secret::SecretTable;
+use crate::approve::{ApprovalSetting, ToolApprovals};
 use crate::input_schema::InputSchema;
 use crate::offered::{ToolPattern, digest, patterns};
-use crate::separator::Separator;
+use crate::separator::NameSeparator;
 
 /// Longest prefix. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
@@ -40,9 +40,9 @@ pub struct Grant {
     #[serde(deserialize_with = "prefix")]
     pub prefix: Option<String>,
     /// What stands between the prefix and a name: `_` or `.`.
-    pub separator: Separator,
+    pub separator: NameSeparator,
     /// Which calls a person must allow first, of the tools that do not say it themselves. `None` uses the server's.
-    pub approve: Option<Approve>,
+    pub approve: Option<ApprovalSetting>,
     /// How the arguments of its tools are checked. `None`: as the caller's token or the server says.
     pub arguments: Option<ArgumentCheck>,
     /// The tools that are offered, by patterns of their names without the prefix. `None`: all of them.
@@ -58,7 +58,7 @@ pub struct Grant {
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
     /// Values to redact in everything that the plugin says, and to add to its requests, by their names.
-    pub secrets: BTreeMap<String, Secret>,
+    pub secrets: BTreeMap<String, SecretTable>,
     /// Values that the plugin reads through `host.config`, by key.
     pub config: BTreeMap<String, toml::Value>,
     /// Settings of single tools, by the tool's name without the prefix.
@@ -78,25 +78,25 @@ pub struct ToolGrant {
     /// The limits that differ for this tool.
     pub limits: ToolLimits,
     /// Which calls of this tool a person must allow first. `None` uses that of the grant.
-    pub approve: Option<Approve>,
-    /// See [`Shown::hidden`].
+    pub approve: Option<ApprovalSetting>,
+    /// See [`ToolOverride::hidden`].
     pub hidden: bool,
-    /// See [`Shown::title`].
+    /// See [`ToolOverride::title`].
     pub title: Option<String>,
-    /// See [`Shown::description`].
+    /// See [`ToolOverride::description`].
     pub description: Option<String>,
-    /// See [`Shown::annotations`].
-    pub annotations: Hints,
-    /// See [`Shown::task_support`].
+    /// See [`ToolOverride::annotations`].
+    pub annotations: AnnotationOverride,
+    /// See [`ToolOverride::task_support`].
     pub task_support: Option<TaskSupport>,
-    /// See [`Shown::input_schema`].
+    /// See [`ToolOverride::input_schema`].
     pub input_schema: Option<InputSchema>,
 }
 
 impl ToolGrant {
     /// How the tool is to be shown to clients.
-    pub fn shown(&self) -> Shown {
-        Shown {
+    pub fn shown(&self) -> ToolOverride {
+        ToolOverride {
             hidden: self.hidden,
             title: self.title.clone(),
             description: self.description.clone(),
@@ -109,7 +109,7 @@ impl ToolGrant {
 
 /// The operator's changes to a tool's definition. `None` keeps the plugin's value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
+pub struct ToolOverride {
     /// Whether the tool is not offered.
     pub hidden: bool,
     /// A display name.
@@ -117,7 +117,7 @@ pub struct Shown {
     /// What the tool does, for the model.
     pub description: Option<String>,
     /// Hints about the tool's effects; each one that is set replaces the plugin's.
-    pub annotations: Hints,
+    pub annotations: AnnotationOverride,
     /// Whether the tool can be called as a task.
     pub task_support: Option<TaskSupport>,
     /// What the arguments of a command must fit.
@@ -127,7 +127,7 @@ pub struct Shown {
 /// A tool's annotations as the operator sets them (MCP `ToolAnnotations`). `None` keeps the plugin's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Hints {
+pub struct AnnotationOverride {
     /// The tool does not modify its environment.
     pub read_only: Option<bool>,
     /// The tool may delete or overwrite data.
@@ -152,7 +152,7 @@ pub struct ToolLimits {
     #[serde(deserialize_with = "positive")]
     pub output: Option<ByteSize>,
     /// See [`LimitsPatch::oversize`].
-    pub oversize: Option<Oversize>,
+    pub oversize: Option<OversizePolicy>,
 }
 
 impl ToolLimits {
@@ -176,9 +176,9 @@ impl ToolLimits {
 
 /// The secrets of a grant with their values.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct GrantSecrets {
     /// The secrets.
-    pub secrets: Vault,
+    pub secrets: SecretVault,
     /// A warning for each that has no value, or whose requests are denied.
     pub remarks: Vec<String>,
 }
@@ -224,9 +224,9 @@ impl Grant {
     }
 
     /// Which calls a person must allow first. `server` is what the server's configuration says.
-    pub fn approvals(&self, server: Approve) -> Approvals {
+    pub fn approvals(&self, server: ApprovalSetting) -> ToolApprovals {
         let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.approve?));
-        Approvals { default: self.approve.unwrap_or(server), tools: self.tools.iter().filter_map(own).collect() }
+        ToolApprovals { default: self.approve.unwrap_or(server), tools: self.tools.iter().filter_map(own).collect() }
     }
 
     /// The secrets, without their values.
@@ -234,9 +234,10 @@ impl Grant {
     /// # Errors
     ///
     /// A header that no request can have.
-    pub fn secrets(&self) -> Result<Vec<toolbay_secrets::Secret>, String> {
-        let of =
-            |(name, secret): (&String, &Secret)| secret.named(name).map_err(|why| format!("secrets.{name}: {why}"));
+    pub fn secrets(&self) -> Result<Vec<toolbay_secrets::SecretSpec>, String> {
+        let of = |(name, secret): (&String, &SecretTable)| {
+            secret.named(name).map_err(|why| format!("secrets.{name}: {why}"))
+        };
         self.secrets.iter().map(of).collect()
     }
 
@@ -250,9 +251,9 @@ impl Grant {
         &self,
         name: &str,
         folder: &Path,
-        secrets: Vec<toolbay_secrets::Secret>,
-        fixed: Fixed,
-    ) -> Result<Kept, String> {
+        secrets: Vec<toolbay_secrets::SecretSpec>,
+        fixed: FixedSecrets,
+    ) -> Result<GrantSecrets, String> {
         let (mut remarks, rules) = (Vec::new(), &self.permissions.http);
         let unused = |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
         for (name, secret) in &self.secrets {
@@ -262,7 +263,7 @@ impl Grant {
                 ));
             }
         }
-        Ok(Kept { secrets: Vault::new(name, folder, secrets, fixed)?, remarks })
+        Ok(GrantSecrets { secrets: SecretVault::new(name, folder, secrets, fixed)?, remarks })
     }
 
     /// `[config]` as the guest reads it: strings unchanged, other values as JSON text.
@@ -300,19 +301,19 @@ fn json(value: &toml::Value) -> Value {
 fn lines_of_mounts(text: &str) -> Vec<usize> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Places {
-        permissions: Mounts,
+    struct GuardedPaths {
+        permissions: MountPaths,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Mounts {
-        mounts: Vec<Host>,
+    struct MountPaths {
+        mounts: Vec<MountSource>,
     }
     #[derive(Deserialize)]
-    struct Host {
+    struct MountSource {
         host: Spanned<IgnoredAny>,
     }
-    let places: Places = toml_file::read(text).unwrap_or_default();
+    let places: GuardedPaths = toml_file::read(text).unwrap_or_default();
     places.permissions.mounts.iter().map(|mount| toml_file::position(text, mount.host.span().start).0).collect()
 }
 
@@ -341,7 +342,7 @@ pub(crate) fn prefix_for(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use toolbay_policy::{By, Mount, Scratch};
+    use toolbay_policy::{MountPermission, MountScope, ScratchPermission};
 
     use super::*;
 
@@ -381,9 +382,15 @@ mod tests {
         let config = grant.config_values();
         assert_eq!(config["units"], "metric");
         assert_eq!(config["depth"], "3");
-        let approvals = grant.approvals(Approve::First);
-        assert_eq!((approvals.of("erase"), approvals.of("look")), (Approve::Always, Approve::Destructive));
-        assert_eq!(Grant { approve: None, ..grant }.approvals(Approve::First).of("look"), Approve::First);
+        let approvals = grant.approvals(ApprovalSetting::First);
+        assert_eq!(
+            (approvals.of("erase"), approvals.of("look")),
+            (ApprovalSetting::Always, ApprovalSetting::Destructive)
+        );
+        assert_eq!(
+            Grant { approve: None, ..grant }.approvals(ApprovalSetting::First).of("look"),
+            ApprovalSetting::First
+        );
     }
 
     #[test]
@@ -530,16 +537,19 @@ mod tests {
         let mount = "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\n";
         let parsed = |more: &str| parse(&format!("{mount}{more}")).unwrap().permissions;
         let without = parsed("");
-        let Mount { by, quota, .. } = &without.mounts[0];
+        let MountPermission { by, quota, .. } = &without.mounts[0];
         assert_eq!((by, quota, without.mounts[0].most_entries(), without.scratch), (&None, &None, None, None));
         let with = parsed("by = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
-        let Mount { by, quota, .. } = &with.mounts[0];
-        assert_eq!((by, quota), (&Some(By::Caller), &Some(ByteSize::mib(1))));
+        let MountPermission { by, quota, .. } = &with.mounts[0];
+        assert_eq!((by, quota), (&Some(MountScope::Caller), &Some(ByteSize::mib(1))));
         assert_eq!(with.mounts[0].most_entries(), Some(7));
-        assert_eq!(with.scratch, Some(Scratch { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 }));
+        assert_eq!(
+            with.scratch,
+            Some(ScratchPermission { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 })
+        );
         assert_eq!(parsed("quota = \"1MiB\"").mounts[0].most_entries(), Some(10_000));
         let scratch = parsed("[permissions.scratch]\nguest = \"/s\"\nsize = \"1KiB\"\nentries = 2").scratch;
-        assert_eq!(scratch, Some(Scratch { guest: "/s".to_owned(), size: ByteSize::kib(1), entries: 2 }));
+        assert_eq!(scratch, Some(ScratchPermission { guest: "/s".to_owned(), size: ByteSize::kib(1), entries: 2 }));
         let why = parse(&format!("{mount}[permissions.scratch]\nguest = \"/a/\"")).unwrap_err();
         let expected = "acme.toml: permissions.scratch.guest: permissions.mounts[0] has the guest path \"/a/\" as well; \
             each folder needs its own";

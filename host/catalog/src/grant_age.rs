@@ -5,32 +5,32 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::stamp::Stamp;
+use crate::stamp::FileStamp;
 
 /// How long a grant must have been unchanged until it gives rights.
 pub(crate) const SETTLE: Duration = Duration::from_secs(1);
 
 /// A grant's file as it was when it was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Sighting {
+pub(crate) struct GrantSighting {
     /// Its stamp; `None` if it changed while it was read.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<FileStamp>,
     /// Whether the times of its file system are those of this machine.
     pub(crate) is_local: bool,
 }
 
 /// Since when the grant of one plugin has been as it is.
 #[derive(Debug, Default)]
-pub(crate) struct GrantAge(Mutex<Option<(Option<Stamp>, Instant)>>);
+pub(crate) struct GrantAge(Mutex<Option<(Option<FileStamp>, Instant)>>);
 
 impl GrantAge {
     /// When the file will have been unchanged for long enough; `None` if it has. `seen` is what has just been read, or
     /// `None` if there is no file.
-    pub(crate) fn settles(&self, seen: Option<&Sighting>) -> Option<Instant> {
+    pub(crate) fn settles(&self, seen: Option<&GrantSighting>) -> Option<Instant> {
         self.settles_at(Instant::now(), SystemTime::now(), seen)
     }
 
-    fn settles_at(&self, now: Instant, clock: SystemTime, seen: Option<&Sighting>) -> Option<Instant> {
+    fn settles_at(&self, now: Instant, clock: SystemTime, seen: Option<&GrantSighting>) -> Option<Instant> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = seen.map(|seen| seen.stamp.as_ref());
         if stamp == Some(None) {
@@ -58,8 +58,8 @@ mod tests {
 
     use super::*;
 
-    fn seen(file: &File, is_local: bool) -> Sighting {
-        Sighting { stamp: Some(Stamp::of(&file.metadata().unwrap())), is_local }
+    fn seen(file: &File, is_local: bool) -> GrantSighting {
+        GrantSighting { stamp: Some(FileStamp::of(&file.metadata().unwrap())), is_local }
     }
 
     #[test]
@@ -70,7 +70,7 @@ mod tests {
         let file = File::options().write(true).open(&path).unwrap();
         let (hour, half) = (Duration::from_hours(1), SETTLE / 2);
         let (age, clock, start) = (GrantAge::default(), SystemTime::now(), Instant::now());
-        let at = |after: Duration, seen: Option<&Sighting>| {
+        let at = |after: Duration, seen: Option<&GrantSighting>| {
             age.settles_at(start + after, clock + after, seen).map(|settles| settles - start)
         };
         file.set_modified(clock - half).unwrap();
@@ -86,7 +86,7 @@ mod tests {
         }
         // Another file, one that changed while it was read, and none begin anew.
         file.set_modified(clock + 2 * hour).unwrap();
-        for seen in [Some(seen(&file, true)), Some(Sighting { stamp: None, is_local: true }), None] {
+        for seen in [Some(seen(&file, true)), Some(GrantSighting { stamp: None, is_local: true }), None] {
             assert_eq!(at(3 * SETTLE, seen.as_ref()), Some(4 * SETTLE), "{seen:?}");
         }
         assert_eq!(at(4 * SETTLE, None), None);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toolbay_model::Digest;
 use toolbay_settings::toml_file::nearest;
 
-use crate::contents::Contents;
+use crate::contents::ComponentContents;
 use crate::grant::Grant;
 use crate::offered::ALGORITHM;
 use crate::plugin::tool_name;
@@ -22,7 +22,7 @@ impl Grant {
         &self,
         id: &str,
         digest: Digest,
-        contents: &Contents,
+        contents: &ComponentContents,
         is_command: bool,
     ) -> Result<(), String> {
         let schema = self.tools.iter().find(|(_, tool)| !is_command && tool.input_schema.is_some());

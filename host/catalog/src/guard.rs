@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use toolbay_confine::Reach;
-use toolbay_policy::{Access, By, Mount, Permissions};
-use toolbay_secrets::{Secret, Source};
+use toolbay_confine::ReachableFiles;
+use toolbay_policy::{MountAccess, MountPermission, MountScope, Permissions};
+use toolbay_secrets::{SecretSource, SecretSpec};
 
 use crate::folder::{component_path, grant_path, prompts_path, resources_path, skill_path, wit_path};
-use crate::place::{Identity, Place};
-use crate::writable::{Writable, program_files};
+use crate::place::{FileIdentity, ResolvedPath};
+use crate::writable::{WritablePaths, program_files};
 
 /// What helps if something is wanted of a server that gave it up.
 const LATE: &str = "when it started, it confined itself to what the grants needed; restart it, or name a folder in which later \
@@ -20,7 +20,7 @@ const LATE: &str = "when it started, it confined itself to what the grants neede
 
 /// A file or folder of the server that decides what plugins may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guarded {
+pub struct GuardedPath {
     /// What it is, such as `the plugin folder`.
     pub what: &'static str,
     /// Where it is. It need not exist.
@@ -31,67 +31,67 @@ pub struct Guarded {
 
 /// Where a plugin's mounts and files are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct MountPlan {
     /// The mounts, in the grant's order.
-    mounts: Vec<(Mount, Place)>,
+    mounts: Vec<(MountPermission, ResolvedPath)>,
     /// Its files that are links, by name.
-    links: Vec<(String, Place)>,
+    links: Vec<(String, ResolvedPath)>,
     /// What the values of its secrets are in, or come from.
-    secrets: Vec<Kept>,
+    secrets: Vec<SecretPath>,
 }
 
 /// What the value of a secret is in, or comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
+struct SecretPath {
     /// What it is, such as `the file of secrets.token`.
     what: String,
-    place: Place,
+    place: ResolvedPath,
     /// Whether a plugin must not even read it. A program that prints a value is none.
     is_secret: bool,
     /// Whether it is a folder, in which a plugin must not have a mount either.
     is_folder: bool,
 }
 
-impl Kept {
-    fn all_of(secret: &Secret, folder: &Path) -> Vec<Self> {
+impl SecretPath {
+    fn all_of(secret: &SecretSpec, folder: &Path) -> Vec<Self> {
         let (what, path, is_folder) = match &secret.source {
-            Source::CallerFolder(path) => ("folder", path, true),
-            Source::File(path) => ("file", path, false),
-            Source::Command(_) | Source::Keyring { .. } => {
+            SecretSource::CallerFolder(path) => ("folder", path, true),
+            SecretSource::File(path) => ("file", path, false),
+            SecretSource::Command(_) | SecretSource::Keyring { .. } => {
                 let file = |(what, path): (String, PathBuf)| Self {
                     what,
-                    place: Place::of(&path),
+                    place: ResolvedPath::of(&path),
                     is_secret: false,
                     is_folder: false,
                 };
                 return program_files(secret, folder).into_iter().map(file).collect();
             }
-            Source::Environment(_) => return Vec::new(),
+            SecretSource::Environment(_) => return Vec::new(),
         };
         let what = format!("the {what} of secrets.{}", secret.name);
-        vec![Self { what, place: Place::of(&folder.join(path)), is_secret: true, is_folder }]
+        vec![Self { what, place: ResolvedPath::of(&folder.join(path)), is_secret: true, is_folder }]
     }
 
     /// What a plugin with this mount could do to it; `None` if nothing.
-    fn reached(&self, mount: &Mount) -> Option<&'static str> {
+    fn reached(&self, mount: &MountPermission) -> Option<&'static str> {
         match mount.access {
-            Access::ReadWrite => Some("change"),
-            Access::Read => self.is_secret.then_some("read"),
+            MountAccess::ReadWrite => Some("change"),
+            MountAccess::Read => self.is_secret.then_some("read"),
         }
     }
 }
 
-impl Places {
+impl MountPlan {
     /// The places of the plugin `id` in `folder`. Blocks.
-    pub(crate) fn of(id: &str, folder: &Path, permissions: &Permissions, secrets: &[Secret]) -> Self {
-        let mounts = permissions.mounts.iter().map(|mount| (mount.clone(), Place::of(&mount.host))).collect();
+    pub(crate) fn of(id: &str, folder: &Path, permissions: &Permissions, secrets: &[SecretSpec]) -> Self {
+        let mounts = permissions.mounts.iter().map(|mount| (mount.clone(), ResolvedPath::of(&mount.host))).collect();
         let files = [component_path, grant_path, wit_path, prompts_path, resources_path, skill_path];
         let files = files.map(|path| path(folder, id));
         let links = files.iter().filter(|path| path.is_symlink()).map(|path| {
             let name = path.file_name().unwrap_or_default().display().to_string();
-            (name, Place::of(path))
+            (name, ResolvedPath::of(path))
         });
-        let secrets = secrets.iter().flat_map(|secret| Kept::all_of(secret, folder)).collect();
+        let secrets = secrets.iter().flat_map(|secret| SecretPath::all_of(secret, folder)).collect();
         Self { mounts, links: links.collect(), secrets }
     }
 
@@ -101,10 +101,10 @@ impl Places {
     /// # Errors
     ///
     /// It cannot use one that exists.
-    pub(crate) fn check_reach(&self, reach: &Reach) -> Result<Vec<String>, String> {
+    pub(crate) fn check_reach(&self, reach: &ReachableFiles) -> Result<Vec<String>, String> {
         let mut remarks = Vec::new();
         for (mount, _) in &self.mounts {
-            let writes = mount.access == Access::ReadWrite;
+            let writes = mount.access == MountAccess::ReadWrite;
             if reach.reaches(&mount.host, writes) {
                 continue;
             }
@@ -123,7 +123,7 @@ impl Places {
     /// # Errors
     ///
     /// There is such a thing, and the operator requires that there is none.
-    pub(crate) fn check_writable(&self, writable: &Writable) -> Result<Vec<String>, String> {
+    pub(crate) fn check_writable(&self, writable: &WritablePaths) -> Result<Vec<String>, String> {
         let programs = self.secrets.iter().filter(|kept| !kept.is_secret);
         let programs = programs.filter_map(|kept| writable.reaches(&kept.what, &kept.place));
         let linked =
@@ -143,7 +143,7 @@ impl Places {
     /// # Errors
     ///
     /// A mount contains what is guarded and is not allowed to.
-    pub(crate) fn check(&self, guarded: &[Guarded]) -> Result<Vec<String>, String> {
+    pub(crate) fn check(&self, guarded: &[GuardedPath]) -> Result<Vec<String>, String> {
         let mut remarks = Vec::new();
         if self.mounts.is_empty() {
             return Ok(remarks);
@@ -164,9 +164,9 @@ impl Places {
             }
         }
         for guarded in guarded {
-            let place = Place::of(&guarded.path);
+            let place = ResolvedPath::of(&guarded.path);
             for (mount, root) in &self.mounts {
-                let writes = mount.access == Access::ReadWrite;
+                let writes = mount.access == MountAccess::ReadWrite;
                 if !(writes || guarded.is_secret) || !root.contains(&place) {
                     continue;
                 }
@@ -184,15 +184,15 @@ impl Places {
 
 /// The outcome for a plugin whose mounts contain what belongs to plugins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overlaps {
+pub(crate) struct MountOverlaps {
     /// Why it must not serve.
     pub refused: Option<String>,
     /// What `unsafe = true` allows.
     pub remarks: Vec<String>,
 }
 
-impl Overlaps {
-    fn note(&mut self, mount: &Mount, what: &str, verb: &str) {
+impl MountOverlaps {
+    fn note(&mut self, mount: &MountPermission, what: &str, verb: &str) {
         if !mount.unguarded {
             self.refused.get_or_insert_with(|| refused(mount, what, verb));
             return;
@@ -205,13 +205,13 @@ impl Overlaps {
 }
 
 /// Things by where they are: by path, and by identity where they exist.
-struct Index<'a, T> {
+struct PathIndex<'a, T> {
     by_path: HashMap<&'a Path, Vec<T>>,
-    by_identity: HashMap<Identity, Vec<T>>,
+    by_identity: HashMap<FileIdentity, Vec<T>>,
 }
 
-impl<'a, T: Copy> Index<'a, T> {
-    fn of(things: impl Iterator<Item = (&'a Place, T)>) -> Self {
+impl<'a, T: Copy> PathIndex<'a, T> {
+    fn of(things: impl Iterator<Item = (&'a ResolvedPath, T)>) -> Self {
         let (mut by_path, mut by_identity): (HashMap<_, Vec<T>>, HashMap<_, Vec<T>>) = Default::default();
         for (place, thing) in things {
             let (path, identity) = place.end();
@@ -227,7 +227,7 @@ impl<'a, T: Copy> Index<'a, T> {
         self.by_path.is_empty()
     }
 
-    fn at(&self, path: &Path, identity: Option<Identity>) -> impl Iterator<Item = T> {
+    fn at(&self, path: &Path, identity: Option<FileIdentity>) -> impl Iterator<Item = T> {
         let same = identity.and_then(|identity| self.by_identity.get(&identity));
         self.by_path.get(path).into_iter().chain(same).flatten().copied()
     }
@@ -235,31 +235,34 @@ impl<'a, T: Copy> Index<'a, T> {
 
 /// Finds the plugins that could write to what other mounts or plugin files depend on, by id. `plugins` are their ids and
 /// places.
-pub(crate) fn overlaps<'a>(plugins: impl Iterator<Item = (&'a str, &'a Places)>) -> BTreeMap<&'a str, Overlaps> {
+pub(crate) fn overlaps<'a>(
+    plugins: impl Iterator<Item = (&'a str, &'a MountPlan)>,
+) -> BTreeMap<&'a str, MountOverlaps> {
     let plugins: Vec<_> = plugins.collect();
-    let mounted = |(id, places): &(&'a str, &'a Places)| {
+    let mounted = |(id, places): &(&'a str, &'a MountPlan)| {
         let id = *id;
         places.mounts.iter().map(move |(mount, place)| (id, mount, place))
     };
     let all = || plugins.iter().flat_map(mounted);
-    let mounts = Index::of(all().map(|(id, mount, place)| (place, (id, mount))));
-    let mut found: BTreeMap<&str, Overlaps> = BTreeMap::new();
+    let mounts = PathIndex::of(all().map(|(id, mount, place)| (place, (id, mount))));
+    let mut found: BTreeMap<&str, MountOverlaps> = BTreeMap::new();
     if mounts.is_empty() {
         return found;
     }
-    let kept_by = |(id, places): &(&'a str, &'a Places)| {
+    let kept_by = |(id, places): &(&'a str, &'a MountPlan)| {
         let id = *id;
         places.secrets.iter().map(move |kept| (id, kept))
     };
     let secrets = || plugins.iter().flat_map(kept_by);
-    let folders = Index::of(secrets().filter(|(_, kept)| kept.is_folder).map(|(id, kept)| (&kept.place, (id, kept))));
+    let folders =
+        PathIndex::of(secrets().filter(|(_, kept)| kept.is_folder).map(|(id, kept)| (&kept.place, (id, kept))));
     for (plugin, places) in &plugins {
         let held = places.mounts.iter().map(|(mount, place)| {
             let written = mount.written.display();
             match mount.by {
                 None => (format!("the mounted folder {written} of plugin {plugin:?}"), place, None),
                 // What is mounted is below the folder that the grant names.
-                Some(By::Caller) => {
+                Some(MountScope::Caller) => {
                     let what = format!("the mounted folders of the callers in {written} of plugin {plugin:?}");
                     (what, place, Some(place.end()))
                 }
@@ -269,9 +272,10 @@ pub(crate) fn overlaps<'a>(plugins: impl Iterator<Item = (&'a str, &'a Places)>)
         for (what, place, callers) in held.chain(links) {
             for (path, identity) in place.above().chain(callers) {
                 // Two mounts of the folders of callers are for the same folders.
-                let is_same = |mount: &Mount| mount.by.is_some() && callers == Some((path, identity));
-                let writers =
-                    mounts.at(path, identity).filter(|(_, mount)| mount.access == Access::ReadWrite && !is_same(mount));
+                let is_same = |mount: &MountPermission| mount.by.is_some() && callers == Some((path, identity));
+                let writers = mounts
+                    .at(path, identity)
+                    .filter(|(_, mount)| mount.access == MountAccess::ReadWrite && !is_same(mount));
                 for (id, mount) in writers {
                     found.entry(id).or_default().note(mount, &format!("contains {what}"), "change");
                 }
@@ -304,8 +308,8 @@ pub(crate) fn overlaps<'a>(plugins: impl Iterator<Item = (&'a str, &'a Places)>)
     found
 }
 
-fn refused(mount: &Mount, what: &str, verb: &str) -> String {
-    let Mount { written, place, .. } = mount;
+fn refused(mount: &MountPermission, what: &str, verb: &str) -> String {
+    let MountPermission { written, place, .. } = mount;
     let written = written.display();
     format!(
         "{place}: the mount of {written} {what}, so the plugin could {verb} it; mount a smaller folder, or add \
@@ -313,7 +317,7 @@ fn refused(mount: &Mount, what: &str, verb: &str) -> String {
     )
 }
 
-fn allowed(mount: &Mount, what: &str, verb: &str) -> String {
-    let Mount { written, place, .. } = mount;
+fn allowed(mount: &MountPermission, what: &str, verb: &str) -> String {
+    let MountPermission { written, place, .. } = mount;
     format!("{place}: the mount of {} is unsafe: it {what}, so the plugin can {verb} it", written.display())
 }

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use toolbay_schema::{Patterns, Schema};
+use toolbay_schema::{JsonSchema, PatternBudget};
 
 use crate::header;
 
 /// A valid schema of arguments.
 #[derive(Clone, Debug)]
-pub struct InputSchema(Arc<Schema>);
+pub struct InputSchema(Arc<JsonSchema>);
 
 impl InputSchema {
     /// The compiled schema.
-    pub(crate) fn schema(&self) -> &Arc<Schema> {
+    pub(crate) fn schema(&self) -> &Arc<JsonSchema> {
         &self.0
     }
 
     fn new(value: &Value) -> Result<Self, String> {
         let text = value.to_string();
-        let schema = Schema::compile_input(&text, &Patterns::of([text.as_str()]))?;
+        let schema = JsonSchema::compile_input(&text, &PatternBudget::of([text.as_str()]))?;
         header::headers(schema.value())?;
         Ok(Self(Arc::new(schema)))
     }

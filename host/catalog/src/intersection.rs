@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolbay_model::{ArgumentCheck, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 
-use crate::approve::Approve;
+use crate::approve::ApprovalSetting;
 use crate::grant::{Grant, ToolGrant, ToolLimits};
-use crate::rules::Rules;
+use crate::rules::LoadPolicy;
 
-impl Rules {
+impl LoadPolicy {
     /// What the grant `new` and the one `in_force` both allow to a plugin with these `tools`, under these rules: the
     /// restrictions of both, and of the rights those that both give. What is neither, and what cannot be compared, stays as
     /// it is in force. Takes time for thousands of tools.
@@ -80,7 +80,7 @@ impl Rules {
         }
     }
 
-    fn common_default(&self, new: &Grant, in_force: &Grant) -> Option<Approve> {
+    fn common_default(&self, new: &Grant, in_force: &Grant) -> Option<ApprovalSetting> {
         let (ours, theirs) = (new.approve.unwrap_or(self.approve), in_force.approve.unwrap_or(self.approve));
         let both = ours.and(theirs);
         if both == ours {
@@ -109,7 +109,7 @@ impl Rules {
             let asks = |grant: &Grant, tool: &ToolGrant| tool.approve.or(grant.approve).unwrap_or(self.approve);
             let approve = match asks(new, ours) {
                 // It depends on the hints, and those in force stay.
-                Approve::Destructive if ours.annotations != theirs.annotations => Approve::Always,
+                ApprovalSetting::Destructive if ours.annotations != theirs.annotations => ApprovalSetting::Always,
                 other => other.and(asks(in_force, theirs)),
             };
             let approve = match ours.approve {

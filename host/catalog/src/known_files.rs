@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use toolbay_model::Digest;
 
-use crate::folder::Files;
-use crate::stamp::Stamp;
+use crate::folder::PluginFiles;
+use crate::stamp::FileStamp;
 
 /// A file must not have changed for so long before it is read. The coarsest file system counts two seconds.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -23,23 +23,23 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// A component that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct KnownFile {
-    component: Stamp,
+    component: FileStamp,
     /// The `.wit` file beside it, if there is one.
-    wit: Option<Stamp>,
+    wit: Option<FileStamp>,
     #[serde(with = "bytes")]
     digest: Digest,
 }
 
 /// What identifies a component that was read.
 #[derive(Debug)]
-pub(crate) struct Stamps {
-    component: Stamp,
-    wit: Option<Stamp>,
+pub(crate) struct ComponentStamps {
+    component: FileStamp,
+    wit: Option<FileStamp>,
 }
 
-impl Stamps {
+impl ComponentStamps {
     /// Those of files that were read after `now`, and that had them before and after; `None` if they identify nothing.
-    pub(crate) fn new(component: Stamp, wit: Option<Stamp>, now: SystemTime) -> Option<Self> {
+    pub(crate) fn new(component: FileStamp, wit: Option<FileStamp>, now: SystemTime) -> Option<Self> {
         let settled = component.is_older(now, SETTLED) && wit.as_ref().is_none_or(|wit| wit.is_older(now, SETTLED));
         settled.then_some(Self { component, wit })
     }
@@ -47,10 +47,10 @@ impl Stamps {
 
 /// The components of one folder, while a server starts.
 #[derive(Debug)]
-pub(crate) struct KnownFiles(Mutex<Option<Known>>);
+pub(crate) struct KnownFiles(Mutex<Option<KnownComponent>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownComponent {
     /// As of the start before, by plugin.
     before: BTreeMap<String, KnownFile>,
     /// As of now.
@@ -59,7 +59,7 @@ struct Known {
 
 impl Default for KnownFiles {
     fn default() -> Self {
-        Self(Mutex::new(Some(Known::default())))
+        Self(Mutex::new(Some(KnownComponent::default())))
     }
 }
 
@@ -72,7 +72,7 @@ impl KnownFiles {
     }
 
     /// The digest of a plugin's component, if these files are known and have at most `limit` bytes.
-    pub(crate) fn digest(&self, id: &str, files: &Files, limit: u64) -> Option<Digest> {
+    pub(crate) fn digest(&self, id: &str, files: &PluginFiles, limit: u64) -> Option<Digest> {
         let mut known = self.lock();
         let known = known.as_mut()?;
         let file = known.before.get(id)?;
@@ -87,10 +87,10 @@ impl KnownFiles {
     }
 
     /// Notes what was read.
-    pub(crate) fn note(&self, id: &str, stamps: Option<Stamps>, digest: Digest) {
+    pub(crate) fn note(&self, id: &str, stamps: Option<ComponentStamps>, digest: Digest) {
         let mut known = self.lock();
         let Some(known) = known.as_mut() else { return };
-        let file = stamps.map(|Stamps { component, wit }| KnownFile { component, wit, digest });
+        let file = stamps.map(|ComponentStamps { component, wit }| KnownFile { component, wit, digest });
         known.now.remove(id);
         known.now.extend(file.map(|file| (id.to_owned(), file)));
     }
@@ -98,11 +98,11 @@ impl KnownFiles {
     /// The start is over: the notes for the next one, if they are others than those that were recalled. What is read
     /// later is not noted.
     pub(crate) fn finish(&self) -> Option<Box<RawValue>> {
-        let Known { before, now } = self.lock().take()?;
+        let KnownComponent { before, now } = self.lock().take()?;
         if now == before { None } else { to_raw_value(&now).ok() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Known>> {
+    fn lock(&self) -> MutexGuard<'_, Option<KnownComponent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,13 +136,13 @@ mod tests {
         SystemTime::now() + 2 * SETTLED
     }
 
-    fn stamp(path: &Path) -> Stamp {
-        Stamp::of(&fs::metadata(path).unwrap())
+    fn stamp(path: &Path) -> FileStamp {
+        FileStamp::of(&fs::metadata(path).unwrap())
     }
 
-    fn files(path: &Path) -> Files {
+    fn files(path: &Path) -> PluginFiles {
         let beside = path.with_extension("wit");
-        Files {
+        PluginFiles {
             component: Some(stamp(path)),
             grant: None,
             wit: beside.exists().then(|| stamp(&beside)),
@@ -155,7 +155,7 @@ mod tests {
     /// What a server knows that starts after one that read the file.
     fn known(path: &Path) -> KnownFiles {
         let wit = path.with_extension("wit");
-        let stamps = Stamps::new(stamp(path), wit.exists().then(|| stamp(&wit)), later());
+        let stamps = ComponentStamps::new(stamp(path), wit.exists().then(|| stamp(&wit)), later());
         let (first, second) = (KnownFiles::default(), KnownFiles::default());
         first.note("a", stamps, DIGEST);
         second.recall(first.finish().unwrap().get());
@@ -228,14 +228,14 @@ mod tests {
         let long_ago = SystemTime::now() - 100 * SETTLED;
         File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         assert!(read_stamped(&path, 9).unwrap().1.is_none());
-        assert!(Stamps::new(stamp(&path), None, SystemTime::now() + SETTLED / 2).is_none());
-        assert!(Stamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none());
-        assert!(Stamps::new(stamp(&path), None, later()).is_some());
+        assert!(ComponentStamps::new(stamp(&path), None, SystemTime::now() + SETTLED / 2).is_none());
+        assert!(ComponentStamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none());
+        assert!(ComponentStamps::new(stamp(&path), None, later()).is_some());
         // Of the future.
         let path = dir.path().join("b.wasm");
         fs::write(&path, "one").unwrap();
         File::options().append(true).open(&path).unwrap().set_modified(later() + SETTLED).unwrap();
-        assert!(Stamps::new(stamp(&path), None, later()).is_none());
+        assert!(ComponentStamps::new(stamp(&path), None, later()).is_none());
     }
 
     #[test]
@@ -254,9 +254,9 @@ mod tests {
     fn what_is_read_after_the_start_is_not_kept() {
         let (_dir, path) = component();
         let known = known(&path);
-        known.note("b", Stamps::new(stamp(&path), None, later()), DIGEST);
+        known.note("b", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
         assert!(known.finish().unwrap().get().contains("\"b\""));
-        known.note("c", Stamps::new(stamp(&path), None, later()), DIGEST);
+        known.note("c", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
         assert!(known.finish().is_none());
         assert_eq!(known.digest("a", &files(&path), 3), None);
     }

@@ -1,8 +1,8 @@
 //! Turns a folder of plugins and plain files into immutable snapshots of the tools, prompts, resources and skills that they
 //! offer.
 //!
-//! Data flows in one direction. The [`Watcher`] reports that something in the folder changed, the [`Reloader`] finds
-//! out what, the [`Loader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new
+//! Data flows in one direction. The [`FolderWatcher`] reports that something in the folder changed, the [`FolderReloader`] finds
+//! out what, the [`PluginLoader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new
 //! [`Snapshot`] through the [`Catalog`]. A published snapshot never changes. This crate does not know who calls a tool,
 //! how often and with what result, and it does not know the protocol. Grants are files that only the operator writes;
 //! this crate reads them.
@@ -67,38 +67,38 @@ mod watcher;
 mod writable;
 mod wrong;
 
-pub use self::approve::{Approvals, Approve, Asks};
-pub use self::assemble::{Candidate, assemble};
-pub use self::bounds::Bounds;
-pub use self::catalog::{Catalog, Publisher, Witness, channel};
+pub use self::approve::{ApprovalPolicy, ApprovalSetting, ToolApprovals};
+pub use self::assemble::{PluginCandidate, assemble};
+pub use self::bounds::DescriptionLimits;
+pub use self::catalog::{Catalog, CatalogPublisher, PublishListener, channel};
 pub use self::common_name::name_notes;
-pub use self::component::Component;
-pub use self::contents::Contents;
-pub use self::definition::Definition;
+pub use self::component::LoadedComponent;
+pub use self::contents::ComponentContents;
+pub use self::definition::ValidDefinition;
 pub use self::file_resource::FileResource;
 pub use self::folder::check_plugin_folder;
-pub use self::grant::{Grant, Hints, Shown};
-pub use self::guard::{Guarded, Places};
+pub use self::grant::{AnnotationOverride, Grant, ToolOverride};
+pub use self::guard::{GuardedPath, MountPlan};
 pub use self::load_error::{LoadError, describe_failed};
-pub use self::load_result::Loaded;
-pub use self::loader::{Loader, names_program, read_grant};
-pub use self::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
+pub use self::load_result::LoadOutcome;
+pub use self::loader::{PluginLoader, names_program, read_grant};
+pub use self::offer::{PromptOffer, ResourceOffer, SkillOffer, ToolOffer};
 pub use self::offered::ToolPattern;
 pub use self::plain_files::PlainFiles;
-pub use self::plugin::{Named, NamedPrompt, Plugin, Read, tool_name};
+pub use self::plugin::{GrantedResource, NamedPrompt, NamedTool, Plugin, tool_name};
 pub use self::prompt_entry::PromptEntry;
 pub use self::read::read_source;
-pub use self::reloader::Reloader;
-pub use self::report::{Different, Granted, MadeFrom, PluginReport, Status};
+pub use self::reloader::FolderReloader;
+pub use self::report::{GrantReport, LimitOverrides, MadeFrom, PluginFileStatus, PluginReport};
 pub use self::resource_entry::ResourceEntry;
-pub use self::rules::{LiveRules, Rules};
+pub use self::rules::{LiveRules, LoadPolicy};
 pub use self::skill_folder::SkillFolder;
 pub use self::snapshot::Snapshot;
-pub use self::steps::{Exhausted, Steps};
-pub use self::terms::{Terms, ToolTerms};
+pub use self::steps::{MatchBudget, MatchBudgetExhausted};
+pub use self::terms::{PluginTerms, ToolTerms};
 pub use self::text_prompt::TextPrompt;
 pub use self::uri_matcher::UriMatcher;
 pub use self::uri_template::UriTemplate;
 pub use self::view_link::MEMBERS as VIEW_LINKS;
-pub use self::watcher::{Changes, Watcher};
-pub use self::writable::Writable;
+pub use self::watcher::{FolderChanges, FolderWatcher};
+pub use self::writable::WritablePaths;

@@ -10,7 +10,7 @@ use crate::plugin::Plugin;
 
 /// A loaded plugin and warnings for the operator.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadOutcome {
     /// The plugin.
     pub plugin: Arc<Plugin>,
     /// Warnings for the operator, such as limits that were lowered to a ceiling.
@@ -19,7 +19,7 @@ pub struct Loaded {
 
 /// What there is before a load.
 #[derive(Debug, Default)]
-pub(crate) struct Before {
+pub(crate) struct PreviousVersion {
     /// The version in service.
     pub(crate) plugin: Option<Arc<Plugin>>,
     /// Whether the server's rules have changed since that was loaded.
@@ -34,22 +34,22 @@ pub(crate) struct Before {
 #[derive(Debug)]
 pub(crate) enum LoadResult {
     /// The files are loaded.
-    Loaded(Loaded),
+    Loaded(LoadOutcome),
     /// The files are to be loaded again at this time: the grant may still be written, or the component is compiled. Until
     /// then, this takes the place of the version in service: its component with what the grant before allows as well.
     /// `None` if nothing changes.
-    Pending(Option<Loaded>, Instant),
+    Pending(Option<LoadOutcome>, Instant),
     /// The files cannot be loaded.
-    Failed(LoadError, Instead),
+    Failed(LoadError, FallbackVersion),
 }
 
 /// What is in service instead of files that cannot be loaded.
 #[derive(Debug)]
-pub(crate) enum Instead {
+pub(crate) enum FallbackVersion {
     /// The version in service, as it is.
     Same,
     /// The component in service with the new grant, or under the new rules.
-    Narrowed(Loaded),
+    Narrowed(LoadOutcome),
     /// Nothing: what is new cannot be applied to the version in service.
     Nothing,
 }

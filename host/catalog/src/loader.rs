@@ -12,30 +12,30 @@ use bytesize::ByteSize;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until};
 use toolbay_model::text::line;
-use toolbay_model::{Description, Digest, ToolDefinition};
+use toolbay_model::{ComponentDescription, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
 use toolbay_sandbox::{
-    About, Callable, Compiled, Environment, Listed, PrepareError, Prepared, Remade, Remake, Sandbox, Scratch, Source,
-    cores,
+    CompileSource, CompiledFile, LazyComponent, PluginContext, PluginSummary, PrepareError, PreparedComponent,
+    RawDescription, Recompile, RecompileFuture, Sandbox, UncachedCode, cores,
 };
-use toolbay_secrets::{Fixed, Programs, Secret};
+use toolbay_secrets::{FixedSecrets, ProgramRunner, SecretSpec};
 
-use crate::bounds::Bounds;
-use crate::component::Component;
-use crate::contents::Contents;
-use crate::folder::{self, Files, Found, component_path, grant_path};
-use crate::grant::{Grant, Kept};
+use crate::bounds::DescriptionLimits;
+use crate::component::LoadedComponent;
+use crate::contents::ComponentContents;
+use crate::folder::{self, FolderListing, PluginFiles, component_path, grant_path};
+use crate::grant::{Grant, GrantSecrets};
 use crate::grant_age::GrantAge;
-use crate::guard::{Guarded, Places};
+use crate::guard::{GuardedPath, MountPlan};
 use crate::known_files::KnownFiles;
 use crate::load_error::{LoadError, describe_failed};
-use crate::load_result::Loaded;
+use crate::load_result::LoadOutcome;
 use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
 use crate::read::{read_optional, read_seen, read_source, read_stamped};
-use crate::rules::{LiveRules, Rules};
-use crate::shelf::Shelf;
-use crate::writable::Writable;
+use crate::rules::{LiveRules, LoadPolicy};
+use crate::shelf::SkillMemory;
+use crate::writable::WritablePaths;
 
 /// Largest grant file. A larger one is a mistake, such as the wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
@@ -63,7 +63,7 @@ const REFUSALS: usize = 4096;
 const REASON: usize = 2_000;
 
 /// Loads plugins, several at once.
-pub struct Loader {
+pub struct PluginLoader {
     sandbox: Sandbox,
     /// Replaced as a whole when the configuration changes.
     rules: Arc<LiveRules>,
@@ -80,23 +80,23 @@ pub struct Loader {
     /// Permits to check what plugins said, and to read skills.
     checking: Arc<Semaphore>,
     /// Components in use, so that identical files are compiled once.
-    components: Mutex<HashMap<Digest, Weak<Component>>>,
+    components: Mutex<HashMap<Digest, Weak<LoadedComponent>>>,
     /// Why the component with this digest was refused.
     refusals: Mutex<HashMap<Digest, String>>,
     /// Room for the files of skills.
-    shelf: Arc<Shelf>,
+    shelf: Arc<SkillMemory>,
     /// Components that need not be read at a start.
     known_files: KnownFiles,
     /// What starts programs that print secrets.
-    programs: Programs,
+    programs: ProgramRunner,
 }
 
-impl Loader {
+impl PluginLoader {
     /// A loader for the plugins in `folder`.
-    pub fn new(sandbox: Sandbox, mut rules: Rules, folder: PathBuf) -> Self {
-        rules.guarded.insert(0, Guarded { what: "the plugin folder", path: folder.clone(), is_secret: false });
+    pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
+        rules.guarded.insert(0, GuardedPath { what: "the plugin folder", path: folder.clone(), is_secret: false });
         let cores = cores();
-        let shelf = Shelf::new(rules.bounds.skills);
+        let shelf = SkillMemory::new(rules.bounds.skills);
         Self {
             sandbox,
             rules: Arc::new(LiveRules { rules: ArcSwap::from_pointee(rules), changed: Notify::new() }),
@@ -110,13 +110,13 @@ impl Loader {
             refusals: Mutex::default(),
             shelf,
             known_files: KnownFiles::default(),
-            programs: Programs::default(),
+            programs: ProgramRunner::default(),
         }
     }
 
     /// The same, which has programs that print secrets started by `programs`.
     #[must_use]
-    pub fn with_programs(self, programs: Programs) -> Self {
+    pub fn with_programs(self, programs: ProgramRunner) -> Self {
         Self { programs, ..self }
     }
 
@@ -158,7 +158,7 @@ impl Loader {
     /// # Errors
     ///
     /// It cannot be read.
-    pub(crate) fn scan(&self) -> std::io::Result<Option<Found>> {
+    pub(crate) fn scan(&self) -> std::io::Result<Option<FolderListing>> {
         folder::scan(&self.folder, &self.rules.now().bounds)
     }
 
@@ -167,7 +167,7 @@ impl Loader {
     /// # Errors
     ///
     /// See [`LoadError`].
-    pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
+    pub async fn load(self: Arc<Self>, id: String) -> Result<LoadOutcome, LoadError> {
         let loader = Arc::clone(&self);
         let found = tokio::task::spawn_blocking(move || loader.scan());
         let failed = |why: String| LoadError::Hindered(format!("scanning the plugin folder failed: {why}"));
@@ -182,14 +182,14 @@ impl Loader {
     async fn load_first(
         self: &Arc<Self>,
         id: &str,
-        files: &Files,
-        known: Option<Files>,
+        files: &PluginFiles,
+        known: Option<PluginFiles>,
         age: &Arc<GrantAge>,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let (component, mut file) = match files.component {
             Some(_) => match self.component(id, known, Some(age), false).await? {
-                Whole::Component(component, Some(file)) => (Some(component), *file),
-                Whole::Component(_, None) | Whole::Unknown => return Err(LoadError::Gone),
+                PluginSources::Component(component, Some(file)) => (Some(component), *file),
+                PluginSources::Component(_, None) | PluginSources::Unknown => return Err(LoadError::Gone),
             },
             None => (None, self.read_grant(id, age).await?),
         };
@@ -209,11 +209,11 @@ impl Loader {
     async fn under(
         self: &Arc<Self>,
         id: &str,
-        component: Arc<Component>,
+        component: Arc<LoadedComponent>,
         grant: Grant,
-        files: &Files,
+        files: &PluginFiles,
         previous: Option<&Arc<Plugin>>,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let (component, grant) = if component.callable.is_some() && grant.names_component() {
             // A plugin can have thousands of tools, and a grant as many changes of them.
             let named = id.to_owned();
@@ -234,15 +234,15 @@ impl Loader {
     async fn with_secrets(
         self: &Arc<Self>,
         id: &str,
-        component: Arc<Component>,
+        component: Arc<LoadedComponent>,
         grant: Grant,
-        files: Option<&Files>,
+        files: Option<&PluginFiles>,
         previous: Option<&Arc<Plugin>>,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
         let secrets = grant.secrets().map_err(refused)?;
         let fixed = {
-            let _asking = if Fixed::needs_programs(&secrets) {
+            let _asking = if FixedSecrets::needs_programs(&secrets) {
                 // A program that the plugin itself could have replaced is not run.
                 self.check_mounts(id, &grant, &secrets).await?;
                 // The semaphore is never closed.
@@ -251,7 +251,7 @@ impl Loader {
                 None
             };
             let place = format!("{id}.toml");
-            Fixed::fetch(&secrets, (&place, &self.folder), &self.programs, |name| std::env::var(name).ok()).await
+            FixedSecrets::fetch(&secrets, (&place, &self.folder), &self.programs, |name| std::env::var(name).ok()).await
         };
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
@@ -268,7 +268,7 @@ impl Loader {
                 Some(files) => this.plain_files(&plugin, files, &previous)?,
                 None => previous,
             };
-            Ok(Loaded { plugin: Arc::new(plugin.with_files(plain)), remarks })
+            Ok(LoadOutcome { plugin: Arc::new(plugin.with_files(plain)), remarks })
         });
         let failed = |error| LoadError::Hindered(format!("applying its grant failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
@@ -288,15 +288,15 @@ impl Loader {
     /// See [`LoadError`].
     pub(crate) async fn load_plain_files(
         self: Arc<Self>,
-        files: Files,
+        files: PluginFiles,
         previous: Arc<Plugin>,
         remarks: Vec<String>,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let permit = self.reading_plain(&files).await;
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let plain = self.plain_files(&previous, &files, &previous.files)?;
-            Ok(Loaded { plugin: Arc::new(previous.with_files(plain)), remarks })
+            Ok(LoadOutcome { plugin: Arc::new(previous.with_files(plain)), remarks })
         });
         let failed = |error| LoadError::Hindered(format!("reading its plain files failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
@@ -304,13 +304,18 @@ impl Loader {
 
     /// Waits for its turn to read plain files, if there are any: parsing prompts and taking digests of skills is work for a
     /// processor, and any number of folders may change at once.
-    async fn reading_plain(&self, files: &Files) -> Option<OwnedSemaphorePermit> {
+    async fn reading_plain(&self, files: &PluginFiles) -> Option<OwnedSemaphorePermit> {
         files.prompts.as_ref().or(files.resources.as_ref()).or(files.skill.as_ref())?;
         // The semaphore is never closed.
         Arc::clone(&self.checking).acquire_owned().await.ok()
     }
 
-    fn plain_files(&self, plugin: &Plugin, files: &Files, previous: &PlainFiles) -> Result<Arc<PlainFiles>, LoadError> {
+    fn plain_files(
+        &self,
+        plugin: &Plugin,
+        files: &PluginFiles,
+        previous: &PlainFiles,
+    ) -> Result<Arc<PlainFiles>, LoadError> {
         let output = plugin.terms.environment.limits.output;
         PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.now().bounds, output, &self.shelf, previous)
             .map(Arc::new)
@@ -320,9 +325,9 @@ impl Loader {
     fn apply(
         &self,
         id: String,
-        component: Arc<Component>,
+        component: Arc<LoadedComponent>,
         grant: Grant,
-        mut kept: Kept,
+        mut kept: GrantSecrets,
     ) -> Result<(Plugin, Vec<String>), LoadError> {
         kept.remarks.extend(kept.secrets.problems());
         let (mut terms, remarks) = self.rules.now().terms(&component, grant, kept);
@@ -340,20 +345,20 @@ impl Loader {
     }
 
     /// Checks the folders that a plugin mounts, on a thread for blocking work.
-    async fn check_mounts(self: &Arc<Self>, id: &str, grant: &Grant, secrets: &[Secret]) -> Result<(), LoadError> {
+    async fn check_mounts(self: &Arc<Self>, id: &str, grant: &Grant, secrets: &[SecretSpec]) -> Result<(), LoadError> {
         let (loader, id) = (Arc::clone(self), id.to_owned());
         let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
         let checked = tokio::task::spawn_blocking(move || {
-            let places = Places::of(&id, &loader.folder, &permissions, &secrets);
+            let places = MountPlan::of(&id, &loader.folder, &permissions, &secrets);
             places.check(&loader.rules.now().guarded).map(drop).map_err(LoadError::Refused)
         });
         checked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("checking its mounts failed: {error}"))))
     }
 
     /// Checks and opens the folders that a plugin mounts. Returns where they are, and warnings.
-    fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
+    fn mount(&self, id: &str, environment: &PluginContext) -> Result<(MountPlan, Vec<String>), LoadError> {
         let secrets = environment.secrets.secrets();
-        let places = Places::of(id, &self.folder, &environment.permissions, secrets);
+        let places = MountPlan::of(id, &self.folder, &environment.permissions, secrets);
         let rules = self.rules.now();
         let mut remarks = places.check(&rules.guarded).map_err(LoadError::Refused)?;
         if let Some(reach) = &rules.reach {
@@ -371,9 +376,9 @@ impl Loader {
     async fn look(
         self: &Arc<Self>,
         id: &str,
-        known: Option<Files>,
+        known: Option<PluginFiles>,
         age: Option<&Arc<GrantAge>>,
-    ) -> Result<(Digest, Looked, Option<GrantFile>), LoadError> {
+    ) -> Result<(Digest, ProbedComponent, Option<GrantFile>), LoadError> {
         let (id, loader, age) = (id.to_owned(), Arc::clone(self), age.map(Arc::clone));
         let looked = tokio::task::spawn_blocking(move || {
             let (folder, limit) = (&loader.folder, loader.rules.now().component.as_u64());
@@ -387,50 +392,50 @@ impl Loader {
             let grant = grant?;
             let digest = source.digest();
             loader.known_files.note(&id, stamps, digest);
-            let looked = loader.look_for(&id, digest)?.unwrap_or(Looked::New(source));
+            let looked = loader.look_for(&id, digest)?.unwrap_or(ProbedComponent::New(source));
             Ok((digest, looked, grant))
         });
         looked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }
 
     /// The component in use with this digest, or the stored one; another server may have put it there.
-    fn look_for(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<Looked>, LoadError> {
+    fn look_for(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<ProbedComponent>, LoadError> {
         if let Some(component) = self.known(digest)? {
-            return Ok(Some(Looked::Ready(component)));
+            return Ok(Some(ProbedComponent::Ready(component)));
         }
-        let origin: Arc<dyn Remake> = Arc::new(Origin { loader: Arc::clone(self), id: id.to_owned() });
+        let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin { loader: Arc::clone(self), id: id.to_owned() });
         let Some((callable, description, about)) = self.sandbox.find(digest, &origin) else { return Ok(None) };
-        let stored = Stored { digest, callable, description, about };
+        let stored = StoredComponent { digest, callable, description, about };
         if !stored.is_little() {
-            return Ok(Some(Looked::Stored(Box::new(stored))));
+            return Ok(Some(ProbedComponent::Stored(Box::new(stored))));
         }
         let component = self.remember(digest, stored.check(&self.rules.now().bounds).map_err(LoadError::Refused))?;
-        Ok(Some(Looked::Ready(self.in_use(component))))
+        Ok(Some(ProbedComponent::Ready(self.in_use(component))))
     }
 
-    /// The component in the file, which may be in use already, or in the compile cache, and the grant as [`Loader::look`]
+    /// The component in the file, which may be in use already, or in the compile cache, and the grant as [`PluginLoader::look`]
     /// reads it. Otherwise the component is compiled now, unless it `may_stay_unknown`.
     async fn component(
         self: &Arc<Self>,
         id: &str,
-        known: Option<Files>,
+        known: Option<PluginFiles>,
         age: Option<&Arc<GrantAge>>,
         may_stay_unknown: bool,
-    ) -> Result<Whole, LoadError> {
+    ) -> Result<PluginSources, LoadError> {
         // The semaphores are never closed.
         let reading = self.reading.acquire().await;
         let (digest, looked, grant) = self.look(id, known, age).await?;
         let component = match looked {
-            Looked::Ready(component) => component,
-            Looked::Stored(stored) => {
+            ProbedComponent::Ready(component) => component,
+            ProbedComponent::Stored(stored) => {
                 let component = self.checking(move |loader| stored.check(&loader.rules.now().bounds)).await;
                 self.in_use(self.remember(digest, component)?)
             }
-            Looked::New(_) if may_stay_unknown => return Ok(Whole::Unknown),
+            ProbedComponent::New(_) if may_stay_unknown => return Ok(PluginSources::Unknown),
             // In a box: thousands of loads that find a stored component wait for their turn.
-            Looked::New(source) => Box::pin(self.made(id, digest, source, reading)).await?,
+            ProbedComponent::New(source) => Box::pin(self.made(id, digest, source, reading)).await?,
         };
-        Ok(Whole::Component(component, grant.map(Box::new)))
+        Ok(PluginSources::Component(component, grant.map(Box::new)))
     }
 
     /// Compiles a component when it has its turn, and asks it what it offers. Others are read from then on.
@@ -438,9 +443,9 @@ impl Loader {
         self: &Arc<Self>,
         id: &str,
         digest: Digest,
-        source: Source,
+        source: CompileSource,
         reading: Result<SemaphorePermit<'_>, AcquireError>,
-    ) -> Result<Arc<Component>, LoadError> {
+    ) -> Result<Arc<LoadedComponent>, LoadError> {
         let compiled = match self.compile_in_turn(id, digest, source).await? {
             Ok(compiled) => compiled,
             Err(component) => return Ok(component),
@@ -450,12 +455,12 @@ impl Loader {
         let work = move |loader: &Self| {
             let description = compiled.description(listed);
             loader.rules.now().bounds.check(&description)?;
-            let contents = Contents::check(description.clone())?;
+            let contents = ComponentContents::check(description.clone())?;
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
             let said = about.description.clone();
             loader.sandbox.keep(digest, scratch, &prepared, description, about);
-            Ok(Component { digest, callable: Some(Arc::new(prepared.into())), contents, about: said, remarks })
+            Ok(LoadedComponent { digest, callable: Some(Arc::new(prepared.into())), contents, about: said, remarks })
         };
         let component = self.remember(digest, self.checking(work).await)?;
         Ok(self.in_use(component))
@@ -466,8 +471,8 @@ impl Loader {
         &self,
         id: &str,
         digest: Digest,
-        source: Source,
-    ) -> Result<Result<Compiled, Arc<Component>>, LoadError> {
+        source: CompileSource,
+    ) -> Result<Result<CompiledFile, Arc<LoadedComponent>>, LoadError> {
         let _turn = self.turn(&source).await;
         if let Some(component) = self.known(digest)? {
             return Ok(Err(component));
@@ -476,7 +481,7 @@ impl Loader {
     }
 
     /// Compiles the component of the plugin `id` again, whose stored code can no longer be used.
-    async fn remake(&self, id: &str, digest: Digest) -> Result<(Prepared, Scratch), LoadError> {
+    async fn remake(&self, id: &str, digest: Digest) -> Result<(PreparedComponent, UncachedCode), LoadError> {
         let _reading = self.reading.acquire().await;
         let (path, limit) = (component_path(&self.folder, id), self.rules.now().component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
@@ -497,13 +502,13 @@ impl Loader {
     }
 
     /// Waits for the turn of a component to be compiled: large ones one at a time, because each takes hundreds of megabytes.
-    async fn turn(&self, source: &Source) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
+    async fn turn(&self, source: &CompileSource) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
         // The semaphores are never closed.
         let large = if source.file.len() > LARGE { self.large.acquire().await.ok() } else { None };
         (large, self.compiling.acquire().await.ok())
     }
 
-    async fn compile(&self, id: &str, source: Source) -> Result<Compiled, LoadError> {
+    async fn compile(&self, id: &str, source: CompileSource) -> Result<CompiledFile, LoadError> {
         let size = ByteSize::b(source.file.len() as u64).display().iec();
         let mut compiling = std::pin::pin!(self.sandbox.compile(source));
         let compiled = match tokio::time::timeout(LONG_COMPILE, compiling.as_mut()).await {
@@ -515,13 +520,13 @@ impl Loader {
         };
         compiled.map_err(|error| match error {
             PrepareError::Incomplete => LoadError::Incomplete,
-            PrepareError::Hindered(_) | PrepareError::Unwritten => LoadError::Hindered(error.to_string()),
+            PrepareError::Transient(_) | PrepareError::WriteFailed => LoadError::Hindered(error.to_string()),
             error => LoadError::Refused(error.to_string()),
         })
     }
 
     /// Asks the plugin what it offers, on the guests' runtime.
-    async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Listed), LoadError> {
+    async fn describe(&self, compiled: CompiledFile) -> Result<(CompiledFile, RawDescription), LoadError> {
         let (sandbox, limits) = (self.sandbox.clone(), self.rules.now().describe.clone());
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
@@ -553,7 +558,7 @@ impl Loader {
     }
 
     /// Shares a component with plugins whose files are identical.
-    fn in_use(&self, component: Component) -> Arc<Component> {
+    fn in_use(&self, component: LoadedComponent) -> Arc<LoadedComponent> {
         let component = Arc::new(component);
         let mut components = self.components();
         components.retain(|_, known| known.strong_count() > 0);
@@ -578,7 +583,7 @@ impl Loader {
     }
 
     /// The component in use with this digest, or the reason why it was refused before.
-    fn known(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
+    fn known(&self, digest: Digest) -> Result<Option<Arc<LoadedComponent>>, LoadError> {
         if let Some(why) = self.refusal(digest) {
             return Err(LoadError::Refused(why));
         }
@@ -589,41 +594,41 @@ impl Loader {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
     }
 
-    fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<Component>>> {
+    fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<LoadedComponent>>> {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is in the files of a plugin.
-enum Whole {
+enum PluginSources {
     /// Its component, and its grant if that was asked for.
-    Component(Arc<Component>, Option<Box<GrantFile>>),
+    Component(Arc<LoadedComponent>, Option<Box<GrantFile>>),
     /// A component that must be compiled first.
     Unknown,
 }
 
 /// What is known of a component before anything is compiled.
-enum Looked {
+enum ProbedComponent {
     /// All.
-    Ready(Arc<Component>),
+    Ready(Arc<LoadedComponent>),
     /// It is stored, and offers so much that checking it takes a while.
-    Stored(Box<Stored>),
+    Stored(Box<StoredComponent>),
     /// Nothing.
-    New(Source),
+    New(CompileSource),
 }
 
 /// A stored component that is not checked yet.
-struct Stored {
+struct StoredComponent {
     digest: Digest,
-    callable: Callable,
-    description: Description,
-    about: About,
+    callable: LazyComponent,
+    description: ComponentDescription,
+    about: PluginSummary,
 }
 
-impl Stored {
+impl StoredComponent {
     /// Whether checking what it offers takes a fraction of a millisecond.
     fn is_little(&self) -> bool {
-        let Description { tools, prompts, resources, templates, .. } = &self.description;
+        let ComponentDescription { tools, prompts, resources, templates, .. } = &self.description;
         let items = tools.len() + prompts.len() + resources.len() + templates.len();
         let schemas = tools.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
         // A few characters of a pattern can take long.
@@ -633,22 +638,28 @@ impl Stored {
             && patterns.next().is_none()
     }
 
-    fn check(self, bounds: &Bounds) -> Result<Component, String> {
+    fn check(self, bounds: &DescriptionLimits) -> Result<LoadedComponent, String> {
         let Self { digest, callable, description, about } = self;
         bounds.check(&description)?;
         let (callable, remarks) = (Some(Arc::new(callable)), description.remarks.clone());
-        Ok(Component { digest, callable, contents: Contents::known(description)?, about: about.description, remarks })
+        Ok(LoadedComponent {
+            digest,
+            callable,
+            contents: ComponentContents::known(description)?,
+            about: about.description,
+            remarks,
+        })
     }
 }
 
 /// The file of a stored component.
-struct Origin {
-    loader: Arc<Loader>,
+struct ComponentOrigin {
+    loader: Arc<PluginLoader>,
     id: String,
 }
 
-impl Remake for Origin {
-    fn remake(&self, digest: Digest) -> Remade {
+impl Recompile for ComponentOrigin {
+    fn remake(&self, digest: Digest) -> RecompileFuture {
         let (loader, id) = (Arc::clone(&self.loader), self.id.clone());
         Box::pin(async move { loader.remake(&id, digest).await.map_err(|error| error.why().to_owned()) })
     }
@@ -659,7 +670,7 @@ impl Remake for Origin {
 /// # Errors
 ///
 /// The grant restricts what has code: it was written for a component that is not there.
-fn without_code(id: &str, grant: &Grant) -> Result<(Arc<Component>, Grant), LoadError> {
+fn without_code(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Grant), LoadError> {
     let keys = [
         ("offer", grant.offer.is_some()),
         ("component", grant.component.is_some()),
@@ -673,7 +684,7 @@ fn without_code(id: &str, grant: &Grant) -> Result<(Arc<Component>, Grant), Load
     let Grant { prefix, separator, limits, rate_limit, permissions, digest, .. } = grant.clone();
     let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
     let kept = Grant { prefix, separator, limits, rate_limit, permissions, digest, ..Grant::default() };
-    let mut component = Component::without_code(Contents::default());
+    let mut component = LoadedComponent::without_code(ComponentContents::default());
     if kept != *grant {
         let idle = format!(
             "{id}.toml: there is no {id}.wasm: of the grant, only prefix, separator, limits, rate_limit and permissions.ui have an effect"
@@ -719,7 +730,7 @@ fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
 /// Whether the grant of the plugin `id`, as it is now in the folder, has the value of a secret printed by this program, the
 /// first of `words`, with the others as its arguments; and whether neither the plugin nor the server, which may write what is
 /// `writable`, could have replaced the program. Blocks.
-pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &Writable) -> bool {
+pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &WritablePaths) -> bool {
     let Ok(grant) = grant_of(folder, id) else { return false };
     let secrets = grant.secrets().unwrap_or_default();
     let named = secrets.iter().any(|secret| secret.source.words().as_deref() == Some(words));
@@ -729,7 +740,7 @@ pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &Writa
         let grant = grant_path(folder, id);
         !writable.programs(folder, &named).is_empty() || writable.changes("the grant", &grant).is_some()
     };
-    named && !is_writable() && Places::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
+    named && !is_writable() && MountPlan::of(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
 }
 
 /// The text of a plugin's grant, if there is one.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolbay_model::text::thousands;
-use toolbay_model::{Icon, Json, JsonSize, is_reserved_meta};
+use toolbay_model::{Icon, JsonSize, JsonText, is_reserved_meta};
 
 /// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
 const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
@@ -14,7 +14,7 @@ const META: u64 = 10_000;
 const ICONS: usize = 64;
 
 /// Members of a JSON object.
-type Members = Map<String, Value>;
+type JsonMembers = Map<String, Value>;
 
 /// The `_meta` of a definition, and the client capabilities that it names. It is kept as text: as values, it would be many
 /// times as large.
@@ -22,7 +22,7 @@ type Members = Map<String, Value>;
 /// # Errors
 ///
 /// What is wrong with it: a sentence about what it is the `_meta` of.
-pub(crate) fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), String> {
+pub(crate) fn meta(text: &str) -> Result<(Option<JsonText>, Map<String, Value>), String> {
     let (meta, needs) = members(text)?;
     Ok((kept(meta), needs))
 }
@@ -32,7 +32,7 @@ pub(crate) fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), Str
 /// # Errors
 ///
 /// As [`meta`].
-pub(crate) fn members(text: &str) -> Result<(Members, Members), String> {
+pub(crate) fn members(text: &str) -> Result<(JsonMembers, JsonMembers), String> {
     let values = JsonSize::of(text).values;
     if values > META {
         let [values, most] = [values, META].map(thousands);
@@ -51,9 +51,9 @@ pub(crate) fn members(text: &str) -> Result<(Members, Members), String> {
 
 /// A `_meta` as it is kept: as text, without what is not the plugin's to set or was for the server, and none without
 /// members.
-pub(crate) fn kept(mut meta: Map<String, Value>) -> Option<Json> {
+pub(crate) fn kept(mut meta: Map<String, Value>) -> Option<JsonText> {
     meta.retain(|key, _| !is_reserved_meta(key));
-    (!meta.is_empty()).then(|| Json::new(&Value::Object(meta)))
+    (!meta.is_empty()).then(|| JsonText::new(&Value::Object(meta)))
 }
 
 /// Checks how many icons a definition has.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
-use crate::approve::Asks;
-use crate::definition::Definition;
+use crate::approve::ApprovalPolicy;
+use crate::definition::ValidDefinition;
 use crate::file_resource::FileResource;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::DefinitionFingerprint;
 use crate::plugin::Plugin;
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
@@ -15,19 +15,19 @@ use crate::text_prompt::TextPrompt;
 
 /// A tool in service.
 #[derive(Debug)]
-pub struct Offer {
+pub struct ToolOffer {
     /// The tool as clients see it, under the name that they call.
     pub tool: Arc<Tool>,
     /// The definition that it was made from, with the name within the plugin.
-    pub definition: Arc<Definition>,
+    pub definition: Arc<ValidDefinition>,
     /// The plugin that runs its calls.
     pub plugin: Arc<Plugin>,
 }
 
-impl Offer {
+impl ToolOffer {
     /// The calls of the tool that a person must allow first; `None` for none of them. The annotations count as the operator
     /// has changed them.
-    pub fn asks(&self) -> Option<Asks> {
+    pub fn asks(&self) -> Option<ApprovalPolicy> {
         self.plugin.terms.approvals.of(&self.definition.tool.name).of(self.definition.tool.annotations)
     }
 }
@@ -81,18 +81,18 @@ pub struct SkillOffer {
     /// The skill as clients see it.
     pub skill: Arc<Skill>,
     /// Differs from that of every other skill, and of every other version of this one.
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprint: DefinitionFingerprint,
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use toolbay_model::{Description, ToolDefinition};
+    use toolbay_model::{ComponentDescription, ToolDefinition};
 
     use super::*;
-    use crate::component::Component;
-    use crate::contents::Contents;
+    use crate::component::LoadedComponent;
+    use crate::contents::ComponentContents;
     use crate::plain_files::PlainFiles;
-    use crate::terms::Terms;
+    use crate::terms::PluginTerms;
 
     /// The definition of a tool without arguments.
     pub(crate) fn definition(name: &str) -> ToolDefinition {
@@ -101,16 +101,20 @@ pub(crate) mod tests {
     }
 
     /// A plugin that lists this and cannot be called.
-    pub(crate) fn plugin(id: &str, prefix: Option<&str>, description: Description) -> Arc<Plugin> {
-        let terms = Terms { prefix: prefix.map(str::to_owned), ..Terms::default() };
-        let component = Component::without_code(Contents::check(description).unwrap());
+    pub(crate) fn plugin(id: &str, prefix: Option<&str>, description: ComponentDescription) -> Arc<Plugin> {
+        let terms = PluginTerms { prefix: prefix.map(str::to_owned), ..PluginTerms::default() };
+        let component = LoadedComponent::without_code(ComponentContents::check(description).unwrap());
         Arc::new(Plugin::new(id.to_owned(), Arc::new(component), Arc::<PlainFiles>::default(), terms))
     }
 
     /// A tool that cannot be called.
-    pub(crate) fn offer(name: &str) -> Offer {
-        let plugin = plugin("test", None, Description { tools: vec![definition(name)], ..Description::default() });
+    pub(crate) fn offer(name: &str) -> ToolOffer {
+        let plugin = plugin(
+            "test",
+            None,
+            ComponentDescription { tools: vec![definition(name)], ..ComponentDescription::default() },
+        );
         let definition = Arc::clone(&plugin.component.contents.tools[0]);
-        Offer { tool: Arc::clone(&definition.tool), definition, plugin }
+        ToolOffer { tool: Arc::clone(&definition.tool), definition, plugin }
     }
 }

@@ -10,18 +10,18 @@ use std::path::{Component, Path, PathBuf};
 const LINKS: usize = 40;
 
 /// The device and inode of a file or folder.
-pub(crate) type Identity = (u64, u64);
+pub(crate) type FileIdentity = (u64, u64);
 
 /// The way to a file or folder, which may not exist yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     /// All that is on the way, in this order, without links: folders, and at the end what it leads to. Whoever can
     /// write to one of the folders can put something else in the place of what follows. What does not exist has no
     /// identity.
-    way: Vec<(PathBuf, Option<Identity>)>,
+    way: Vec<(PathBuf, Option<FileIdentity>)>,
 }
 
-impl Place {
+impl ResolvedPath {
     /// Follows the way to `path`. Blocks.
     pub(crate) fn of(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -59,19 +59,19 @@ impl Place {
     }
 
     /// What the way leads to.
-    pub(crate) fn end(&self) -> (&Path, Option<Identity>) {
+    pub(crate) fn end(&self) -> (&Path, Option<FileIdentity>) {
         self.way.last().map_or((Path::new("/"), None), |(path, identity)| (path, *identity))
     }
 
     /// What is on the way, without its end.
-    pub(crate) fn above(&self) -> impl Iterator<Item = (&Path, Option<Identity>)> {
+    pub(crate) fn above(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
         let (end, identity) = self.end();
         let way = self.way.iter().map(|(path, identity)| (path.as_path(), *identity));
         way.filter(move |(path, id)| *path != end && (id.is_none() || *id != identity))
     }
 
     /// All that is on the way, with its end.
-    pub(crate) fn way(&self) -> impl Iterator<Item = (&Path, Option<Identity>)> {
+    pub(crate) fn way(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
         self.way.iter().map(|(path, identity)| (path.as_path(), *identity))
     }
 
@@ -92,7 +92,7 @@ fn names(path: &Path) -> VecDeque<OsString> {
     path.components().filter_map(named).collect()
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileIdentity> {
     fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
@@ -112,7 +112,8 @@ mod tests {
         symlink("../../x", path("a/b/link")).unwrap();
         symlink(path("a"), path("absolute")).unwrap();
         symlink("loop", path("loop")).unwrap();
-        let contains = |outer: &str, inner: &str| Place::of(&path(outer)).contains(&Place::of(&path(inner)));
+        let contains =
+            |outer: &str, inner: &str| ResolvedPath::of(&path(outer)).contains(&ResolvedPath::of(&path(inner)));
         for (outer, inner) in [
             ("a", "a"),
             ("a", "a/b/c"),
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn a_folder_is_not_above_itself() {
         let root = tempfile::tempdir().unwrap();
-        let place = Place::of(&root.path().join("a/../b"));
+        let place = ResolvedPath::of(&root.path().join("a/../b"));
         let above: Vec<_> = place.above().map(|(path, _)| path.to_owned()).collect();
         assert!(above.contains(&root.path().canonicalize().unwrap()) && above.contains(&PathBuf::from("/")));
         assert!(above.iter().all(|path| !path.ends_with("b")));

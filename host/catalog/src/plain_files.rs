@@ -13,15 +13,15 @@ use rustix::io::Errno;
 use toolbay_model::text::line;
 
 use crate::beneath::{open_file, open_root};
-use crate::bounds::Bounds;
+use crate::bounds::DescriptionLimits;
 use crate::file_resource::FileResource;
-use crate::folder::{Files, prompts_path, resources_path, skill_path};
+use crate::folder::{PluginFiles, prompts_path, resources_path, skill_path};
 use crate::load_error::LoadError;
-use crate::shelf::Shelf;
-use crate::skill_folder::{Found, SkillFolder};
+use crate::shelf::SkillMemory;
+use crate::skill_folder::{SkillFolder, SkillSource};
 use crate::text_prompt::TextPrompt;
-use crate::tree::{Flaw, Tree};
-use crate::wrong::Wrong;
+use crate::tree::{PlainTree, TreeError};
+use crate::wrong::PlainFileError;
 
 /// Largest file of a prompt.
 const PROMPT: ByteSize = ByteSize::kib(256);
@@ -59,10 +59,10 @@ impl PlainFiles {
     pub(crate) fn load(
         id: &str,
         folder: &Path,
-        files: &Files,
-        bounds: &Bounds,
+        files: &PluginFiles,
+        bounds: &DescriptionLimits,
         output: ByteSize,
-        shelf: &Arc<Shelf>,
+        shelf: &Arc<SkillMemory>,
         previous: &Self,
     ) -> Result<Self, LoadError> {
         let mut loaded = Self::default();
@@ -79,7 +79,7 @@ impl PlainFiles {
             let skill =
                 loaded.open(&skill_path(folder, id), &format!("{id}.skill"), tree).and_then(|root| match root {
                     Some(root) => {
-                        let found = Found { id, root: &root, tree, output, size: bounds.size, shelf, former };
+                        let found = SkillSource { id, root: &root, tree, output, size: bounds.size, shelf, former };
                         loaded.load_skill(&found).map(|skill| vec![skill])
                     }
                     None => Ok(Vec::new()),
@@ -98,13 +98,13 @@ impl PlainFiles {
     fn or_former<T: Clone>(
         &mut self,
         named: &str,
-        loaded: Result<Vec<T>, Wrong>,
+        loaded: Result<Vec<T>, PlainFileError>,
         former: &[T],
     ) -> Result<Vec<T>, LoadError> {
         match loaded {
             Ok(loaded) => Ok(loaded),
-            Err(Wrong::Hindered(error)) => Err(error),
-            Err(Wrong::Refused(why)) => {
+            Err(PlainFileError::Hindered(error)) => Err(error),
+            Err(PlainFileError::Refused(why)) => {
                 let instead = if former.is_empty() { "nothing in it is offered" } else { STAYS };
                 self.remarks.push(format!("{named}: {why}; {instead}"));
                 Ok(former.to_vec())
@@ -116,10 +116,10 @@ impl PlainFiles {
         &mut self,
         id: &str,
         folder: &Path,
-        tree: &Tree,
-        bounds: &Bounds,
+        tree: &PlainTree,
+        bounds: &DescriptionLimits,
         previous: &Self,
-    ) -> Result<Vec<Arc<TextPrompt>>, Wrong> {
+    ) -> Result<Vec<Arc<TextPrompt>>, PlainFileError> {
         let named = format!("{id}.prompts");
         let Some(root) = self.open(&prompts_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
         let previous: BTreeMap<&str, &Arc<TextPrompt>> =
@@ -128,10 +128,10 @@ impl PlainFiles {
         for path in tree.files.keys() {
             let name = path.strip_suffix(".md").unwrap_or(path);
             let shown = format!("{named}/{}", line(path, SHOWN));
-            let parsed = match read(&root, path).map_err(|error| Wrong::hindered(&shown, &error))? {
-                Read::Gone => continue,
-                Read::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
-                Read::Wrong(why) => Err(format!("{shown}: {why}")),
+            let parsed = match read(&root, path).map_err(|error| PlainFileError::hindered(&shown, &error))? {
+                PlainItem::Gone => continue,
+                PlainItem::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
+                PlainItem::Wrong(why) => Err(format!("{shown}: {why}")),
             };
             let prompt = match parsed {
                 Ok((prompt, remarks)) => {
@@ -158,10 +158,10 @@ impl PlainFiles {
         &mut self,
         id: &str,
         folder: &Path,
-        tree: &Tree,
-        bounds: &Bounds,
+        tree: &PlainTree,
+        bounds: &DescriptionLimits,
         output: ByteSize,
-    ) -> Result<Vec<Arc<FileResource>>, Wrong> {
+    ) -> Result<Vec<Arc<FileResource>>, PlainFileError> {
         let named = format!("{id}.resources");
         let Some(root) = self.open(&resources_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
         let root = Arc::new(root);
@@ -187,17 +187,19 @@ impl PlainFiles {
     }
 
     /// Reads a skill with those nested in it.
-    fn load_skill(&mut self, found: &Found<'_>) -> Result<Arc<SkillFolder>, Wrong> {
+    fn load_skill(&mut self, found: &SkillSource<'_>) -> Result<Arc<SkillFolder>, PlainFileError> {
         let (skill, remarks) = SkillFolder::load(found)?;
         self.remarks.extend(remarks);
         Ok(Arc::new(skill))
     }
 
     /// Opens a folder, and takes note of what is wrong in it.
-    fn open(&mut self, path: &Path, named: &str, tree: &Tree) -> Result<Option<OwnedFd>, Wrong> {
+    fn open(&mut self, path: &Path, named: &str, tree: &PlainTree) -> Result<Option<OwnedFd>, PlainFileError> {
         match &tree.flaw {
-            Some(Flaw::Lasting(why)) => return Err(Wrong::Refused(why.clone())),
-            Some(Flaw::Passing(why)) => return Err(Wrong::Hindered(LoadError::Hindered(format!("{named}: {why}")))),
+            Some(TreeError::Lasting(why)) => return Err(PlainFileError::Refused(why.clone())),
+            Some(TreeError::Passing(why)) => {
+                return Err(PlainFileError::Hindered(LoadError::Hindered(format!("{named}: {why}"))));
+            }
             None => {}
         }
         self.remarks.extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
@@ -205,24 +207,24 @@ impl PlainFiles {
             Ok(root) => Ok(Some(root)),
             // The next scan will find it deleted.
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(error) => Err(Wrong::hindered(named, &error.into())),
+            Err(error) => Err(PlainFileError::hindered(named, &error.into())),
         }
     }
 }
 
 /// Counts the bytes that are kept of the files in a folder.
-fn within(most: ByteSize, size: &mut usize, more: usize) -> Result<(), Wrong> {
+fn within(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
     *size = size.saturating_add(more);
     if *size as u64 <= most.as_u64() {
         return Ok(());
     }
     let most = most.display().iec();
-    Err(Wrong::Refused(format!(
+    Err(PlainFileError::Refused(format!(
         "what is kept of its files is larger than {most} in total (to allow more, raise describe.size)"
     )))
 }
 
-enum Read {
+enum PlainItem {
     Text(String),
     Gone,
     Wrong(String),
@@ -233,24 +235,24 @@ enum Read {
 /// # Errors
 ///
 /// A reason that may pass.
-fn read(root: &OwnedFd, path: &str) -> io::Result<Read> {
+fn read(root: &OwnedFd, path: &str) -> io::Result<PlainItem> {
     let file = match open_file(root.as_fd(), path) {
         Ok(file) => File::from(file),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(Read::Gone),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(PlainItem::Gone),
         Err(error @ (Errno::ACCESS | Errno::PERM)) => {
-            return Ok(Read::Wrong(format!("it cannot be read: {}", io::Error::from(error).kind())));
+            return Ok(PlainItem::Wrong(format!("it cannot be read: {}", io::Error::from(error).kind())));
         }
         Err(error) => return Err(error.into()),
     };
     if !file.metadata()?.is_file() {
-        return Ok(Read::Gone);
+        return Ok(PlainItem::Gone);
     }
     let mut bytes = Vec::new();
     file.take(PROMPT.as_u64() + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > PROMPT.as_u64() {
-        return Ok(Read::Wrong(format!("it is larger than {}", PROMPT.display().iec())));
+        return Ok(PlainItem::Wrong(format!("it is larger than {}", PROMPT.display().iec())));
     }
-    Ok(String::from_utf8(bytes).map_or_else(|_| Read::Wrong("it is not valid UTF-8".to_owned()), Read::Text))
+    Ok(String::from_utf8(bytes).map_or_else(|_| PlainItem::Wrong("it is not valid UTF-8".to_owned()), PlainItem::Text))
 }
 
 #[cfg(test)]
@@ -261,7 +263,7 @@ mod tests {
     use crate::bounds::tests::SMALL;
     use crate::folder::scan;
 
-    const LARGE: Bounds = Bounds { size: ByteSize::mib(1), ..SMALL };
+    const LARGE: DescriptionLimits = DescriptionLimits { size: ByteSize::mib(1), ..SMALL };
 
     struct Folder(tempfile::TempDir);
 
@@ -277,7 +279,7 @@ mod tests {
             fs::write(self.0.path().join(path), text).unwrap();
         }
 
-        fn load(&self, bounds: &Bounds, previous: &PlainFiles) -> Result<PlainFiles, LoadError> {
+        fn load(&self, bounds: &DescriptionLimits, previous: &PlainFiles) -> Result<PlainFiles, LoadError> {
             let found = scan(self.0.path(), bounds).unwrap().unwrap();
             let files = &found.plugins["docs"];
             PlainFiles::load(
@@ -286,7 +288,7 @@ mod tests {
                 files,
                 bounds,
                 ByteSize::kib(1),
-                &Shelf::new(bounds.skills),
+                &SkillMemory::new(bounds.skills),
                 previous,
             )
         }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use any_ascii::any_ascii_char;
 use toolbay_model::{Digest, Limit, Prompt, TOOL_NAME, Tool, is_name};
-use toolbay_sandbox::Environment;
+use toolbay_sandbox::PluginContext;
 
-use crate::component::Component;
-use crate::definition::Definition;
+use crate::component::LoadedComponent;
+use crate::definition::ValidDefinition;
 use crate::file_resource::FileResource;
 use crate::plain_files::PlainFiles;
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
-use crate::steps::Steps;
-use crate::terms::Terms;
+use crate::steps::MatchBudget;
+use crate::terms::PluginTerms;
 use crate::text_prompt::TextPrompt;
 
 /// Most warnings about what a plugin says of its views.
@@ -25,17 +25,17 @@ pub struct Plugin {
     /// The file name without `.wasm`.
     pub id: String,
     /// The compiled component, shared by plugins with identical files. If there are only plain files, it has no code.
-    pub component: Arc<Component>,
+    pub component: Arc<LoadedComponent>,
     /// The plain files beside it.
     pub files: Arc<PlainFiles>,
     /// The grant after clamping.
-    pub terms: Terms,
+    pub terms: PluginTerms,
     /// The tools under the names that clients call.
-    pub tools: Vec<Named>,
+    pub tools: Vec<NamedTool>,
     /// The component's prompts under the names by which clients get them, then those that are plain files.
     pub prompts: Vec<NamedPrompt>,
     /// The component's resources under the grant, then those that are plain files.
-    pub resources: Vec<Read>,
+    pub resources: Vec<GrantedResource>,
     /// The component's resource templates under the grant.
     pub templates: Vec<Arc<ResourceEntry>>,
     /// Warnings about its views.
@@ -44,11 +44,11 @@ pub struct Plugin {
 
 /// A tool under the name that clients call. It is made once, so that publishing a snapshot copies nothing.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedTool {
     /// The tool as clients see it, with the prefix.
     pub tool: Arc<Tool>,
     /// The definition after the operator's changes, with the name within the plugin.
-    pub definition: Arc<Definition>,
+    pub definition: Arc<ValidDefinition>,
 }
 
 /// A prompt under the name by which clients get it.
@@ -64,7 +64,7 @@ pub struct NamedPrompt {
 
 /// A resource under the grant.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct GrantedResource {
     /// What clients see.
     pub entry: Arc<ResourceEntry>,
     /// The file that it is, if it is a plain file.
@@ -73,7 +73,7 @@ pub struct Read {
 
 impl Plugin {
     /// A plugin from its loaded parts.
-    pub fn new(id: String, component: Arc<Component>, files: Arc<PlainFiles>, terms: Terms) -> Self {
+    pub fn new(id: String, component: Arc<LoadedComponent>, files: Arc<PlainFiles>, terms: PluginTerms) -> Self {
         let (tools, prompts) = (offered(&id, &component, &terms), prompts(&component, &files, &terms));
         let mut remarks = Vec::new();
         for named in &tools {
@@ -86,9 +86,10 @@ impl Plugin {
             remarks.extend(said);
             entry
         };
-        let own = component.contents.resources.iter().map(|entry| Read { entry: under(entry), file: None });
-        let mut resources: Vec<Read> = own.collect();
-        let files_of = |file: &Arc<FileResource>| Read { entry: under(&file.entry), file: Some(Arc::clone(file)) };
+        let own = component.contents.resources.iter().map(|entry| GrantedResource { entry: under(entry), file: None });
+        let mut resources: Vec<GrantedResource> = own.collect();
+        let files_of =
+            |file: &Arc<FileResource>| GrantedResource { entry: under(&file.entry), file: Some(Arc::clone(file)) };
         resources.extend(files.resources.iter().map(files_of));
         let templates = component.contents.templates.iter().map(under).collect();
         if remarks.len() > REMARKS {
@@ -112,12 +113,12 @@ impl Plugin {
 
     /// Whether this plugin offers a resource with this URI, listed or of a template: of these it may say that they
     /// changed. Within a budget.
-    pub fn reads(&self, uri: &str, steps: &mut Steps) -> bool {
+    pub fn reads(&self, uri: &str, steps: &mut MatchBudget) -> bool {
         self.component.contents.reads(uri, steps)
     }
 
     /// What applies to a call of the tool `name` (without the prefix).
-    pub fn environment(&self, name: &str) -> &Environment {
+    pub fn environment(&self, name: &str) -> &PluginContext {
         self.terms.tools.get(name).map_or(&self.terms.environment, |tool| &tool.environment)
     }
 
@@ -134,7 +135,7 @@ impl Plugin {
 }
 
 /// A component's tools under a plugin's terms.
-fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Named> {
+fn offered(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<NamedTool> {
     let mut tools = Vec::new();
     for definition in &component.contents.tools {
         // A command has no name of its own.
@@ -152,13 +153,13 @@ fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Named> {
             }
             None => Arc::clone(&definition.tool),
         };
-        tools.push(Named { tool, definition });
+        tools.push(NamedTool { tool, definition });
     }
     tools
 }
 
 /// The prompts of a component and of plain files under a plugin's terms.
-fn prompts(component: &Component, files: &PlainFiles, terms: &Terms) -> Vec<NamedPrompt> {
+fn prompts(component: &LoadedComponent, files: &PlainFiles, terms: &PluginTerms) -> Vec<NamedPrompt> {
     let own = component.contents.prompts.iter().map(|entry| (entry, None));
     let texts = files.prompts.iter().map(|text| (&text.entry, Some(text)));
     let named = own.chain(texts).map(|(entry, text)| {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolbay_model::text::{line, thousands};
-use toolbay_model::{Prompt, PromptDefinition, TOOL_NAME, Violation, is_tool_name};
+use toolbay_model::{Prompt, PromptDefinition, SchemaViolation, TOOL_NAME, is_tool_name};
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::DefinitionFingerprint;
 use crate::members::{check_icons, meta};
 
 /// Most arguments of a prompt.
@@ -22,7 +22,7 @@ pub struct PromptEntry {
     /// The prompt as clients see it, but with its name within the plugin.
     pub prompt: Arc<Prompt>,
     /// Differs from that of every other prompt that clients see differently.
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprint: DefinitionFingerprint,
     /// The capabilities that a client must declare to get the prompt.
     pub needs: Map<String, Value>,
 }
@@ -68,16 +68,18 @@ impl PromptEntry {
             icons: definition.icons.into(),
             meta,
         };
-        Ok(Self { fingerprint: Fingerprint::of_prompt(&prompt), prompt: Arc::new(prompt), needs })
+        Ok(Self { fingerprint: DefinitionFingerprint::of_prompt(&prompt), prompt: Arc::new(prompt), needs })
     }
 
     /// What is wrong with the arguments of a request for the prompt: those that it needs and that are missing, and those
     /// that it does not have. Nothing if the request is right.
-    pub fn violations(&self, arguments: &BTreeMap<String, String>) -> Vec<Violation> {
+    pub fn violations(&self, arguments: &BTreeMap<String, String>) -> Vec<SchemaViolation> {
         let known = &self.prompt.arguments;
         let missing = known.iter().filter(|argument| argument.required && !arguments.contains_key(&argument.name));
-        let missing = missing
-            .map(|argument| Violation { pointer: String::new(), message: format!("{:?} is missing", argument.name) });
+        let missing = missing.map(|argument| SchemaViolation {
+            pointer: String::new(),
+            message: format!("{:?} is missing", argument.name),
+        });
         let names: Vec<_> = known.iter().take(NAMED).map(|argument| format!("{:?}", argument.name)).collect();
         let valid = match known.len() {
             0 => "the prompt has no arguments".to_owned(),
@@ -86,7 +88,7 @@ impl PromptEntry {
             _ => format!("its arguments are {}", names.join(", ")),
         };
         let unknown = arguments.keys().filter(|name| !known.iter().any(|argument| argument.name == **name));
-        let unknown = unknown.take(NAMED).map(|name| Violation {
+        let unknown = unknown.take(NAMED).map(|name| SchemaViolation {
             pointer: String::new(),
             message: format!("the prompt has no argument {:?}; {valid}", line(name, TOOL_NAME)),
         });

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bytesize::ByteSize;
-use toolbay_sandbox::Source;
+use toolbay_sandbox::CompileSource;
 
-use crate::grant_age::Sighting;
-use crate::known_files::Stamps;
+use crate::grant_age::GrantSighting;
+use crate::known_files::ComponentStamps;
 use crate::load_error::LoadError;
-use crate::stamp::Stamp;
+use crate::stamp::FileStamp;
 
 /// Largest `.wit` file.
 const WIT_SIZE: u64 = 1 << 20;
@@ -22,12 +22,15 @@ const WIT_SIZE: u64 = 1 << 20;
 /// # Errors
 ///
 /// The component does not exist, or one of the files is not a regular file, is too large, or cannot be read.
-pub fn read_source(component: &Path, limit: u64) -> Result<Source, LoadError> {
+pub fn read_source(component: &Path, limit: u64) -> Result<CompileSource, LoadError> {
     Ok(read_stamped(component, limit)?.0)
 }
 
 /// The same with the stamps of both files, if these identify what was read.
-pub(crate) fn read_stamped(component: &Path, limit: u64) -> Result<(Source, Option<Stamps>), LoadError> {
+pub(crate) fn read_stamped(
+    component: &Path,
+    limit: u64,
+) -> Result<(CompileSource, Option<ComponentStamps>), LoadError> {
     let now = SystemTime::now();
     let file = read_bounded(component, limit, Some("server.component"))?;
     let wit = read_text(&component.with_extension("wit"), WIT_SIZE)?;
@@ -35,8 +38,9 @@ pub(crate) fn read_stamped(component: &Path, limit: u64) -> Result<(Source, Opti
         Some((text, stamp)) => (text, stamp.map(Some)),
         None => (String::new(), Some(None)),
     };
-    let stamps = file.local_stamp().zip(wit_stamp).and_then(|(component, wit)| Stamps::new(component, wit, now));
-    Ok((Source { file: file.bytes, wit }, stamps))
+    let stamps =
+        file.local_stamp().zip(wit_stamp).and_then(|(component, wit)| ComponentStamps::new(component, wit, now));
+    Ok((CompileSource { file: file.bytes, wit }, stamps))
 }
 
 /// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. An error names the file.
@@ -45,26 +49,26 @@ pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, L
 }
 
 /// The same with what says how long the file has been as it is.
-pub(crate) fn read_seen(path: &Path, limit: u64) -> Result<Option<(String, Sighting)>, LoadError> {
+pub(crate) fn read_seen(path: &Path, limit: u64) -> Result<Option<(String, GrantSighting)>, LoadError> {
     let Some(read) = read_named(path, limit)? else { return Ok(None) };
-    let sighting = Sighting { stamp: read.stamp.clone(), is_local: read.is_local };
+    let sighting = GrantSighting { stamp: read.stamp.clone(), is_local: read.is_local };
     Ok(Some((text_of(path, read)?, sighting)))
 }
 
 /// The same with the stamp of what was read.
-fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<Stamp>)>, LoadError> {
+fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<FileStamp>)>, LoadError> {
     let Some(read) = read_named(path, limit)? else { return Ok(None) };
     let stamp = read.local_stamp();
     Ok(Some((text_of(path, read)?, stamp)))
 }
 
-fn text_of(path: &Path, read: Read) -> Result<String, LoadError> {
+fn text_of(path: &Path, read: FileContent) -> Result<String, LoadError> {
     let name = path.file_name().unwrap_or_default().display();
     String::from_utf8(read.bytes).map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
 }
 
 /// Reads a file; `None` if it does not exist. An error names it.
-fn read_named(path: &Path, limit: u64) -> Result<Option<Read>, LoadError> {
+fn read_named(path: &Path, limit: u64) -> Result<Option<FileContent>, LoadError> {
     let name = path.file_name().unwrap_or_default().display();
     match read_bounded(path, limit, None) {
         Ok(read) => Ok(Some(read)),
@@ -80,17 +84,17 @@ fn read_named(path: &Path, limit: u64) -> Result<Option<Read>, LoadError> {
 }
 
 /// What was read of a file.
-struct Read {
+struct FileContent {
     bytes: Vec<u8>,
     /// The file's stamp, if it was the same before and after.
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     /// Whether its file system keeps time as this machine does.
     is_local: bool,
 }
 
-impl Read {
+impl FileContent {
     /// The stamp, if it identifies what was read.
-    fn local_stamp(&self) -> Option<Stamp> {
+    fn local_stamp(&self) -> Option<FileStamp> {
         self.stamp.clone().filter(|_| self.is_local)
     }
 }
@@ -100,7 +104,7 @@ impl Read {
 /// # Errors
 ///
 /// The file does not exist, is not a regular file, is too large, or cannot be read.
-fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Read, LoadError> {
+fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileContent, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
         // These reasons hold until the file changes. All others, such as too many open files, may pass.
@@ -124,9 +128,9 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Read, Load
         let cure = key.map(|key| format!(" (to allow more, raise {key})")).unwrap_or_default();
         return Err(LoadError::Refused(format!("the file is larger than {limit}{cure}")));
     }
-    let before = Stamp::of(&metadata);
-    let same = file.metadata().is_ok_and(|after| Stamp::of(&after) == before);
-    Ok(Read { bytes, stamp: same.then_some(before), is_local: is_local(&file) })
+    let before = FileStamp::of(&metadata);
+    let same = file.metadata().is_ok_and(|after| FileStamp::of(&after) == before);
+    Ok(FileContent { bytes, stamp: same.then_some(before), is_local: is_local(&file) })
 }
 
 /// Whether the times of files are those of this machine's clock, and there are no two files with the same identity: so it

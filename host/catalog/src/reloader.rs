@@ -10,17 +10,17 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolbay_sandbox::PrepareError;
 
-use crate::assemble::{Candidate, assemble};
-use crate::catalog::Publisher;
-use crate::folder::{Files, Found, check_plugin_folder, part_of};
+use crate::assemble::{PluginCandidate, assemble};
+use crate::catalog::CatalogPublisher;
+use crate::folder::{FolderListing, PluginFiles, check_plugin_folder, part_of};
 use crate::grant_age::GrantAge;
 use crate::load_error::LoadError;
-use crate::load_result::{Before, Instead, LoadResult, Loaded};
-use crate::loader::Loader;
+use crate::load_result::{FallbackVersion, LoadOutcome, LoadResult, PreviousVersion};
+use crate::loader::PluginLoader;
 use crate::plain_files::PlainFiles;
 use crate::skill_folder::SkillFolder;
 use crate::snapshot::Snapshot;
-use crate::watcher::{Changes, Watcher};
+use crate::watcher::{FolderChanges, FolderWatcher};
 
 /// The plugins that are published at a start while more are loading. A client that begins then is introduced to them: its
 /// instructions have room for about as many lines. Its lists wait for all.
@@ -49,10 +49,10 @@ const RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_mins(10);
 
 /// The state that loading changes. Nothing else writes to it.
-pub struct Reloader {
-    loader: Arc<Loader>,
-    publisher: Publisher,
-    slots: BTreeMap<String, Slot>,
+pub struct FolderReloader {
+    loader: Arc<PluginLoader>,
+    publisher: CatalogPublisher,
+    slots: BTreeMap<String, PluginSlot>,
     loads: JoinSet<(String, u64, LoadResult)>,
     tickets: u64,
     /// What is not offered because another plugin has something of the same name, and has been logged.
@@ -69,7 +69,7 @@ pub struct Reloader {
     /// The time of the oldest change that has not been published.
     changed: Option<Instant>,
     /// How far the start has come.
-    start: Start,
+    start: StartTasks,
     /// The time of the last event in the folder.
     busy: Instant,
     /// The time at which a load last ended.
@@ -78,7 +78,7 @@ pub struct Reloader {
 
 /// What happens once, after a start.
 #[derive(Default)]
-struct Start {
+struct StartTasks {
     /// The first plugins have been published: see [`FIRST`].
     introduced: bool,
     /// It was noted which components have been read.
@@ -87,15 +87,15 @@ struct Start {
 
 /// The state of one plugin file.
 #[derive(Default)]
-struct Slot {
+struct PluginSlot {
     /// The files at the beginning of the last load.
-    files: Option<Files>,
+    files: Option<PluginFiles>,
     /// What is published about it.
-    candidate: Candidate,
+    candidate: PluginCandidate,
     /// The load in progress.
-    load: Option<Load>,
+    load: Option<ActiveLoad>,
     /// The next retry of a load that failed for a reason that may pass.
-    retry: Option<Retry>,
+    retry: Option<ScheduledRetry>,
     /// When the files are to be loaded again because the grant is settled then.
     settles: Option<Instant>,
     /// Since when the grant has been as it is.
@@ -111,7 +111,7 @@ struct Slot {
 }
 
 /// A load in progress.
-struct Load {
+struct ActiveLoad {
     /// Its number.
     ticket: u64,
     /// What stops it.
@@ -122,13 +122,13 @@ struct Load {
 
 /// The next retry of a failed load.
 #[derive(Clone, Copy, Debug)]
-struct Retry {
+struct ScheduledRetry {
     at: Instant,
     /// The pause before it.
     pause: Duration,
 }
 
-impl Retry {
+impl ScheduledRetry {
     /// The first retry, or the one after `before`.
     fn after(before: Option<Self>) -> Self {
         let pause = before.map_or(RETRY, |before| (before.pause * 2).min(LAST_RETRY));
@@ -136,9 +136,9 @@ impl Retry {
     }
 }
 
-impl Reloader {
+impl FolderReloader {
     /// A reloader that has not scanned yet.
-    pub fn new(loader: Loader, publisher: Publisher) -> Self {
+    pub fn new(loader: PluginLoader, publisher: CatalogPublisher) -> Self {
         let now = Instant::now();
         Self {
             loader: Arc::new(loader),
@@ -152,7 +152,7 @@ impl Reloader {
             looked: false,
             missing: false,
             unreadable: None,
-            start: Start::default(),
+            start: StartTasks::default(),
             changed: None,
             busy: now.checked_sub(SETTLE).unwrap_or(now),
             ready: now,
@@ -160,8 +160,8 @@ impl Reloader {
     }
 
     /// Loads the existing plugins, then every change, until `stop` is cancelled.
-    pub async fn run(mut self, mut watcher: Option<Watcher>, stop: CancellationToken) {
-        self.look(&Changes::default(), watcher.as_mut()).await;
+    pub async fn run(mut self, mut watcher: Option<FolderWatcher>, stop: CancellationToken) {
+        self.look(&FolderChanges::default(), watcher.as_mut()).await;
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         looks.reset();
@@ -183,13 +183,13 @@ impl Reloader {
                 () = until(due) => {}
                 () = until(retry) => self.try_again(),
                 () = loader.rules_changed() => self.apply_rules(),
-                _ = looks.tick() => self.look(&Changes::default(), watcher.as_mut()).await,
+                _ = looks.tick() => self.look(&FolderChanges::default(), watcher.as_mut()).await,
             }
         }
     }
 
     /// Scans the folder, starts to load what changed, and has the folders with plain files watched.
-    async fn look(&mut self, changes: &Changes, watcher: Option<&mut Watcher>) {
+    async fn look(&mut self, changes: &FolderChanges, watcher: Option<&mut FolderWatcher>) {
         let (loader, first) = (Arc::clone(&self.loader), !self.looked);
         let scan = move || {
             if first {
@@ -216,14 +216,14 @@ impl Reloader {
                 }
                 // Whoever waits for the first plugins learns that there are none.
                 let note = [(folder.display().to_string(), why)];
-                Found { notes: note.into(), ..Found::default() }
+                FolderListing { notes: note.into(), ..FolderListing::default() }
             }
             Err(error) => {
                 tracing::error!(%error, "scanning the plugin folder failed unexpectedly");
                 return;
             }
         };
-        let Found { plugins: found, notes } = found;
+        let FolderListing { plugins: found, notes } = found;
         if notes != self.notes {
             self.notes = notes;
             self.busy = Instant::now();
@@ -287,7 +287,7 @@ impl Reloader {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(files) = slot.files.clone() else { return };
         // What changes later is read whatever its stamp says.
-        let before = Before {
+        let before = PreviousVersion {
             plugin: slot.candidate.plugin.clone(),
             are_rules_new: slot.are_rules_new,
             is_start: !self.looked,
@@ -307,7 +307,7 @@ impl Reloader {
         let load = async {
             match load.await {
                 Ok(loaded) => LoadResult::Loaded(loaded),
-                Err(error) => LoadResult::Failed(error, Instead::Same),
+                Err(error) => LoadResult::Failed(error, FallbackVersion::Same),
             }
         };
         self.start(id, true, load);
@@ -320,18 +320,18 @@ impl Reloader {
         self.tickets += 1;
         let (id, ticket) = (id.to_owned(), self.tickets);
         let handle = self.loads.spawn(async move { (id, ticket, load.await) });
-        slot.load = Some(Load { ticket, handle, plain });
+        slot.load = Some(ActiveLoad { ticket, handle, plain });
     }
 
     /// The time of the next load that no change of a file causes.
     fn retry(&self) -> Option<Instant> {
-        self.slots.values().filter_map(Slot::again).min()
+        self.slots.values().filter_map(PluginSlot::again).min()
     }
 
     /// Starts the loads that are due without a change of a file.
     fn try_again(&mut self) {
         let now = Instant::now();
-        let due = |slot: &Slot| slot.again().is_some_and(|at| at <= now);
+        let due = |slot: &PluginSlot| slot.again().is_some_and(|at| at <= now);
         let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(id, _)| id.clone()).collect();
         for id in ids {
             self.begin(&id);
@@ -341,7 +341,7 @@ impl Reloader {
     /// Applies the grants of all plugins again, because the rules have changed.
     fn apply_rules(&mut self) {
         let present = self.slots.iter_mut().filter(|(_, slot)| !slot.gone);
-        let mark = |(id, slot): (&String, &mut Slot)| {
+        let mark = |(id, slot): (&String, &mut PluginSlot)| {
             slot.are_rules_new = true;
             id.clone()
         };
@@ -352,7 +352,7 @@ impl Reloader {
     }
 
     /// Logs once that the folder disappeared or is back. A missing folder counts as empty.
-    fn say_whether_it_is_there(&mut self, found: Option<Found>) -> Found {
+    fn say_whether_it_is_there(&mut self, found: Option<FolderListing>) -> FolderListing {
         let folder = self.loader.folder().display();
         match (&found, self.missing) {
             (None, false) => {
@@ -370,7 +370,7 @@ impl Reloader {
     /// Processes the end of a load, unless a newer one has started.
     fn finish(&mut self, id: &str, ticket: u64, result: LoadResult) {
         let Some(slot) = self.slots.get_mut(id) else { return };
-        let Some(Load { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else { return };
+        let Some(ActiveLoad { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else { return };
         let initial = std::mem::take(&mut slot.initial);
         if slot.take_in(id, plain, result) || initial {
             self.ready = Instant::now();
@@ -411,7 +411,7 @@ impl Reloader {
             tokio::task::spawn_blocking(move || loader.note());
         }
         self.start.introduced |= complete || self.are_first_loaded();
-        let entries: BTreeMap<String, Candidate> =
+        let entries: BTreeMap<String, PluginCandidate> =
             self.slots.iter().map(|(id, slot)| (id.clone(), slot.candidate.clone())).collect();
         let (notes, entries) = (self.notes.clone(), Arc::new(entries));
         let work = {
@@ -437,7 +437,7 @@ impl Reloader {
     }
 
     /// Logs once what is not offered because another plugin has something of the same name.
-    fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, Candidate>) {
+    fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, PluginCandidate>) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
             // Problems of the file itself were logged when it was loaded.
@@ -458,7 +458,7 @@ impl Reloader {
     }
 }
 
-impl Slot {
+impl PluginSlot {
     fn stop(&mut self) {
         if let Some(load) = self.load.take() {
             load.handle.abort();
@@ -490,15 +490,15 @@ impl Slot {
             }
             LoadResult::Failed(error, instead) => {
                 let changes = match instead {
-                    Instead::Same => false,
-                    Instead::Narrowed(narrowed) => {
+                    FallbackVersion::Same => false,
+                    FallbackVersion::Narrowed(narrowed) => {
                         let changes = self.narrow(narrowed);
                         if changes {
                             tracing::info!(plugin = id, "the version in service has new terms");
                         }
                         changes
                     }
-                    Instead::Nothing => {
+                    FallbackVersion::Nothing => {
                         self.candidate.remarks.clear();
                         let withdrawn = self.candidate.plugin.take().is_some();
                         if withdrawn {
@@ -516,7 +516,7 @@ impl Slot {
     }
 
     /// Has the version in service under other terms. Returns false if they are the same.
-    fn narrow(&mut self, Loaded { plugin, remarks }: Loaded) -> bool {
+    fn narrow(&mut self, LoadOutcome { plugin, remarks }: LoadOutcome) -> bool {
         if self.candidate.plugin.as_ref().is_some_and(|old| old.same_as(&plugin)) {
             return false;
         }
@@ -525,9 +525,9 @@ impl Slot {
     }
 
     /// Puts a version into service.
-    fn replace(&mut self, id: &str, plain: bool, loaded: Loaded) -> bool {
+    fn replace(&mut self, id: &str, plain: bool, loaded: LoadOutcome) -> bool {
         match loaded {
-            Loaded { plugin, .. } if plain => {
+            LoadOutcome { plugin, .. } if plain => {
                 let before = self.candidate.plugin.replace(Arc::clone(&plugin));
                 let before = before.map(|before| Arc::clone(&before.files)).unwrap_or_default();
                 if before == plugin.files {
@@ -543,7 +543,7 @@ impl Slot {
                     "plain files loaded"
                 );
             }
-            Loaded { plugin, remarks } => {
+            LoadOutcome { plugin, remarks } => {
                 self.incomplete = None;
                 self.retry = None;
                 let same = self.candidate.plugin.as_ref().is_some_and(|old| old.same_as(&plugin));
@@ -563,7 +563,7 @@ impl Slot {
                     let skills = skills(plugin.files.skill.as_deref());
                     tracing::info!(plugin = id, prompts, resources, skills, "loaded");
                 }
-                self.candidate = Candidate { plugin: Some(plugin), problem: None, remarks };
+                self.candidate = PluginCandidate { plugin: Some(plugin), problem: None, remarks };
             }
         }
         true
@@ -587,7 +587,7 @@ impl Slot {
             }
             LoadError::Hindered(why) => {
                 self.incomplete = None;
-                let retry = Retry::after(self.retry);
+                let retry = ScheduledRetry::after(self.retry);
                 self.retry = Some(retry);
                 let why = format!("{why}; it will be retried");
                 if self.candidate.problem.as_ref() == Some(&why) {
@@ -631,7 +631,7 @@ fn warn_of_files(id: &str, files: &PlainFiles, before: &PlainFiles) {
 }
 
 /// The watcher's next changes. Without a watcher, never returns.
-async fn next_changes(watcher: &mut Option<Watcher>) -> Changes {
+async fn next_changes(watcher: &mut Option<FolderWatcher>) -> FolderChanges {
     match watcher {
         Some(watcher) => watcher.changes().await,
         None => pending().await,
@@ -654,7 +654,7 @@ mod tests {
         let mut retry = None;
         let pauses: Vec<u64> = (0..12)
             .map(|_| {
-                let next = Retry::after(retry);
+                let next = ScheduledRetry::after(retry);
                 retry = Some(next);
                 next.pause.as_secs()
             })

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::{Amount, Digest, Limits, ToolRateLimit, serialize_amounts};
+use toolbay_model::{Digest, LimitValue, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
-use crate::approve::Asks;
+use crate::approve::ApprovalPolicy;
 
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
 pub struct PluginReport {
     /// Whether the plugin is in service.
-    pub status: Status,
+    pub status: PluginFileStatus,
     /// SHA-256 of the component in service, in lower-case hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
@@ -26,7 +26,7 @@ pub struct PluginReport {
     pub tools: Vec<String>,
     /// Which calls of its tools a person must allow first, by the name that clients call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub asks: BTreeMap<String, Asks>,
+    pub asks: BTreeMap<String, ApprovalPolicy>,
     /// The names by which clients get its prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,
@@ -41,7 +41,7 @@ pub struct PluginReport {
     pub templates: Vec<String>,
     /// Its grant after clamping, if the plugin is in service.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub grant: Option<Granted>,
+    pub grant: Option<GrantReport>,
     /// What the plugin in service was made from.
     #[serde(skip)]
     pub made_from: Option<MadeFrom>,
@@ -58,7 +58,7 @@ pub struct MadeFrom {
 
 /// A plugin's grant after clamping.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Granted {
+pub struct GrantReport {
     /// Prefix of the names of tools and prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
@@ -66,7 +66,7 @@ pub struct Granted {
     pub limits: Limits,
     /// The limits that differ for single tools, by the tool's name without the prefix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub tools: BTreeMap<String, Different>,
+    pub tools: BTreeMap<String, LimitOverrides>,
     /// The tools that are not offered because the grant hides them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
@@ -87,9 +87,9 @@ pub struct Granted {
 
 /// The limits of a tool that differ from its plugin's, by key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Different(pub Vec<(&'static str, Amount)>);
+pub struct LimitOverrides(pub Vec<(&'static str, LimitValue)>);
 
-impl Serialize for Different {
+impl Serialize for LimitOverrides {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_amounts(self.0.iter().copied(), serializer)
     }
@@ -98,7 +98,7 @@ impl Serialize for Different {
 /// The status of a plugin file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum PluginFileStatus {
     /// Its file is being loaded for the first time.
     Loading,
     /// The current file is in service.
@@ -112,6 +112,6 @@ pub enum Status {
 impl PluginReport {
     /// Whether its file has not been tried yet.
     pub fn is_loading(&self) -> bool {
-        self.status == Status::Loading
+        self.status == PluginFileStatus::Loading
     }
 }

@@ -7,11 +7,11 @@ use toolbay_model::text::line;
 use toolbay_model::{ListedResource, ResourceDefinition};
 use toolbay_policy::{UiAccess, UiDenied};
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::DefinitionFingerprint;
 use crate::members::{check_icons, kept, members};
 use crate::uri;
 use crate::uri_template::UriTemplate;
-use crate::view::{self, Wish};
+use crate::view::{self, ViewRequest};
 
 /// Longest name, in bytes.
 const NAME: usize = 512;
@@ -27,20 +27,20 @@ pub struct ResourceEntry {
     /// What its URIs must match, if it is a template.
     pub template: Option<Arc<UriTemplate>>,
     /// Differs from that of every other one that clients see differently.
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprint: DefinitionFingerprint,
     /// The capabilities that a client must declare to read it.
     pub needs: Map<String, Value>,
     /// What it asks for as a view; `None` if it is none.
-    wish: Option<Arc<Asked>>,
+    wish: Option<Arc<RequestedView>>,
     /// Warnings for the operator, without the URI.
     mistakes: Vec<String>,
 }
 
 /// What a view asks for.
 #[derive(Clone, Debug)]
-enum Asked {
+enum RequestedView {
     /// What the plugin says.
-    Wish(Wish),
+    Wish(ViewRequest),
     /// Everything that the grant allows: the view is a file of the operator's, who wrote the grant as well.
     Everything,
 }
@@ -73,9 +73,9 @@ impl ResourceEntry {
 
     /// The entry of a file of the operator's.
     pub(crate) fn of_file(resource: ListedResource) -> Self {
-        let wish = view::is_view(&resource.uri).then(|| Arc::new(Asked::Everything));
+        let wish = view::is_view(&resource.uri).then(|| Arc::new(RequestedView::Everything));
         let (resource, needs) = (Arc::new(resource), Map::new());
-        let fingerprint = Fingerprint::of_resource(&resource);
+        let fingerprint = DefinitionFingerprint::of_resource(&resource);
         Self { fingerprint, resource, template: None, needs, wish, mistakes: Vec::new() }
     }
 
@@ -96,14 +96,14 @@ impl ResourceEntry {
             return (Arc::clone(self), remarks);
         }
         let resource = ListedResource { meta: kept(meta), ..ListedResource::clone(&self.resource) };
-        let fingerprint = Fingerprint::of_resource(&resource);
+        let fingerprint = DefinitionFingerprint::of_resource(&resource);
         (Arc::new(Self { fingerprint, resource: Arc::new(resource), ..Self::clone(self) }), remarks)
     }
 
     /// What this asks for as a view, and what was left out of that; `None` if it is no view, or a file.
     pub(crate) fn asks(&self) -> Option<&UiAccess> {
         match self.wish.as_deref() {
-            Some(Asked::Wish(wish)) => Some(wish.access()),
+            Some(RequestedView::Wish(wish)) => Some(wish.access()),
             _ => None,
         }
     }
@@ -120,7 +120,7 @@ impl ResourceEntry {
             meta.remove(view::MEMBER);
             return Vec::new();
         }
-        let own = meta.contains_key(view::MEMBER).then(|| Asked::Wish(Wish::read(meta)));
+        let own = meta.contains_key(view::MEMBER).then(|| RequestedView::Wish(ViewRequest::read(meta)));
         let Some(asked) = own.as_ref().or(self.wish.as_deref()) else {
             meta.clear();
             return Vec::new();
@@ -148,9 +148,9 @@ impl ResourceEntry {
         check_icons(&definition.icons).map_err(wrong)?;
         let (mut wish, mut mistakes, mut mime_type) = (None, Vec::new(), mime_type);
         if view::is_view(&uri) {
-            let asked = Wish::read(&meta);
+            let asked = ViewRequest::read(&meta);
             mistakes.clone_from(&asked.mistakes);
-            wish = Some(Arc::new(Asked::Wish(asked)));
+            wish = Some(Arc::new(RequestedView::Wish(asked)));
             meta.clear();
             let mime_type = mime_type.get_or_insert_with(|| view::MIME_TYPE.to_owned());
             if mime_type != view::MIME_TYPE {
@@ -172,12 +172,12 @@ impl ResourceEntry {
             icons: definition.icons.into(),
             meta: kept(meta),
         };
-        let fingerprint = Fingerprint::of_resource(&resource);
+        let fingerprint = DefinitionFingerprint::of_resource(&resource);
         Ok(Self { fingerprint, resource: Arc::new(resource), template, needs, wish, mistakes })
     }
 }
 
-impl Asked {
+impl RequestedView {
     /// The `_meta` that clients get under a grant, and what it denies.
     fn under(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenied>) {
         match self {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// What stands between a prefix and a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum Separator {
+pub enum NameSeparator {
     /// Part of names that every client and every API for models accepts.
     #[default]
     #[serde(rename = "_")]
@@ -14,7 +14,7 @@ pub enum Separator {
     Dot,
 }
 
-impl Separator {
+impl NameSeparator {
     /// A name with a prefix.
     pub(crate) fn join(self, prefix: &str, name: &str) -> String {
         let between = match self {

@@ -7,19 +7,19 @@ use bytesize::ByteSize;
 
 /// The room in memory for the files of all skills.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct SkillMemory {
     most: ByteSize,
     used: AtomicU64,
 }
 
 /// The room that one skill takes, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Room {
-    shelf: Arc<Shelf>,
+pub(crate) struct SkillReservation {
+    shelf: Arc<SkillMemory>,
     bytes: u64,
 }
 
-impl Shelf {
+impl SkillMemory {
     /// Room for this many bytes.
     pub(crate) fn new(most: ByteSize) -> Arc<Self> {
         Arc::new(Self { most, used: AtomicU64::new(0) })
@@ -30,20 +30,24 @@ impl Shelf {
     /// # Errors
     ///
     /// There is not as much room left. The error says how much there is in all.
-    pub(crate) fn take(self: &Arc<Self>, bytes: u64, instead_of: Option<&Room>) -> Result<Room, ByteSize> {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        bytes: u64,
+        instead_of: Option<&SkillReservation>,
+    ) -> Result<SkillReservation, ByteSize> {
         let free = instead_of.map_or(0, |room| room.bytes);
         let fits = |used: u64| {
             let all = used.saturating_add(bytes);
             (all.saturating_sub(free) <= self.most.as_u64()).then_some(all)
         };
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(Room { shelf: Arc::clone(self), bytes }),
+            Ok(_) => Ok(SkillReservation { shelf: Arc::clone(self), bytes }),
             Err(_) => Err(self.most),
         }
     }
 }
 
-impl Drop for Room {
+impl Drop for SkillReservation {
     fn drop(&mut self) {
         self.shelf.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -55,7 +59,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_what_is_kept_and_for_what_takes_its_place() {
-        let shelf = Shelf::new(ByteSize::b(10));
+        let shelf = SkillMemory::new(ByteSize::b(10));
         let one = shelf.take(6, None).unwrap();
         assert_eq!(shelf.take(5, None).unwrap_err(), ByteSize::b(10));
         let two = shelf.take(4, None).unwrap();

@@ -13,16 +13,16 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::text::line;
-use toolbay_model::{Digest, Json, Skill};
+use toolbay_model::{Digest, JsonText, Skill};
 
 use crate::beneath::open_file;
 use crate::file_resource::{FileResource, is_plain};
-use crate::shelf::{Room, Shelf};
+use crate::shelf::{SkillMemory, SkillReservation};
 use crate::skill_matter::{RULE, SkillMatter, is_skill_name};
-use crate::stamp::Stamp;
-use crate::tree::Tree;
+use crate::stamp::FileStamp;
+use crate::tree::PlainTree;
 use crate::uri;
-use crate::wrong::Wrong;
+use crate::wrong::PlainFileError;
 
 /// The file that makes a folder a skill.
 const MANIFEST: &str = "SKILL.md";
@@ -47,7 +47,7 @@ pub struct SkillFolder {
     /// All files, by path.
     pub files: Vec<Arc<FileResource>>,
     /// Its room in memory.
-    room: Room,
+    room: SkillReservation,
 }
 
 /// Equal if clients get the same.
@@ -58,26 +58,26 @@ impl PartialEq for SkillFolder {
 }
 
 /// What a skill is loaded from.
-pub(crate) struct Found<'a> {
+pub(crate) struct SkillSource<'a> {
     /// The id of the plugin, which is the name of the skill.
     pub(crate) id: &'a str,
     /// The folder.
     pub(crate) root: &'a OwnedFd,
     /// What is in it.
-    pub(crate) tree: &'a Tree,
+    pub(crate) tree: &'a PlainTree,
     /// The largest file (`limits.output`).
     pub(crate) output: ByteSize,
     /// The largest size of the entries of the skills.
     pub(crate) size: ByteSize,
     /// Where there is room for the files.
-    pub(crate) shelf: &'a Arc<Shelf>,
+    pub(crate) shelf: &'a Arc<SkillMemory>,
     /// What is in service.
     pub(crate) former: Option<&'a SkillFolder>,
 }
 
 /// An entry of `skills/list` and `skills/get`.
 #[derive(Serialize)]
-struct Entry<'a> {
+struct SkillEntry<'a> {
     uri: &'a str,
     frontmatter: &'a Map<String, Value>,
     resources: Vec<EntryFile<'a>>,
@@ -97,8 +97,8 @@ impl SkillFolder {
     /// # Errors
     ///
     /// Why there is no skill, or not this version of it: all of a skill is right, or none of it is offered.
-    pub(crate) fn load(found: &Found<'_>) -> Result<(Self, Vec<String>), Wrong> {
-        let Found { id, tree, shelf, former, .. } = *found;
+    pub(crate) fn load(found: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
+        let SkillSource { id, tree, shelf, former, .. } = *found;
         if !is_skill_name(id) {
             return Err(refused(format!("{RULE}: rename the folder")));
         }
@@ -138,9 +138,9 @@ impl SkillFolder {
     }
 }
 
-impl Found<'_> {
+impl SkillSource<'_> {
     /// The files that are offered, by path, with their URIs, and warnings about the others.
-    fn uris(&self) -> (BTreeMap<&str, (String, &Stamp)>, Vec<String>) {
+    fn uris(&self) -> (BTreeMap<&str, (String, &FileStamp)>, Vec<String>) {
         let (mut uris, mut remarks) = (BTreeMap::new(), Vec::new());
         for (path, stamp) in &self.tree.files {
             let uri = uri::of_skill(self.id, path.split('/'));
@@ -153,7 +153,7 @@ impl Found<'_> {
     }
 
     /// Checks the sizes before anything is read. Returns what all will take.
-    fn check_sizes(&self, uris: &BTreeMap<&str, (String, &Stamp)>) -> Result<u64, Wrong> {
+    fn check_sizes(&self, uris: &BTreeMap<&str, (String, &FileStamp)>) -> Result<u64, PlainFileError> {
         let mut size = 0_u64;
         for (path, (_, stamp)) in uris {
             if stamp.length > self.output.as_u64() {
@@ -175,9 +175,9 @@ impl Found<'_> {
 
     /// Reads a file, which must be as the scan found it: otherwise something is being changed, and files of two versions
     /// would be one skill.
-    fn read(&self, path: &str, stamp: &Stamp) -> Result<Vec<u8>, Wrong> {
+    fn read(&self, path: &str, stamp: &FileStamp) -> Result<Vec<u8>, PlainFileError> {
         let changed = || refused(format!("{} changed while it was read", line(path, SHOWN)));
-        let hindered = |error: io::Error| Wrong::hindered(&self.shown(path), &error);
+        let hindered = |error: io::Error| PlainFileError::hindered(&self.shown(path), &error);
         let file = match open_file(self.root.as_fd(), path) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Err(changed()),
@@ -187,7 +187,7 @@ impl Found<'_> {
             }
             Err(error) => return Err(hindered(error.into())),
         };
-        let same = |file: &File| fstat(file).map(|stat| Stamp::of_entry(&stat) == *stamp);
+        let same = |file: &File| fstat(file).map(|stat| FileStamp::of_entry(&stat) == *stamp);
         if !same(&file).map_err(|error| hindered(error.into()))? {
             return Err(changed());
         }
@@ -204,7 +204,7 @@ impl Found<'_> {
     fn matters<'a>(
         &self,
         contents: &BTreeMap<&'a str, (String, Vec<u8>)>,
-    ) -> Result<(BTreeMap<&'a str, SkillMatter>, Vec<String>), Wrong> {
+    ) -> Result<(BTreeMap<&'a str, SkillMatter>, Vec<String>), PlainFileError> {
         let (mut matters, mut remarks) = (BTreeMap::new(), Vec::new());
         for (path, (uri, bytes)) in contents.iter().filter(|(path, _)| name_of(path) == MANIFEST) {
             let folder = folder_of(path);
@@ -262,7 +262,8 @@ fn skill(id: &str, folder: &str, matter: &SkillMatter, files: &[Arc<FileResource
         let (digest, size) = file.identity()?;
         Some(EntryFile { uri: &file.entry.resource.uri, digest: format!("sha256:{digest}"), size })
     });
-    let entry = Json::written(&Entry { uri: &uri, frontmatter: &matter.fields, resources: resources.collect() });
+    let entry =
+        JsonText::written(&SkillEntry { uri: &uri, frontmatter: &matter.fields, resources: resources.collect() });
     Skill { description: matter.description.clone(), entry, uri }
 }
 
@@ -282,8 +283,8 @@ fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-fn refused(why: String) -> Wrong {
-    Wrong::Refused(why)
+fn refused(why: String) -> PlainFileError {
+    PlainFileError::Refused(why)
 }
 
 #[cfg(test)]

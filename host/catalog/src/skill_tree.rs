@@ -15,10 +15,10 @@ use crate::uri;
 const FOLDER: &str = "inode/directory";
 
 /// The files of skills, by URI.
-type Files = BTreeMap<String, Arc<ResourceOffer>>;
+type SkillFiles = BTreeMap<String, Arc<ResourceOffer>>;
 
 /// Whether all files of the skill whose `SKILL.md` has this URI are `visible`: clients get it as a whole, or not at all.
-pub(crate) fn is_visible(files: &Files, manifest: &str, visible: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn is_visible(files: &SkillFiles, manifest: &str, visible: impl Fn(&str) -> bool) -> bool {
     let beneath = manifest.rsplit_once('/').map_or(manifest, |(folder, _)| folder);
     within(files, &format!("{beneath}/")).all(|(uri, _)| visible(uri))
 }
@@ -26,7 +26,7 @@ pub(crate) fn is_visible(files: &Files, manifest: &str, visible: impl Fn(&str) -
 /// At most `limit` of the files and folders directly in the folder `uri`, those after `after`, as far as they are `visible`,
 /// and whether there are more. `None` if it is no folder of a skill in which anything is visible.
 pub(crate) fn page_of_folder(
-    files: &Files,
+    files: &SkillFiles,
     uri: &str,
     after: Option<&str>,
     limit: usize,
@@ -57,21 +57,21 @@ pub(crate) fn page_of_folder(
 }
 
 /// The files whose URIs begin like this.
-fn within<'a>(files: &'a Files, beneath: &'a str) -> impl Iterator<Item = (&'a String, &'a Arc<ResourceOffer>)> {
+fn within<'a>(files: &'a SkillFiles, beneath: &'a str) -> impl Iterator<Item = (&'a String, &'a Arc<ResourceOffer>)> {
     let from = (Bound::Included(beneath), Bound::Unbounded);
     files.range::<str, _>(from).take_while(move |(uri, _)| uri.starts_with(beneath))
 }
 
 #[cfg(test)]
 mod tests {
-    use toolbay_model::{Description, Digest};
+    use toolbay_model::{ComponentDescription, Digest};
 
     use super::*;
     use crate::file_resource::FileResource;
     use crate::offer::tests::plugin;
 
-    fn files(uris: &[&str]) -> Files {
-        let plugin = plugin("pdf", None, Description::default());
+    fn files(uris: &[&str]) -> SkillFiles {
+        let plugin = plugin("pdf", None, ComponentDescription::default());
         let file = |uri: &&str| {
             let file = FileResource::kept((*uri).to_owned(), "a.md", "a", None, Digest::new([0; 32]), Vec::new());
             let (entry, plugin) = (Arc::clone(&file.entry), Arc::clone(&plugin));
@@ -80,7 +80,7 @@ mod tests {
         uris.iter().map(file).collect()
     }
 
-    fn tree() -> Files {
+    fn tree() -> SkillFiles {
         files(&[
             "skill://pdf/SKILL.md",
             "skill://pdf/a%20b/c.md",

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
-use crate::fingerprint::{Fingerprint, digest};
-use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
+use crate::fingerprint::{DefinitionFingerprint, digest};
+use crate::offer::{PromptOffer, ResourceOffer, SkillOffer, ToolOffer};
 use crate::report::PluginReport;
 use crate::skill_tree::{is_visible, page_of_folder};
-use crate::spelling::Spellings;
-use crate::steps::{Exhausted, Steps};
+use crate::spelling::UriSpellings;
+use crate::steps::{MatchBudget, MatchBudgetExhausted};
 use crate::uri_matcher::UriMatcher;
 
 /// Everything that the server offers at one moment. Immutable once published.
@@ -27,7 +27,7 @@ pub struct Snapshot {
     /// to. Those that are complete are introduced, too.
     pub introduced: bool,
     /// The tools, by the name that clients call.
-    pub tools: BTreeMap<String, Arc<Offer>>,
+    pub tools: BTreeMap<String, Arc<ToolOffer>>,
     /// The prompts, by the name by which clients get them.
     pub prompts: BTreeMap<String, Arc<PromptOffer>>,
     /// The resources, by URI.
@@ -48,7 +48,7 @@ pub struct Snapshot {
     /// Finds those that a URI matches.
     pub matcher: UriMatcher,
     /// Finds what is offered under a URI that is spelled otherwise.
-    pub spellings: Spellings,
+    pub spellings: UriSpellings,
 }
 
 impl Snapshot {
@@ -126,7 +126,11 @@ impl Snapshot {
     /// # Errors
     ///
     /// The budget is used up.
-    pub fn resource(&self, uri: &str, steps: &mut Steps) -> Result<Option<&Arc<ResourceOffer>>, Exhausted> {
+    pub fn resource(
+        &self,
+        uri: &str,
+        steps: &mut MatchBudget,
+    ) -> Result<Option<&Arc<ResourceOffer>>, MatchBudgetExhausted> {
         if let Some(known) = self.resources.get(uri).or_else(|| self.files.get(uri)) {
             return Ok(Some(known));
         }
@@ -188,23 +192,23 @@ impl Snapshot {
     }
 
     /// The names of all tools, with what their definitions differ by.
-    fn listed_tools(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+    fn listed_tools(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
     }
 
     /// The same of the prompts.
-    fn listed_prompts(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+    fn listed_prompts(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.prompts.iter().map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
     }
 
     /// The URIs of the skills, with what differs if anything in one of their files does.
-    fn listed_skills(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+    fn listed_skills(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
         self.skills.iter().map(|(uri, offer)| (uri.as_str(), offer.fingerprint))
     }
 }
 
 /// The URIs of resources or templates, with what they differ by.
-fn listed(offers: &BTreeMap<String, Arc<ResourceOffer>>) -> impl Iterator<Item = (&str, Fingerprint)> {
+fn listed(offers: &BTreeMap<String, Arc<ResourceOffer>>) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
     offers.iter().map(|(uri, offer)| (uri.as_str(), offer.entry.fingerprint))
 }
 
@@ -226,7 +230,7 @@ fn page<O, T>(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::grant::Shown;
+    use crate::grant::ToolOverride;
     use crate::offer::tests::offer;
 
     /// A snapshot with tools of these names.
@@ -243,10 +247,10 @@ pub(crate) mod tests {
         assert_eq!(before.digest_of_tools(|_| true), snapshot(&["a", "b"]).digest_of_tools(|_| true), "loaded again");
         // The same names, and another description.
         let mut changed = snapshot(&["a"]);
-        let shown = Shown { description: Some("Does it.".into()), ..Shown::default() };
+        let shown = ToolOverride { description: Some("Does it.".into()), ..ToolOverride::default() };
         let offer = Arc::clone(&changed.tools["a"]);
         let definition = Arc::new(offer.definition.shown_as(&shown));
-        let offer = Offer { tool: Arc::clone(&definition.tool), definition, plugin: Arc::clone(&offer.plugin) };
+        let offer = ToolOffer { tool: Arc::clone(&definition.tool), definition, plugin: Arc::clone(&offer.plugin) };
         changed.tools.insert("a".into(), Arc::new(offer));
         assert_ne!(changed.digest_of_tools(|_| true), snapshot(&["a"]).digest_of_tools(|_| true));
     }

@@ -7,14 +7,14 @@ use toolbay_model::uri::ordinary;
 
 /// What is offered under a URI that is not spelled in the ordinary way. Nearly always nothing.
 #[derive(Debug, Default)]
-pub struct Spellings {
+pub struct UriSpellings {
     /// The URIs of resources, by their ordinary spelling.
     uris: BTreeMap<String, String>,
     /// What the templates begin with: scheme and host.
     roots: Vec<String>,
 }
 
-impl Spellings {
+impl UriSpellings {
     /// Of the URIs of resources and the texts of templates.
     pub(crate) fn of<'a>(uris: impl Iterator<Item = &'a str>, templates: impl Iterator<Item = &'a str>) -> Self {
         let odd = |uri: &&str| matches!(ordinary(uri), Cow::Owned(_));
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_uri_is_found_under_its_own_spelling_and_then_under_others() {
         let listed = ["notes://host/a~b", "Odd://HOST/x", "both://h/a", "BOTH://h/a"];
-        let spellings = Spellings::of(listed.iter().copied(), ["T://X/{id}", "fine://x/{id}"].into_iter());
+        let spellings = UriSpellings::of(listed.iter().copied(), ["T://X/{id}", "fine://x/{id}"].into_iter());
         let find = |uri: &str| spellings.find(uri, |uri| listed.contains(&uri)).unwrap_or_else(|| uri.to_owned());
         for (uri, expected) in [
             ("NOTES://Host/a%7eb", "notes://host/a~b"),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Differs whenever a file has changed. Cheap to take, so that unchanged files need not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     /// The size in bytes.
     pub(crate) length: u64,
     modified: (i64, i64),
@@ -18,7 +18,7 @@ pub(crate) struct Stamp {
     identity: (u64, u64, i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     pub(crate) fn of(metadata: &Metadata) -> Self {
         let identity = (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
         Self { length: metadata.len(), modified: (metadata.mtime(), metadata.mtime_nsec()), identity }

@@ -3,15 +3,15 @@
 /// What comparing URIs with templates may still cost, in characters that are looked at. A template that begins and ends as
 /// the URI does costs up to 32 times the URI's length; others cost next to nothing.
 #[derive(Debug)]
-pub struct Steps {
+pub struct MatchBudget {
     left: usize,
 }
 
 /// The budget is used up: what was not found so far is not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exhausted;
+pub struct MatchBudgetExhausted;
 
-impl Steps {
+impl MatchBudget {
     /// What one URI may cost: some milliseconds.
     pub const URI: usize = 2 << 20;
     /// What all URIs of a request may cost.
@@ -38,10 +38,10 @@ impl Steps {
     /// # Errors
     ///
     /// Less was left.
-    pub(crate) fn take(&mut self, steps: usize) -> Result<(), Exhausted> {
+    pub(crate) fn take(&mut self, steps: usize) -> Result<(), MatchBudgetExhausted> {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or_default();
-        left.map(drop).ok_or(Exhausted)
+        left.map(drop).ok_or(MatchBudgetExhausted)
     }
 }
 
@@ -49,7 +49,7 @@ impl Steps {
 mod tests {
     use super::*;
 
-    impl Steps {
+    impl MatchBudget {
         /// What is left.
         pub(crate) fn left(&self) -> usize {
             self.left
@@ -58,11 +58,11 @@ mod tests {
 
     #[test]
     fn a_part_of_a_budget_takes_from_the_whole() {
-        let mut steps = Steps::new(10);
-        assert_eq!(steps.part(4, |part| part.take(5)), Err(Exhausted));
+        let mut steps = MatchBudget::new(10);
+        assert_eq!(steps.part(4, |part| part.take(5)), Err(MatchBudgetExhausted));
         assert_eq!(steps.left, 6);
         assert_eq!(steps.part(9, |part| part.take(5)), Ok(()));
-        assert_eq!(steps.part(9, |part| part.take(2)), Err(Exhausted));
+        assert_eq!(steps.part(9, |part| part.take(2)), Err(MatchBudgetExhausted));
         assert_eq!(steps.left, 0);
     }
 }

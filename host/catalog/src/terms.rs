@@ -4,43 +4,43 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolbay_model::{ArgumentCheck, Digest, ToolRateLimit};
-use toolbay_sandbox::{Connections, Environment, KeyValue, Requests};
+use toolbay_sandbox::{KeyValue, PluginConnections, PluginContext, PluginHttp};
 
-use crate::approve::Approvals;
-use crate::grant::{Grant, Shown};
-use crate::guard::Places;
-use crate::separator::Separator;
+use crate::approve::ToolApprovals;
+use crate::grant::{Grant, ToolOverride};
+use crate::guard::MountPlan;
+use crate::separator::NameSeparator;
 
 /// What applies to a plugin: its grant, clamped to the server's ceilings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Terms {
+pub struct PluginTerms {
     /// What applies to each call of the plugin.
-    pub environment: Environment,
+    pub environment: PluginContext,
     /// What applies instead to calls of single tools, by the tool's name without the prefix.
     pub tools: BTreeMap<String, ToolTerms>,
     /// Changes to the definitions of single tools, by the tool's name without the prefix.
-    pub shown: BTreeMap<String, Shown>,
+    pub shown: BTreeMap<String, ToolOverride>,
     /// The prefix of its tools' names.
     pub prefix: Option<String>,
     /// What stands between the prefix and a name.
-    pub separator: Separator,
+    pub separator: NameSeparator,
     /// How the arguments of its tools are checked, if the grant says it.
     pub arguments: Option<ArgumentCheck>,
     /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
     /// Which calls of its tools a person must allow first.
-    pub approvals: Approvals,
+    pub approvals: ToolApprovals,
     /// Where its mounts and files are.
-    pub places: Places,
+    pub places: MountPlan,
     /// SHA-256 of the text of the grant; `None` if there is none.
     pub grant: Option<Digest>,
     /// The grant.
     pub source: Arc<Grant>,
 }
 
-impl Terms {
+impl PluginTerms {
     /// Has all calls of the plugin send their HTTP requests, make their TCP connections and keep their state here.
-    pub(crate) fn share(&mut self, requests: &Requests, connections: &Connections, key_value: &KeyValue) {
+    pub(crate) fn share(&mut self, requests: &PluginHttp, connections: &PluginConnections, key_value: &KeyValue) {
         let tools = self.tools.values_mut().map(|tool| &mut tool.environment);
         for environment in tools.chain([&mut self.environment]) {
             environment.requests = requests.clone();
@@ -54,7 +54,7 @@ impl Terms {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolTerms {
     /// What applies to each call of the tool.
-    pub environment: Environment,
+    pub environment: PluginContext,
     /// The keys of `[tools.NAME.limits]` that the grant sets.
     pub own: Vec<&'static str>,
 }

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use serde_json::Map;
 use toolbay_model::text::{clean, line};
 use toolbay_model::{
-    Body, CallError, Content, Limit, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, is_name,
+    CallError, ContentBlock, ContentBody, Limit, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, is_name,
 };
 
 use crate::front_matter::FrontMatter;
@@ -31,13 +31,13 @@ pub struct TextPrompt {
     /// Its definition.
     pub entry: Arc<PromptEntry>,
     /// What the message consists of.
-    pieces: Box<[Piece]>,
+    pieces: Box<[TemplatePiece]>,
     /// The bytes of all that is kept of the file.
     size: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(Box<str>),
     /// The value of the argument with this name.
     Value(Box<str>),
@@ -92,7 +92,8 @@ impl TextPrompt {
                 named.join(", ")
             ));
         }
-        let is_used = |name: &str| pieces.iter().any(|piece| matches!(piece, Piece::Value(used) if &**used == name));
+        let is_used =
+            |name: &str| pieces.iter().any(|piece| matches!(piece, TemplatePiece::Value(used) if &**used == name));
         let arguments = entry.prompt.arguments.iter().map(|argument| argument.name.as_str());
         let idle: Vec<String> = arguments.filter(|name| !is_used(name)).map(|name| line(name, SHOWN)).collect();
         if !idle.is_empty() {
@@ -115,8 +116,8 @@ impl TextPrompt {
     pub fn fill(&self, arguments: &BTreeMap<String, String>, most: ByteSize) -> Result<PromptOutput, CallError> {
         let texts = || {
             self.pieces.iter().map(|piece| match piece {
-                Piece::Text(text) => &**text,
-                Piece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
+                TemplatePiece::Text(text) => &**text,
+                TemplatePiece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
             })
         };
         // A value can stand in many places: the length is known before anything is copied.
@@ -125,8 +126,8 @@ impl TextPrompt {
         }
         // Each value alone: a control sequence that one begins must not end in the text after it.
         let text: String = texts().map(clean).collect();
-        let body = Body::Text(text);
-        let content = Content { body, audience: Vec::new(), priority: None, last_modified: None };
+        let body = ContentBody::Text(text);
+        let content = ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None };
         let messages = vec![PromptMessage { role: "user", content }];
         Ok(PromptOutput { description: self.entry.prompt.description.clone(), messages, meta: Map::new() })
     }
@@ -139,9 +140,9 @@ impl TextPrompt {
 
 /// Takes a text apart at its `{{argument}}`. Also returns the names between such braces that are not arguments. Goes once
 /// from the left to the right.
-fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<Piece>, BTreeSet<String>) {
+fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<TemplatePiece>, BTreeSet<String>) {
     let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
-    let mut closing = Closing::default();
+    let mut closing = ClosingBraces::default();
     // Where the text begins that is in no piece yet, and where the next pair of braces is looked for.
     let (mut plain, mut from) = (0, 0);
     while let Some(open) = text.get(from..).and_then(|rest| rest.find("{{")).map(|at| from + at) {
@@ -149,9 +150,9 @@ fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<Piece>, BTreeS
         match named {
             Some((name, after)) if is_argument(name) => {
                 if let Some(text) = text.get(plain..open).filter(|text| !text.is_empty()) {
-                    pieces.push(Piece::Text(text.into()));
+                    pieces.push(TemplatePiece::Text(text.into()));
                 }
-                pieces.push(Piece::Value(name.into()));
+                pieces.push(TemplatePiece::Value(name.into()));
                 (plain, from) = (after, after);
             }
             named => {
@@ -162,14 +163,14 @@ fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<Piece>, BTreeS
         }
     }
     if let Some(text) = text.get(plain..).filter(|text| !text.is_empty()) {
-        pieces.push(Piece::Text(text.into()));
+        pieces.push(TemplatePiece::Text(text.into()));
     }
     (pieces, unknown)
 }
 
 /// The `}}` that comes next. It is looked for once, however many braces open before it.
 #[derive(Default)]
-struct Closing {
+struct ClosingBraces {
     /// Where it is; `None` before the first one was looked for.
     at: Option<usize>,
     /// Where the text before it ends, without the white space.
@@ -178,7 +179,7 @@ struct Closing {
     over: bool,
 }
 
-impl Closing {
+impl ClosingBraces {
     /// The name in braces that begins at `start`, and where the text goes on after them. `start` never decreases.
     fn after<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
         if !self.over && self.at.is_none_or(|at| at < start) {
@@ -221,7 +222,8 @@ Review this {{language}} code: {{ code }}
         let (prompt, _) = TextPrompt::parse("a", text).unwrap();
         let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let output = prompt.fill(&arguments, ByteSize::kib(1)).unwrap();
-        let [PromptMessage { role: "user", content: Content { body: Body::Text(text), .. } }] = &*output.messages
+        let [PromptMessage { role: "user", content: ContentBlock { body: ContentBody::Text(text), .. } }] =
+            &*output.messages
         else {
             panic!("{output:?}")
         };
@@ -258,16 +260,16 @@ Review this {{language}} code: {{ code }}
     }
 
     /// The same, looking for the end of each pair of braces anew.
-    fn slowly(text: &str) -> Vec<Piece> {
+    fn slowly(text: &str) -> Vec<TemplatePiece> {
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
             plain.push_str(before);
             let named = after.split_once("}}").map(|(name, after)| (name.trim_matches(BLANK), after));
             if let Some((name, after)) = named.filter(|(name, _)| *name == "a") {
                 if !plain.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                    pieces.push(TemplatePiece::Text(std::mem::take(&mut plain).into()));
                 }
-                pieces.push(Piece::Value(name.into()));
+                pieces.push(TemplatePiece::Value(name.into()));
                 rest = after;
             } else {
                 plain.push('{');
@@ -276,7 +278,7 @@ Review this {{language}} code: {{ code }}
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            pieces.push(Piece::Text(plain.into()));
+            pieces.push(TemplatePiece::Text(plain.into()));
         }
         pieces
     }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use toolbay_model::text::{line, thousands};
 
 use crate::beneath::{open_file, open_folder, open_root};
-use crate::stamp::Stamp;
+use crate::stamp::FileStamp;
 
 /// How deep folders can be nested.
 const DEPTH: usize = 16;
@@ -26,7 +26,7 @@ const SHOWN: usize = 200;
 
 /// What a folder of plain files is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TreeKind {
     /// `<id>.prompts`: the files in it that end in `.md`.
     Prompts,
     /// `<id>.resources`: all files in it and in its folders.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Skill,
 }
 
-impl Kind {
+impl TreeKind {
     /// What raises the number of files, in words.
     fn raise(self) -> &'static str {
         match self {
@@ -49,27 +49,27 @@ impl Kind {
 
 /// What is in a folder of plain files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tree {
+pub(crate) struct PlainTree {
     /// The files, by path in the folder.
-    pub(crate) files: BTreeMap<String, Stamp>,
+    pub(crate) files: BTreeMap<String, FileStamp>,
     /// The folders that were looked into, by path in the folder, with device and inode. That of the folder itself is "".
     pub(crate) folders: BTreeMap<String, (u64, u64)>,
     /// Files that are not offered but were probably meant to be, with the reason.
     pub(crate) notes: Vec<String>,
     /// Why nothing in the folder can be offered.
-    pub(crate) flaw: Option<Flaw>,
+    pub(crate) flaw: Option<TreeError>,
 }
 
 /// Why nothing in a folder can be offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum TreeError {
     /// It lasts until somebody changes something.
     Lasting(String),
     /// It may pass, such as too many open files.
     Passing(String),
 }
 
-impl Flaw {
+impl TreeError {
     fn of(error: Errno) -> Self {
         match lasting(error) {
             Some(why) => Self::Lasting(format!("it {why}")),
@@ -80,28 +80,29 @@ impl Flaw {
 
 /// Looks at everything in the folder at `path`, of which at most `most` files may be offered; `None` if there is no such
 /// folder. An error is part of what is found: it belongs to this folder, and no other plugin waits for its end.
-pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> Option<Tree> {
+pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree> {
     let root = match open_root(path) {
         Ok(root) => root,
         Err(Errno::NOENT | Errno::NOTDIR) => return None,
-        Err(error) => return Some(Tree { flaw: Some(Flaw::of(error)), ..Tree::default() }),
+        Err(error) => return Some(PlainTree { flaw: Some(TreeError::of(error)), ..PlainTree::default() }),
     };
-    let mut scan = Scan { root: root.as_fd(), kind, most, visited: 0, notes: Vec::new(), tree: Tree::default() };
+    let mut scan =
+        TreeScan { root: root.as_fd(), kind, most, visited: 0, notes: Vec::new(), tree: PlainTree::default() };
     let looked = scan.look(&root, "", 1);
-    let Scan { tree, mut notes, .. } = scan;
+    let TreeScan { tree, mut notes, .. } = scan;
     let flaw = match looked {
         Ok(()) => None,
-        Err(Stopped::Unreadable(error)) => Some(Flaw::of(error)),
-        Err(Stopped::Excess) => {
+        Err(ScanStop::Unreadable(error)) => Some(TreeError::of(error)),
+        Err(ScanStop::Excess) => {
             let most = thousands(most as u64);
             let (what, raise) = (if tree.files.is_empty() { "entries" } else { "files" }, kind.raise());
-            Some(Flaw::Lasting(format!("it has too many {what}: at most {most} files are allowed{raise}")))
+            Some(TreeError::Lasting(format!("it has too many {what}: at most {most} files are allowed{raise}")))
         }
     };
     if flaw.is_some() {
         // What was seen first is a matter of chance. That it is the same folder as before is not.
         let folders = tree.folders.into_iter().filter(|(path, _)| path.is_empty()).collect();
-        return Some(Tree { folders, flaw, ..Tree::default() });
+        return Some(PlainTree { folders, flaw, ..PlainTree::default() });
     }
     notes.sort_unstable();
     if notes.len() > NOTES {
@@ -109,39 +110,39 @@ pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> Option<Tree> {
         notes.truncate(NOTES);
         notes.push(format!("{} more files are not offered", thousands(more as u64)));
     }
-    Some(Tree { notes, ..tree })
+    Some(PlainTree { notes, ..tree })
 }
 
 /// Why nothing in a folder is offered, or not now.
-enum Stopped {
+enum ScanStop {
     Excess,
     /// The folder that was looked into cannot be read.
     Unreadable(Errno),
 }
 
-struct Scan<'a> {
+struct TreeScan<'a> {
     root: BorrowedFd<'a>,
-    kind: Kind,
+    kind: TreeKind,
     most: usize,
     visited: usize,
     notes: Vec<String>,
-    tree: Tree,
+    tree: PlainTree,
 }
 
-impl Scan<'_> {
+impl TreeScan<'_> {
     /// Looks into one folder, whose path ends in a slash unless it is the root.
-    fn look(&mut self, folder: &OwnedFd, path: &str, depth: usize) -> Result<(), Stopped> {
-        let stat = fstat(folder).map_err(Stopped::Unreadable)?;
+    fn look(&mut self, folder: &OwnedFd, path: &str, depth: usize) -> Result<(), ScanStop> {
+        let stat = fstat(folder).map_err(ScanStop::Unreadable)?;
         self.tree.folders.insert(path.trim_end_matches('/').to_owned(), (stat.st_dev, stat.st_ino));
-        for entry in Dir::read_from(folder).map_err(Stopped::Unreadable)? {
-            let entry = entry.map_err(Stopped::Unreadable)?;
+        for entry in Dir::read_from(folder).map_err(ScanStop::Unreadable)? {
+            let entry = entry.map_err(ScanStop::Unreadable)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
             }
             self.visited += 1;
             if self.visited > self.most.saturating_mul(ENTRIES).saturating_add(ENTRIES) {
-                return Err(Stopped::Excess);
+                return Err(ScanStop::Excess);
             }
             // Hidden files, and those that editors keep.
             if name.starts_with(b".") || name.ends_with(b"~") {
@@ -156,16 +157,16 @@ impl Scan<'_> {
                 // It was deleted after it was listed.
                 Err(Errno::NOENT) => continue,
                 // Names can be listed, and what they stand for cannot be looked at: so it is with all of them.
-                Err(error) => return Err(Stopped::Unreadable(error)),
+                Err(error) => return Err(ScanStop::Unreadable(error)),
             };
             self.entry(folder, path, name, &stat, depth)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, folder: &OwnedFd, path: &str, name: &str, stat: &Stat, depth: usize) -> Result<(), Stopped> {
+    fn entry(&mut self, folder: &OwnedFd, path: &str, name: &str, stat: &Stat, depth: usize) -> Result<(), ScanStop> {
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        if self.kind == Kind::Prompts {
+        if self.kind == TreeKind::Prompts {
             if is_folder {
                 self.note(path, name, "prompts must be directly in the folder");
                 return Ok(());
@@ -185,7 +186,7 @@ impl Scan<'_> {
             }
             return match open_folder(folder.as_fd(), name) {
                 Ok(inner) => match self.look(&inner, &format!("{path}{name}/"), depth + 1) {
-                    Err(Stopped::Unreadable(error)) => {
+                    Err(ScanStop::Unreadable(error)) => {
                         let within = format!("{path}{name}/");
                         let seen = self.tree.files.range(within.clone()..).map(|(file, _)| file);
                         let seen: Vec<String> = seen.take_while(|file| file.starts_with(&within)).cloned().collect();
@@ -202,7 +203,7 @@ impl Scan<'_> {
             };
         }
         let stamp = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Stamp::of_entry(stat),
+            FileType::RegularFile => FileStamp::of_entry(stat),
             FileType::Symlink => match self.linked(&format!("{path}{name}")) {
                 Ok(Some(stamp)) => stamp,
                 Ok(None) => {
@@ -225,18 +226,18 @@ impl Scan<'_> {
             }
         };
         self.tree.files.insert(format!("{path}{name}"), stamp);
-        if self.tree.files.len() > self.most { Err(Stopped::Excess) } else { Ok(()) }
+        if self.tree.files.len() > self.most { Err(ScanStop::Excess) } else { Ok(()) }
     }
 
     /// What a link leads to, if it is a file.
-    fn linked(&self, path: &str) -> Result<Option<Stamp>, Errno> {
+    fn linked(&self, path: &str) -> Result<Option<FileStamp>, Errno> {
         let stat = fstat(open_file(self.root, path)?)?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        Ok(is_file.then(|| Stamp::of_entry(&stat)))
+        Ok(is_file.then(|| FileStamp::of_entry(&stat)))
     }
 
-    fn unreadable(&mut self, path: &str, name: &str, error: Errno) -> Result<(), Stopped> {
-        let why = lasting(error).ok_or(Stopped::Unreadable(error))?;
+    fn unreadable(&mut self, path: &str, name: &str, error: Errno) -> Result<(), ScanStop> {
+        let why = lasting(error).ok_or(ScanStop::Unreadable(error))?;
         self.note(path, name, &format!("it {why}"));
         Ok(())
     }
@@ -259,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    fn tree(kind: Kind, most: usize, make: impl Fn(&Path)) -> Option<Tree> {
+    fn tree(kind: TreeKind, most: usize, make: impl Fn(&Path)) -> Option<PlainTree> {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");
         fs::write(dir.path().join("outside"), "").unwrap();
@@ -268,13 +269,13 @@ mod tests {
         scan(&root, kind, most)
     }
 
-    fn names(tree: &Tree) -> Vec<&str> {
+    fn names(tree: &PlainTree) -> Vec<&str> {
         tree.files.keys().map(String::as_str).collect()
     }
 
     #[test]
     fn everything_that_is_not_hidden_is_found() {
-        let tree = tree(Kind::Resources, 10, |root| {
+        let tree = tree(TreeKind::Resources, 10, |root| {
             fs::create_dir_all(root.join("b/c")).unwrap();
             fs::create_dir_all(root.join(".git/objects")).unwrap();
             for name in ["a.md", "b/c/d e.txt", ".hidden", ".git/objects/x", "a.md~"] {
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn links_are_followed_as_long_as_they_stay_in_the_folder() {
-        let tree = tree(Kind::Resources, 10, |root| {
+        let tree = tree(TreeKind::Resources, 10, |root| {
             fs::create_dir(root.join("..data")).unwrap();
             fs::write(root.join("..data/a"), "x").unwrap();
             // As Kubernetes mounts a ConfigMap.
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn prompts_are_markdown_files_of_the_folder_itself() {
-        let tree = tree(Kind::Prompts, 10, |root| {
+        let tree = tree(TreeKind::Prompts, 10, |root| {
             fs::create_dir(root.join("sub.md")).unwrap();
             for name in ["a.md", "sub.md/b.md", "c.MD", "d.markdown", "notes.txt", "LICENSE"] {
                 fs::write(root.join(name), "x").unwrap();
@@ -338,30 +339,30 @@ mod tests {
         let files = |n: usize, prefix: &'static str| {
             move |root: &Path| (0..n).for_each(|n| fs::write(root.join(format!("{prefix}{n}")), "").unwrap())
         };
-        assert_eq!(tree(Kind::Resources, 3, files(3, "a")).unwrap().files.len(), 3);
-        let too_many = tree(Kind::Resources, 3, files(4, "a")).unwrap();
+        assert_eq!(tree(TreeKind::Resources, 3, files(3, "a")).unwrap().files.len(), 3);
+        let too_many = tree(TreeKind::Resources, 3, files(4, "a")).unwrap();
         assert!(too_many.files.is_empty());
         assert_eq!(
             too_many.flaw.unwrap(),
-            Flaw::Lasting(
+            TreeError::Lasting(
                 "it has too many files: at most 3 files are allowed (to allow more, raise describe.resources)".into()
             )
         );
-        let hidden = tree(Kind::Prompts, 3, files(17, ".a")).unwrap();
+        let hidden = tree(TreeKind::Prompts, 3, files(17, ".a")).unwrap();
         assert_eq!(
             hidden.flaw.unwrap(),
-            Flaw::Lasting(
+            TreeError::Lasting(
                 "it has too many entries: at most 3 files are allowed (to allow more, raise describe.prompts)".into()
             )
         );
-        let deep = tree(Kind::Resources, 100, |root| {
+        let deep = tree(TreeKind::Resources, 100, |root| {
             let path: String = (0..20).map(|_| "d/").collect();
             fs::create_dir_all(root.join(&path)).unwrap();
             fs::write(root.join(path).join("a"), "").unwrap();
         });
         let deep = deep.unwrap();
         assert_eq!((deep.files.len(), deep.folders.len(), deep.notes.len()), (0, DEPTH, 1));
-        let noted = tree(Kind::Resources, 100, |root| {
+        let noted = tree(TreeKind::Resources, 100, |root| {
             (0..50).for_each(|n| symlink("nowhere", root.join(format!("{n:02}"))).unwrap());
         });
         let noted = noted.unwrap().notes;
@@ -371,13 +372,13 @@ mod tests {
     #[test]
     fn a_file_that_changes_has_another_stamp() {
         let dir = tempfile::tempdir().unwrap();
-        let look = || scan(dir.path(), Kind::Resources, 10).unwrap();
+        let look = || scan(dir.path(), TreeKind::Resources, 10).unwrap();
         fs::write(dir.path().join("a"), "x").unwrap();
         let before = look();
         assert_eq!(before, look());
         fs::write(dir.path().join("a"), "xy").unwrap();
         assert_ne!(before, look());
-        assert_eq!(scan(&dir.path().join("none"), Kind::Resources, 10), None);
-        assert_eq!(scan(&dir.path().join("a"), Kind::Resources, 10), None);
+        assert_eq!(scan(&dir.path().join("none"), TreeKind::Resources, 10), None);
+        assert_eq!(scan(&dir.path().join("a"), TreeKind::Resources, 10), None);
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn check_characters(text: &str) -> Result<(), String> {
 
 /// What a character of a URI means for whoever takes the URI, or a part of it, for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Letter {
+pub(crate) enum UriCharacter {
     /// `/`, `?` or `#`, which end a simple variable of a template.
     Delimiter,
     /// Another end of a segment: percent-encoded, a backslash, or a delimiter within a query.
@@ -85,7 +85,7 @@ pub(crate) enum Letter {
 }
 
 /// The characters of `text`, each with its length in bytes: one that is percent-encoded has three.
-pub(crate) fn letters(text: &str) -> Vec<(usize, Letter)> {
+pub(crate) fn letters(text: &str) -> Vec<(usize, UriCharacter)> {
     let mut letters = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -98,10 +98,10 @@ pub(crate) fn letters(text: &str) -> Vec<(usize, Letter)> {
             _ => (*first, 1),
         };
         let letter = match byte {
-            b'/' | b'?' | b'#' if length == 1 => Letter::Delimiter,
-            b'/' | b'?' | b'#' | b'\\' | b'&' | b'=' | b';' | b':' => Letter::Separator,
-            b'.' => Letter::Dot,
-            _ => Letter::Other,
+            b'/' | b'?' | b'#' if length == 1 => UriCharacter::Delimiter,
+            b'/' | b'?' | b'#' | b'\\' | b'&' | b'=' | b';' | b':' => UriCharacter::Separator,
+            b'.' => UriCharacter::Dot,
+            _ => UriCharacter::Other,
         };
         letters.push((length, letter));
         rest = rest.get(length..).unwrap_or_default();
@@ -113,8 +113,9 @@ pub(crate) fn letters(text: &str) -> Vec<(usize, Letter)> {
 /// percent-encoded: whoever takes the URI for a path would leave the folder that is meant.
 pub(crate) fn climbs(text: &str) -> bool {
     let letters = letters(text);
-    let ends = |(_, letter): &(usize, Letter)| matches!(letter, Letter::Delimiter | Letter::Separator);
-    letters.split(ends).any(|segment| matches!(segment, [(_, Letter::Dot), (_, Letter::Dot)]))
+    let ends =
+        |(_, letter): &(usize, UriCharacter)| matches!(letter, UriCharacter::Delimiter | UriCharacter::Separator);
+    letters.split(ends).any(|segment| matches!(segment, [(_, UriCharacter::Dot), (_, UriCharacter::Dot)]))
 }
 
 /// The URI of the file at `path` (segments from a folder of files) of `id`.
@@ -148,14 +149,14 @@ fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>)
 
 /// A URI that is compared with templates: what does not depend on these is done once.
 #[derive(Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct MatchedUri<'a> {
     pub(crate) text: &'a str,
-    letters: Vec<(usize, Letter)>,
+    letters: Vec<(usize, UriCharacter)>,
     /// Where each of the letters begins.
     starts: Vec<usize>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> MatchedUri<'a> {
     /// `None` if no template can match the text: it is too long, no URI, or has a segment `..`.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         if text.len() > LONGEST || check_characters(text).is_err() || climbs(text) {
@@ -167,7 +168,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The letters from the byte with this number on. One begins there: what templates begin with ends in no half letter.
-    pub(crate) fn letters_from(&self, at: usize) -> &[(usize, Letter)] {
+    pub(crate) fn letters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
         self.letters.get(self.starts.partition_point(|start| *start < at)..).unwrap_or_default()
     }
 }

@@ -1,19 +1,19 @@
 //! Which of many URI templates a URI matches: only those are tried that begin as it does, and all of them within a budget.
 
-use crate::steps::{Exhausted, Steps};
-use crate::uri::Subject;
+use crate::steps::{MatchBudget, MatchBudgetExhausted};
+use crate::uri::MatchedUri;
 use crate::uri_template::UriTemplate;
 
 /// Many templates, by what they begin with.
 #[derive(Clone, Debug, Default)]
 pub struct UriMatcher {
     /// In the order of their texts.
-    beginnings: Vec<Beginning>,
+    beginnings: Vec<TemplatePrefix>,
 }
 
 /// The templates that begin with the same text.
 #[derive(Clone, Debug)]
-struct Beginning {
+struct TemplatePrefix {
     text: Box<str>,
     /// The longest other beginning that this one begins with.
     shorter: Option<usize>,
@@ -27,7 +27,7 @@ impl UriMatcher {
         let mut sorted: Vec<(&str, usize)> =
             templates.enumerate().map(|(number, template)| (template.prefix(), number)).collect();
         sorted.sort_unstable();
-        let (mut beginnings, mut open): (Vec<Beginning>, Vec<usize>) = (Vec::new(), Vec::new());
+        let (mut beginnings, mut open): (Vec<TemplatePrefix>, Vec<usize>) = (Vec::new(), Vec::new());
         for (text, number) in sorted {
             if let Some(last) = beginnings.last_mut().filter(|last| *last.text == *text) {
                 last.templates.push(number);
@@ -39,7 +39,7 @@ impl UriMatcher {
             }
             let shorter = open.last().copied();
             open.push(beginnings.len());
-            beginnings.push(Beginning { text: text.into(), shorter, templates: vec![number] });
+            beginnings.push(TemplatePrefix { text: text.into(), shorter, templates: vec![number] });
         }
         Self { beginnings }
     }
@@ -53,8 +53,8 @@ impl UriMatcher {
         &self,
         uri: &str,
         templates: impl Fn(usize) -> Option<&'a UriTemplate>,
-        steps: &mut Steps,
-    ) -> Result<Option<usize>, Exhausted> {
+        steps: &mut MatchBudget,
+    ) -> Result<Option<usize>, MatchBudgetExhausted> {
         // Whatever the URI begins with sorts before it, and what is between the two begins with that as well.
         let last = self.beginnings.partition_point(|beginning| *beginning.text <= *uri);
         let Some(mut at) = last.checked_sub(1) else { return Ok(None) };
@@ -74,7 +74,7 @@ impl UriMatcher {
         if tried.is_empty() {
             return Ok(None);
         }
-        let Some(uri) = Subject::of(uri) else { return Ok(None) };
+        let Some(uri) = MatchedUri::of(uri) else { return Ok(None) };
         tried.sort_unstable();
         for number in tried {
             if let Some(template) = templates(number)
@@ -97,7 +97,11 @@ mod tests {
         texts.iter().filter_map(|text| UriTemplate::parse(text).ok()).collect()
     }
 
-    fn first(templates: &[UriTemplate], uri: &str, steps: &mut Steps) -> Result<Option<usize>, Exhausted> {
+    fn first(
+        templates: &[UriTemplate],
+        uri: &str,
+        steps: &mut MatchBudget,
+    ) -> Result<Option<usize>, MatchBudgetExhausted> {
         UriMatcher::of(templates.iter()).first(uri, |number| templates.get(number), steps)
     }
 
@@ -105,7 +109,7 @@ mod tests {
     fn templates_that_begin_otherwise_cost_nothing() {
         let many: Vec<String> = (0..4000).map(|n| format!("x://{n:04}/{{id}}")).collect();
         let many = templates(&many);
-        let mut steps = Steps::new(1000);
+        let mut steps = MatchBudget::new(1000);
         assert_eq!(first(&many, "x://1234/abc", &mut steps), Ok(Some(1234)));
         assert_eq!(first(&many, "x://9999/abc", &mut steps), Ok(None));
         assert!(steps.left() > 900, "{steps:?}");
@@ -118,21 +122,21 @@ mod tests {
         let many = templates(&many);
         assert_eq!(many.len(), 3000);
         let uri = format!("a:{}yx", "x".repeat(2000));
-        let mut steps = Steps::new(Steps::URI);
+        let mut steps = MatchBudget::new(MatchBudget::URI);
         let matching = UriMatcher::of(many.iter());
         // It matches the first one: no work is done for the others.
         assert_eq!(matching.first(&uri, |number| many.get(number), &mut steps), Ok(Some(0)));
-        assert!(steps.left() > Steps::URI - 100_000, "{steps:?}");
+        assert!(steps.left() > MatchBudget::URI - 100_000, "{steps:?}");
         let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
         let none: Vec<String> = (0..3000).map(|n| format!("a:{{+v{n}}}x{body}Q{{+z}}")).collect();
         let none = templates(&none);
         assert_eq!(none.len(), 3000);
-        let mut request = Steps::new(Steps::REQUEST);
+        let mut request = MatchBudget::new(MatchBudget::REQUEST);
         let uri = format!("a:{}yQz", "x".repeat(2000));
         let matching = UriMatcher::of(none.iter());
         for _ in 0..256 {
-            let found = request.part(Steps::URI, |steps| matching.first(&uri, |number| none.get(number), steps));
-            assert_eq!(found, Err(Exhausted));
+            let found = request.part(MatchBudget::URI, |steps| matching.first(&uri, |number| none.get(number), steps));
+            assert_eq!(found, Err(MatchBudgetExhausted));
         }
         assert_eq!(request.left(), 0);
     }
@@ -145,7 +149,7 @@ mod tests {
         ) {
             let all = templates(&texts);
             let expected = all.iter().position(|template| template.matches(&uri));
-            prop_assert_eq!(first(&all, &uri, &mut Steps::new(usize::MAX)), Ok(expected));
+            prop_assert_eq!(first(&all, &uri, &mut MatchBudget::new(usize::MAX)), Ok(expected));
         }
     }
 }

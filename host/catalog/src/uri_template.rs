@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use toolbay_model::text::thousands;
 use toolbay_model::uri::check_authority;
 
-use crate::steps::{Exhausted, Steps};
-use crate::uri::{Letter, Subject, check_characters, climbs, scheme};
+use crate::steps::{MatchBudget, MatchBudgetExhausted};
+use crate::uri::{MatchedUri, UriCharacter, check_characters, climbs, scheme};
 
 /// Longest template, in bytes.
 const TEMPLATE: usize = 1 << 10;
@@ -27,21 +27,21 @@ pub struct UriTemplate {
     /// What every URI begins with.
     prefix: Box<str>,
     /// The variables, each with the text after it.
-    parts: Box<[Part]>,
+    parts: Box<[TemplatePart]>,
 }
 
 /// A variable and the text after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
+struct TemplatePart {
     name: Box<str>,
     /// Whether its value can contain any character.
     reserved: bool,
-    text: Needle,
+    text: TextSearch,
 }
 
 /// A text to find (Knuth, Morris and Pratt).
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Needle {
+struct TextSearch {
     text: Box<[u8]>,
     /// For each beginning of the text that was found: the length of its longest end that the text begins with.
     back: Box<[usize]>,
@@ -76,7 +76,7 @@ impl UriTemplate {
             if between.is_empty() && next.is_some() {
                 return Err(format!("has nothing between {{{expression}}} and the next variable"));
             }
-            parts.push(Part::new(expression, between)?);
+            parts.push(TemplatePart::new(expression, between)?);
             match next {
                 Some(next) => rest = next,
                 None => break,
@@ -107,7 +107,7 @@ impl UriTemplate {
     /// Whether `uri` is one of those that the template stands for. None that is too long is, and none that contains a
     /// segment `..`: neither the URI as a whole, nor the value of a variable, which a plugin may take for a path.
     pub fn matches(&self, uri: &str) -> bool {
-        Subject::of(uri).is_some_and(|uri| self.matches_within(&uri, &mut Steps::new(usize::MAX)) == Ok(true))
+        MatchedUri::of(uri).is_some_and(|uri| self.matches_within(&uri, &mut MatchBudget::new(usize::MAX)) == Ok(true))
     }
 
     /// What every URI begins with.
@@ -120,7 +120,11 @@ impl UriTemplate {
     /// # Errors
     ///
     /// The budget is used up.
-    pub(crate) fn matches_within(&self, uri: &Subject<'_>, steps: &mut Steps) -> Result<bool, Exhausted> {
+    pub(crate) fn matches_within(
+        &self,
+        uri: &MatchedUri<'_>,
+        steps: &mut MatchBudget,
+    ) -> Result<bool, MatchBudgetExhausted> {
         let Some(rest) = uri.text.strip_prefix(&*self.prefix) else { return Ok(false) };
         let (rest, letters) = (rest.as_bytes(), uri.letters_from(self.prefix.len()));
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
@@ -145,7 +149,7 @@ impl UriTemplate {
     }
 }
 
-impl Part {
+impl TemplatePart {
     fn new(expression: &str, text: &str) -> Result<Self, String> {
         let (name, reserved) = match expression.strip_prefix('+') {
             Some(name) => (name, true),
@@ -166,18 +170,18 @@ impl Part {
         if text.contains('}') {
             return Err("has a \"}\" without a \"{\" before it".into());
         }
-        Ok(Self { name: name.into(), reserved, text: Needle::new(text) })
+        Ok(Self { name: name.into(), reserved, text: TextSearch::new(text) })
     }
 
     /// Where a value can end that begins where `starts` says: after one or more characters.
-    fn value_ends(&self, letters: &[(usize, Letter)], starts: &[bool]) -> Vec<bool> {
+    fn value_ends(&self, letters: &[(usize, UriCharacter)], starts: &[bool]) -> Vec<bool> {
         let mut ends = vec![false; starts.len()];
-        let mut segments = Segments::default();
+        let mut segments = SegmentStates::default();
         let mut at = 0;
         for (length, letter) in letters {
             segments.fresh |= starts.get(at) == Some(&true);
             segments = match letter {
-                Letter::Delimiter if !self.reserved => Segments::default(),
+                UriCharacter::Delimiter if !self.reserved => SegmentStates::default(),
                 letter => segments.then(*letter),
             };
             at += length;
@@ -192,7 +196,7 @@ impl Part {
 /// What the last segments of the values can be that were begun so far, over all ways.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a state that can be combined with the others")]
-struct Segments {
+struct SegmentStates {
     /// Nothing yet.
     fresh: bool,
     /// `.`.
@@ -203,14 +207,16 @@ struct Segments {
     other: bool,
 }
 
-impl Segments {
-    fn then(self, letter: Letter) -> Self {
+impl SegmentStates {
+    fn then(self, letter: UriCharacter) -> Self {
         let Self { fresh, dot, dots, other } = self;
         match letter {
-            Letter::Dot => Self { fresh: false, dot: fresh, dots: dot, other: dots || other },
+            UriCharacter::Dot => Self { fresh: false, dot: fresh, dots: dot, other: dots || other },
             // A value with the segment `..` is no value.
-            Letter::Delimiter | Letter::Separator => Self { fresh: fresh || dot || other, ..Self::default() },
-            Letter::Other => Self { other: fresh || dot || dots || other, ..Self::default() },
+            UriCharacter::Delimiter | UriCharacter::Separator => {
+                Self { fresh: fresh || dot || other, ..Self::default() }
+            }
+            UriCharacter::Other => Self { other: fresh || dot || dots || other, ..Self::default() },
         }
     }
 
@@ -223,7 +229,7 @@ fn unsupported(expression: &str) -> String {
     format!("has the expression {{{expression}}}; write {{name}}, or {{+name}} for a value that can contain \"/\"")
 }
 
-impl Needle {
+impl TextSearch {
     fn new(text: &str) -> Self {
         let text: Box<[u8]> = text.as_bytes().into();
         let mut back = vec![0; text.len()];
@@ -409,7 +415,7 @@ mod tests {
     }
 
     /// The same by trying all ways, for short texts.
-    fn slowly(parts: &[Part], rest: &[u8]) -> bool {
+    fn slowly(parts: &[TemplatePart], rest: &[u8]) -> bool {
         let Some((part, others)) = parts.split_first() else { return rest.is_empty() };
         (1..=rest.len())
             .take_while(|end| part.reserved || !b"/?#".contains(&rest[end - 1]))

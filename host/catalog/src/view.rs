@@ -32,15 +32,15 @@ const MISTAKES: usize = 8;
 const SHOWN: usize = 200;
 
 /// The lists of origins: as MCP has them, and what they become.
-const ORIGINS: [(&str, Parse, Slot); 4] = [
+const ORIGINS: [(&str, OriginParser, OriginSlot); 4] = [
     ("connectDomains", WebOrigin::parse, |access| &mut access.connect),
     ("resourceDomains", loading_origin, |access| &mut access.resources),
     ("frameDomains", loading_origin, |access| &mut access.frames),
     ("baseUriDomains", loading_origin, |access| &mut access.base),
 ];
 
-type Parse = fn(&str) -> Result<WebOrigin, String>;
-type Slot = fn(&mut UiAccess) -> &mut Vec<WebOrigin>;
+type OriginParser = fn(&str) -> Result<WebOrigin, String>;
+type OriginSlot = fn(&mut UiAccess) -> &mut Vec<WebOrigin>;
 
 /// Whether a resource with this URI is a view. A scheme in capital letters is one that no client should take for a view,
 /// and one might.
@@ -76,9 +76,9 @@ pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
 }
 
 /// To whom views belong: the ids of all plugins, by the form in which names are compared.
-pub(crate) struct Owners<'a>(BTreeMap<String, Vec<&'a str>>);
+pub(crate) struct ViewOwners<'a>(BTreeMap<String, Vec<&'a str>>);
 
-impl<'a> Owners<'a> {
+impl<'a> ViewOwners<'a> {
     pub(crate) fn of(ids: impl Iterator<Item = &'a String>) -> Self {
         let mut owners = BTreeMap::<_, Vec<_>>::new();
         for id in ids {
@@ -99,7 +99,7 @@ impl<'a> Owners<'a> {
 
 /// What a view asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct ViewRequest {
     access: UiAccess,
     /// Whether the client should draw a border around it.
     border: Option<bool>,
@@ -107,7 +107,7 @@ pub(crate) struct Wish {
     pub(crate) mistakes: Vec<String>,
 }
 
-impl Wish {
+impl ViewRequest {
     /// Reads the `_meta` of a view. What is malformed is left out.
     pub(crate) fn read(meta: &Map<String, Value>) -> Self {
         let mut wish = Self::default();
@@ -239,7 +239,7 @@ mod tests {
             "permissions": {"camera": {}, "clipboardWrite": {"anything": 1}},
             "prefersBorder": false,
         }, "openai/widgetCSP": {"connect_domains": ["https://evil.example"]}});
-        let wish = Wish::read(&object(asked));
+        let wish = ViewRequest::read(&object(asked));
         assert_eq!(wish.mistakes, Vec::<String>::new());
         let (meta, denied) = wish.under(&grant());
         let expected = json!({"ui": {
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(Value::Object(meta), expected);
         assert_eq!(denied.len(), 3);
         assert_eq!(
-            Wish::read(&Map::new()).under(&grant()),
+            ViewRequest::read(&Map::new()).under(&grant()),
             (Map::new(), Vec::new()),
             "who asks for nothing gets nothing"
         );
@@ -268,7 +268,7 @@ mod tests {
         ];
         let mut said = Vec::new();
         for asked in asked {
-            let wish = Wish::read(&object(asked));
+            let wish = ViewRequest::read(&object(asked));
             assert!(wish.access.is_empty(), "{wish:?}");
             said.extend(wish.mistakes);
         }
@@ -278,8 +278,9 @@ mod tests {
     #[test]
     fn a_flood_of_entries_is_bounded() {
         let many: Vec<String> = (0..100_000).map(|n| format!("https://a{n}.example")).collect();
-        let wish =
-            Wish::read(&object(json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}})));
+        let wish = ViewRequest::read(&object(
+            json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}}),
+        ));
         assert_eq!((wish.access.connect.len(), wish.access.frames.len(), wish.mistakes.len()), (ENTRIES, 0, MISTAKES));
     }
 

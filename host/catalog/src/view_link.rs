@@ -1,7 +1,7 @@
 //! The link of a tool to the view that shows its results (MCP Apps, `_meta.ui` of a tool).
 
 use serde_json::{Map, Value};
-use toolbay_model::Json;
+use toolbay_model::JsonText;
 use toolbay_model::text::line;
 
 use crate::uri;
@@ -95,12 +95,12 @@ impl ViewLink {
     }
 
     /// A tool's `_meta` with this link in place of its own.
-    pub(crate) fn put(&self, meta: Option<&Json>) -> Option<Json> {
+    pub(crate) fn put(&self, meta: Option<&JsonText>) -> Option<JsonText> {
         let mut members: Map<_, _> = meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
         members.remove(MEMBER);
         members.remove(FLAT);
         self.add(&mut members);
-        (!members.is_empty()).then(|| Json::new(&Value::Object(members)))
+        (!members.is_empty()).then(|| JsonText::new(&Value::Object(members)))
     }
 }
 
@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_link_is_replaced() {
         let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}, "x": 1}));
-        let put = |link: &ViewLink, meta: &Value| link.put(Some(&Json::new(meta))).map(|json| json.get().to_owned());
+        let put =
+            |link: &ViewLink, meta: &Value| link.put(Some(&JsonText::new(meta))).map(|json| json.get().to_owned());
         assert_eq!(put(&link.without_uri(), &meta).unwrap(), r#"{"x":1,"ui":{"visibility":["app"]}}"#);
         let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b"}}));
         assert_eq!(put(&link.without_uri(), &meta), None);

@@ -25,35 +25,35 @@ const TURN: usize = 32;
 
 /// The changes since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct FolderChanges {
     /// The names in the folder that events mentioned, also by what is below them. The reloader reads these files even if
     /// their stamps are unchanged.
     pub names: HashSet<OsString>,
 }
 
 /// Watches until it is dropped.
-pub struct Watcher {
+pub struct FolderWatcher {
     events: RecommendedWatcher,
     folder: PathBuf,
     /// Device and inode of the folder that is watched; `None` if there is none.
     watched: Option<(u64, u64)>,
     /// Whether the log says that it cannot be watched.
     complained: bool,
-    inbox: Arc<Inbox>,
+    inbox: Arc<EventInbox>,
     /// The folders in it that are watched, with device and inode.
     within: BTreeMap<PathBuf, (u64, u64)>,
 }
 
 /// The set in which events are collected. It is bounded by the number of names, not of events.
 #[derive(Default)]
-struct Inbox {
-    changes: Mutex<Pending>,
+struct EventInbox {
+    changes: Mutex<PendingEvents>,
     news: Notify,
 }
 
 #[derive(Default)]
-struct Pending {
-    changes: Changes,
+struct PendingEvents {
+    changes: FolderChanges,
     /// The time of the first event.
     since: Option<Instant>,
     any: bool,
@@ -61,14 +61,14 @@ struct Pending {
     moved: bool,
 }
 
-impl Watcher {
+impl FolderWatcher {
     /// Watches `folder`, and its parent in case the folder is moved away and back.
     ///
     /// # Errors
     ///
     /// The operating system refuses to watch; the text says what to do.
     pub fn new(folder: &Path) -> Result<Self, String> {
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(EventInbox::default());
         // Events contain paths in the form in which they were watched. Only an absolute path always has a parent to
         // watch.
         let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
@@ -86,9 +86,9 @@ impl Watcher {
     ///
     /// # Errors
     ///
-    /// As [`Watcher::new`].
+    /// As [`FolderWatcher::new`].
     pub fn over(paths: &[PathBuf]) -> Result<Self, String> {
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(EventInbox::default());
         let paths: Vec<PathBuf> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
         let handler = {
             let (inbox, paths) = (Arc::clone(&inbox), paths.clone());
@@ -146,7 +146,7 @@ impl Watcher {
     }
 
     /// Waits for changes, collects those that follow closely, and returns them.
-    pub async fn changes(&mut self) -> Changes {
+    pub async fn changes(&mut self) -> FolderChanges {
         let inbox = Arc::clone(&self.inbox);
         loop {
             // Cancel-safe: nothing is taken before both waits are over.
@@ -208,7 +208,7 @@ impl Watcher {
     }
 }
 
-impl Inbox {
+impl EventInbox {
     fn put(&self, folder: &Path, result: notify::Result<Event>) {
         let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
@@ -257,7 +257,7 @@ fn is_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
 }
 
-impl Pending {
+impl PendingEvents {
     fn add(&mut self, folder: &Path, event: &Event) {
         if event.need_rescan() {
             self.any = true;
@@ -306,7 +306,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("plugins");
         std::fs::create_dir(&folder).unwrap();
-        let mut watcher = Watcher::new(&folder).unwrap();
+        let mut watcher = FolderWatcher::new(&folder).unwrap();
         // As if another folder had been mounted there: no event tells of it.
         watcher.events.unwatch(&folder).unwrap();
         watcher.watched = Some((0, 0));

@@ -5,24 +5,24 @@
 
 use std::path::{Path, PathBuf};
 
-use toolbay_secrets::Secret;
+use toolbay_secrets::SecretSpec;
 
-use crate::place::Place;
+use crate::place::ResolvedPath;
 
 /// What a confined server may write, or remove files of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Writable {
+pub struct WritablePaths {
     /// What each is, such as `the audit log`, its path and where that is.
-    places: Vec<(String, PathBuf, Place)>,
+    places: Vec<(String, PathBuf, ResolvedPath)>,
     /// Whether a plugin is refused if the server may write what decides about it. Otherwise, there is a warning.
     pub required: bool,
 }
 
-impl Writable {
+impl WritablePaths {
     /// The places that a server may write: what each is, and its path, which need not exist. Blocks.
     pub fn new(places: impl IntoIterator<Item = (String, PathBuf)>, required: bool) -> Self {
         let places = places.into_iter().map(|(what, path)| {
-            let place = Place::of(&path);
+            let place = ResolvedPath::of(&path);
             (what, path, place)
         });
         Self { places: places.collect(), required }
@@ -30,12 +30,12 @@ impl Writable {
 
     /// Why the server could change what is at `path`, as a clause with `what` it is; `None` if it could not. Blocks.
     pub fn changes(&self, what: &str, path: &Path) -> Option<String> {
-        self.reaches(what, &Place::of(path))
+        self.reaches(what, &ResolvedPath::of(path))
     }
 
     /// The same for a folder that is not only written to from around it, but also from within. Blocks.
     pub fn enters(&self, what: &str, folder: &Path) -> Option<String> {
-        let place = Place::of(folder);
+        let place = ResolvedPath::of(folder);
         let within = || {
             // Where it is in the end, and not what the way to it passes.
             let mut places = self.places.iter();
@@ -51,22 +51,22 @@ impl Writable {
     }
 
     /// Why the server could change a program that prints one of these secrets, for each of them. Blocks.
-    pub fn programs(&self, folder: &Path, secrets: &[Secret]) -> Vec<String> {
-        let changed = |secret: &Secret| {
+    pub fn programs(&self, folder: &Path, secrets: &[SecretSpec]) -> Vec<String> {
+        let changed = |secret: &SecretSpec| {
             let mut files = program_files(secret, folder).into_iter();
             files.find_map(|(what, path)| self.changes(&what, &path))
         };
         secrets.iter().filter_map(changed).collect()
     }
 
-    pub(crate) fn reaches(&self, what: &str, place: &Place) -> Option<String> {
+    pub(crate) fn reaches(&self, what: &str, place: &ResolvedPath) -> Option<String> {
         let (writes, path, _) = self.places.iter().find(|(_, _, written)| written.contains(place))?;
         Some(format!("the server may write to {} ({writes}), which contains {what}", path.display()))
     }
 }
 
 /// The files that decide what the program does that prints the value of a secret: what each is, and where. Blocks.
-pub(crate) fn program_files(secret: &Secret, folder: &Path) -> Vec<(String, PathBuf)> {
+pub(crate) fn program_files(secret: &SecretSpec, folder: &Path) -> Vec<(String, PathBuf)> {
     let what = format!("the program of secrets.{}", secret.name);
     secret.source.program_files(folder).into_iter().map(|path| (what.clone(), path)).collect()
 }
@@ -86,16 +86,16 @@ mod tests {
             fs::create_dir_all(at(name)).unwrap();
         }
         symlink(at("log/deep"), at("other/link")).unwrap();
-        let writable = Writable::new([("the audit log".to_owned(), at("log"))], false);
+        let writable = WritablePaths::new([("the audit log".to_owned(), at("log"))], false);
         let said = writable.changes("the configuration", &at("log/toolbay.toml")).unwrap();
         let log = at("log").display().to_string();
         assert_eq!(said, format!("the server may write to {log} (the audit log), which contains the configuration"));
         assert!(writable.changes("it", &at("other/link/file")).is_some());
         assert!(writable.changes("it", &at("other")).is_none());
         assert!(writable.enters("it", &at("plugins")).is_none());
-        let beside = Writable::new([("a mount".to_owned(), at("plugins/../other"))], false);
+        let beside = WritablePaths::new([("a mount".to_owned(), at("plugins/../other"))], false);
         assert!(beside.enters("the plugin folder", &at("plugins")).is_none());
-        let within = Writable::new([("the state".to_owned(), at("plugins/x.resources"))], false);
+        let within = WritablePaths::new([("the state".to_owned(), at("plugins/x.resources"))], false);
         assert!(within.changes("the plugin folder", &at("plugins")).is_none());
         assert!(within.enters("the plugin folder", &at("plugins")).unwrap().ends_with("is in the plugin folder"));
     }

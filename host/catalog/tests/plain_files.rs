@@ -13,10 +13,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_catalog::{
-    Approve, Bounds, Catalog, Loader, Reloader, Rules, Snapshot, Status, Steps, Watcher, Witness, channel,
+    ApprovalSetting, Catalog, DescriptionLimits, FolderReloader, FolderWatcher, LoadPolicy, MatchBudget,
+    PluginFileStatus, PluginLoader, PublishListener, Snapshot, channel,
 };
 use toolbay_model::{Limits, ResourceContent};
-use toolbay_sandbox::{Compile, NetworkOptions, Sandbox, Settings};
+use toolbay_sandbox::{CompileLimits, NetworkOptions, Sandbox, SandboxSettings};
 
 /// How long something may take that happens. Nothing waits for it to pass.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -30,7 +31,7 @@ const SEVEN: &str = r#"(component
 #[derive(Debug)]
 struct Told(UnboundedSender<Vec<String>>);
 
-impl Witness for Told {
+impl PublishListener for Told {
     fn updated(&self, uris: &[String]) {
         // The test may have ended.
         drop(self.0.send(uris.to_vec()));
@@ -54,8 +55,8 @@ impl Folder {
         for (path, text) in files {
             write(&root, path, text.as_bytes());
         }
-        let compile = Compile { memory: ByteSize::gib(2), cpu: PATIENCE, timeout: PATIENCE };
-        let settings = Settings {
+        let compile = CompileLimits { memory: ByteSize::gib(2), cpu: PATIENCE, timeout: PATIENCE };
+        let settings = SandboxSettings {
             calls: 0,
             waiting: 0,
             stack: ByteSize::kib(512),
@@ -68,15 +69,15 @@ impl Folder {
             state: None,
             scratch: dir.path().join("scratch"),
         };
-        let rules = Rules {
+        let rules = LoadPolicy {
             limits: Limits::DEFAULT,
             ceiling: Limits::CEILING,
             describe: Limits::DEFAULT,
             rate_limit: None,
-            approve: Approve::Never,
+            approve: ApprovalSetting::Never,
             component: ByteSize::mib(1),
             guarded: Vec::new(),
-            bounds: Bounds {
+            bounds: DescriptionLimits {
                 tools: 10,
                 prompts: 10,
                 resources: 10,
@@ -89,10 +90,10 @@ impl Folder {
         };
         let (publisher, catalog) = channel();
         let (sender, updates) = unbounded_channel();
-        let changes = watched.then(|| Watcher::new(&root).unwrap());
-        let loader = Loader::new(Sandbox::new(settings).unwrap(), rules, root);
+        let changes = watched.then(|| FolderWatcher::new(&root).unwrap());
+        let loader = PluginLoader::new(Sandbox::new(settings).unwrap(), rules, root);
         let stop = CancellationToken::new();
-        let reloader = Reloader::new(loader, publisher.witnessed(Arc::new(Told(sender))));
+        let reloader = FolderReloader::new(loader, publisher.witnessed(Arc::new(Told(sender))));
         tokio::spawn(reloader.run(changes, stop.clone()));
         Self { dir, catalog, updates, _stop: stop.drop_guard() }
     }
@@ -134,7 +135,7 @@ fn resources(snapshot: &Snapshot) -> Vec<&str> {
 }
 
 fn read(snapshot: &Snapshot, uri: &str) -> String {
-    let file = snapshot.resource(uri, &mut Steps::new(Steps::URI)).unwrap().unwrap().file.as_ref().unwrap();
+    let file = snapshot.resource(uri, &mut MatchBudget::new(MatchBudget::URI)).unwrap().unwrap().file.as_ref().unwrap();
     match file.read(ByteSize::kib(1)).unwrap().unwrap().resource.content {
         ResourceContent::Text(text) => text,
         ResourceContent::Blob(bytes) => panic!("{bytes:?} are bytes"),
@@ -150,7 +151,7 @@ async fn plain_files_are_a_plugin_that_follows_its_folder() {
     assert_eq!((prompts(&first), resources(&first)), (vec!["review"], vec![uri]));
     assert_eq!(read(&first, uri), "one");
     let report = &first.plugins["docs"];
-    assert_eq!((report.status, report.digest.as_deref(), report.problems.len()), (Status::Ready, None, 0));
+    assert_eq!((report.status, report.digest.as_deref(), report.problems.len()), (PluginFileStatus::Ready, None, 0));
     assert_eq!((&report.prompts[..], &report.resources[..]), (&["review".to_owned()][..], &[uri.to_owned()][..]));
     folder.updated(uri).await;
 
@@ -200,7 +201,7 @@ async fn a_bad_file_is_reported_and_leaves_what_worked() {
     let reported =
         |snapshot: &Snapshot| snapshot.plugins["docs"].problems.iter().any(|problem| problem.ends_with(stays));
     let last = folder.when("it is reported", reported).await;
-    assert_eq!((prompts(&last), last.plugins["docs"].status), (vec!["a", "b"], Status::Ready));
+    assert_eq!((prompts(&last), last.plugins["docs"].status), (vec!["a", "b"], PluginFileStatus::Ready));
     assert_eq!(last.prompts["a"].text, first.prompts["a"].text);
 }
 
@@ -226,16 +227,17 @@ async fn code_and_plain_files_are_one_plugin() {
     assert!(both.plugins["a"].digest.is_some() && both.plugins["a"].problems.is_empty());
 
     folder.write("a.wasm", "not a component");
-    let stale = folder.when("the code is refused", |snapshot| snapshot.plugins["a"].status == Status::Stale).await;
+    let stale =
+        folder.when("the code is refused", |snapshot| snapshot.plugins["a"].status == PluginFileStatus::Stale).await;
     assert_eq!((stale.tools.len(), stale.prompts.len()), (1, 1));
     folder.write("a.prompts/q.md", "three");
     let more = folder.when("a prompt came", |snapshot| snapshot.prompts.len() == 2).await;
-    assert_eq!(more.plugins["a"].status, Status::Stale, "the code is refused as before");
+    assert_eq!(more.plugins["a"].status, PluginFileStatus::Stale, "the code is refused as before");
     assert_eq!(more.tools.len(), 1);
 
     folder.remove("a.wasm");
     let alone = folder.when("the code is gone", |snapshot| snapshot.tools.is_empty()).await;
-    assert_eq!((prompts(&alone), alone.plugins["a"].status), (vec!["acme_p", "acme_q"], Status::Ready));
+    assert_eq!((prompts(&alone), alone.plugins["a"].status), (vec!["acme_p", "acme_q"], PluginFileStatus::Ready));
 }
 
 // Without a watcher, each change leads to one load.

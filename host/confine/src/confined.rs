@@ -3,28 +3,28 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::plan::Plan;
-use crate::reach::Reach;
+use crate::plan::ConfinementPlan;
+use crate::reach::ReachableFiles;
 use crate::{calls, files, privileges};
 
 /// What a process is confined by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Confined {
-    files: Result<files::Files, String>,
+pub struct ConfinementReport {
+    files: Result<files::LandlockReport, String>,
     calls: Result<(), String>,
     privileges: Result<(), String>,
 }
 
 /// Confines this process to `plan`, as far as the kernel can. There is no way back, also for the processes that it starts.
 /// Call it while the process has one thread.
-pub fn confine(plan: &Plan) -> Confined {
+pub fn confine(plan: &ConfinementPlan) -> ConfinementReport {
     let files = files::restrict(plan);
-    Confined { files, privileges: privileges::give_up(), calls: calls::refuse() }
+    ConfinementReport { files, privileges: privileges::give_up(), calls: calls::refuse() }
 }
 
-impl Confined {
+impl ConfinementReport {
     /// Which files can still be used. `None`: whichever the user may use.
-    pub fn reach(&self) -> Option<Arc<Reach>> {
+    pub fn reach(&self) -> Option<Arc<ReachableFiles>> {
         self.files.as_ref().ok().map(|files| Arc::new(files.reach.clone()))
     }
 
@@ -46,7 +46,7 @@ impl Confined {
 }
 
 /// What is on, such as `landlock abi 7, seccomp`, or `nothing`.
-impl fmt::Display for Confined {
+impl fmt::Display for ConfinementReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.files, &self.calls) {
             (Ok(files), Ok(())) => write!(f, "landlock abi {}, seccomp", files.version),

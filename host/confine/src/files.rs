@@ -7,21 +7,21 @@ use landlock::{
     RestrictSelfAttr as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
-use crate::plan::Plan;
+use crate::plan::ConfinementPlan;
 use crate::promise::missing;
-use crate::reach::Reach;
+use crate::reach::ReachableFiles;
 
 /// The newest version of Landlock whose restrictions were thought through here. A newer kernel enforces these.
 const KNOWN: ABI = ABI::V8;
 
 /// What Landlock enforces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct LandlockReport {
     /// The version of Landlock that the kernel has.
     pub(crate) version: u32,
     /// What it does not do of what is promised; empty if nothing is missing.
     pub(crate) missing: Vec<String>,
-    pub(crate) reach: Reach,
+    pub(crate) reach: ReachableFiles,
 }
 
 /// Confines the process to the files of `plan`.
@@ -29,8 +29,8 @@ pub(crate) struct Files {
 /// # Errors
 ///
 /// Why not, as the end of a sentence.
-pub(crate) fn restrict(plan: &Plan) -> Result<Files, String> {
-    let mut reach = Reach::default();
+pub(crate) fn restrict(plan: &ConfinementPlan) -> Result<LandlockReport, String> {
+    let mut reach = ReachableFiles::default();
     // A kernel that cannot confine all threads is asked to only where there are several.
     let is_alone = threads() == Some(1);
     let status = enforce(plan, is_alone, &mut reach).map_err(|error| error.to_string())?;
@@ -41,12 +41,16 @@ pub(crate) fn restrict(plan: &Plan) -> Result<Files, String> {
         (LandlockStatus::Available { effective_abi, kernel_abi }, enforced) => {
             let version = kernel_abi.and_then(|version| u32::try_from(version).ok()).unwrap_or(effective_abi as u32);
             let is_whole = enforced == RulesetStatus::FullyEnforced;
-            Ok(Files { version, missing: missing(version, is_whole, is_alone || status.all_threads), reach })
+            Ok(LandlockReport { version, missing: missing(version, is_whole, is_alone || status.all_threads), reach })
         }
     }
 }
 
-fn enforce(plan: &Plan, is_alone: bool, reach: &mut Reach) -> Result<landlock::RestrictionStatus, RulesetError> {
+fn enforce(
+    plan: &ConfinementPlan,
+    is_alone: bool,
+    reach: &mut ReachableFiles,
+) -> Result<landlock::RestrictionStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?

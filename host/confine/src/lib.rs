@@ -1,8 +1,8 @@
 //! A second wall around the server: what its process may still do, enforced by Landlock and seccomp.
 //!
 //! Plugins are kept in by the sandbox. If that had a hole, a guest would run as the server, with all that the server's user
-//! may do. A [`Plan`] says what a server needs, and [`confine`] gives up the rest, for good: for this process and for
-//! whatever it starts. [`Confined`] says what is on, and its [`Reach`] whether a folder that somebody asks for later can be
+//! may do. A [`ConfinementPlan`] says what a server needs, and [`confine`] gives up the rest, for good: for this process and for
+//! whatever it starts. [`ConfinementReport`] says what is on, and its [`ReachableFiles`] whether a folder that somebody asks for later can be
 //! used at all.
 //!
 //! - [Landlock](https://landlock.io) closes files: those to read, to write and to execute are named, and no others can be
@@ -23,6 +23,6 @@ mod privileges;
 mod promise;
 mod reach;
 
-pub use self::confined::{Confined, confine};
-pub use self::plan::{Plan, program};
-pub use self::reach::Reach;
+pub use self::confined::{ConfinementReport, confine};
+pub use self::plan::{ConfinementPlan, program};
+pub use self::reach::ReachableFiles;

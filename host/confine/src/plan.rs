@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What a process needs after it is confined. What does not exist is left out: nothing can be allowed that is not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct ConfinementPlan {
     /// Files, and folders with everything in them, that may be read.
     pub read: Vec<PathBuf>,
     /// Folders in which files may be read, written, created, renamed and removed, and files that may be written.

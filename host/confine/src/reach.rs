@@ -7,15 +7,15 @@ use std::path::Path;
 /// Which files a confined process can still use. The kernel knows files and folders by what they are and not by their
 /// paths, and so does this: another folder in the place of one that was allowed is not reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reach {
-    read: HashSet<Identity>,
-    write: HashSet<Identity>,
+pub struct ReachableFiles {
+    read: HashSet<InodeIdentity>,
+    write: HashSet<InodeIdentity>,
 }
 
 /// The device and the inode of a file.
-type Identity = (u64, u64);
+type InodeIdentity = (u64, u64);
 
-impl Reach {
+impl ReachableFiles {
     /// Notes that what is at `path` can be read, and written if `writable`.
     pub(crate) fn note(&mut self, path: &Path, writable: bool) {
         if let Some(identity) = identity(path) {
@@ -36,7 +36,7 @@ impl Reach {
     }
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<InodeIdentity> {
     let found = path.metadata().ok()?;
     Some((found.dev(), found.ino()))
 }
@@ -55,7 +55,7 @@ mod tests {
         for name in ["data", "data/deep", "other", "read"] {
             fs::create_dir(at(name)).unwrap();
         }
-        let mut reach = Reach::default();
+        let mut reach = ReachableFiles::default();
         reach.note(&at("data"), true);
         reach.note(&at("read"), false);
         reach.note(&at("nowhere"), true);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-use toolbay_confine::{Plan, confine, program};
+use toolbay_confine::{ConfinementPlan, confine, program};
 
 /// The folder that the process inside works with.
 const FOLDER: &str = "CONFINE_TEST_FOLDER";
@@ -62,7 +62,7 @@ fn inside() {
     let here = std::thread::current().id();
     let mut execute = program().unwrap();
     execute.push(at("never-there"));
-    let plan = Plan {
+    let plan = ConfinementPlan {
         read: ["/etc", "/usr", "/lib", "/lib64", "/proc"].map(PathBuf::from).into_iter().chain([at("read")]).collect(),
         write: vec![at("write"), at("gone"), "/dev/null".into()],
         remove: vec![at("remove")],
@@ -160,7 +160,7 @@ fn inside_a_container_that_refuses() {
     let filter: BpfProgram =
         SeccompFilter::new(refused, SeccompAction::Allow, answer, arch).and_then(TryInto::try_into).unwrap();
     seccompiler::apply_filter(&filter).unwrap();
-    let confined = confine(&Plan::default());
+    let confined = confine(&ConfinementPlan::default());
     let mut out = std::io::stdout();
     let _ = writeln!(out, "| {confined} | {} | {}", confined.lacks().unwrap(), confined.reach().is_none());
     // Everything goes on as before.

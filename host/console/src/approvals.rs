@@ -35,12 +35,12 @@ pub struct ApprovalNote {
 
 /// The questions to people.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalQueue {
     /// The newest last.
     questions: VecDeque<ApprovalNote>,
 }
 
-impl Approvals {
+impl ApprovalQueue {
     /// Adds what came of asking. It takes the place of the same question before.
     pub(crate) fn add(&mut self, approval: ApprovalNote) {
         let approval = approval.bounded();
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_question_waits_until_it_is_answered_or_too_old() {
-        let mut approvals = Approvals::default();
+        let mut approvals = ApprovalQueue::default();
         for (caller, word) in [("ada", "asked"), ("bob", "asked"), ("ada", "approved"), ("cy", "remembered")] {
             approvals.add(note(caller, word));
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use toolbay_model::Usage;
+use toolbay_model::CallUsage;
 use toolbay_model::text::line;
 
 /// Longest name of a tool, plugin or caller, in bytes: clients make up names of tools.
@@ -32,16 +32,16 @@ pub struct CallNote {
     /// From its arrival to its answer.
     pub took: Duration,
     /// What it used; `None` if no guest was entered.
-    pub usage: Option<Usage>,
+    pub usage: Option<CallUsage>,
     /// The arguments without secrets, if contents are kept.
-    pub arguments: Option<Excerpt>,
+    pub arguments: Option<TextExcerpt>,
     /// The result, if contents are kept.
-    pub result: Option<Excerpt>,
+    pub result: Option<TextExcerpt>,
 }
 
 /// The beginning of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excerpt {
+pub struct TextExcerpt {
     /// At most 4 KiB of it.
     pub text: String,
     /// Whether that is not all.
@@ -72,7 +72,7 @@ impl CallNote {
     }
 }
 
-impl Excerpt {
+impl TextExcerpt {
     /// The beginning of this text.
     pub fn of(text: &str) -> Self {
         let cut = text.len() > TEXT;
@@ -100,7 +100,12 @@ pub(crate) mod tests {
             outcome,
             why: (outcome != "ok").then(|| "It did not work.".to_owned()),
             took: Duration::from_millis(12),
-            usage: Some(Usage { fuel: 1_000, wall: Duration::from_millis(10), memory: 1 << 20, ..Usage::default() }),
+            usage: Some(CallUsage {
+                fuel: 1_000,
+                wall: Duration::from_millis(10),
+                memory: 1 << 20,
+                ..CallUsage::default()
+            }),
             arguments: None,
             result: None,
         }
@@ -120,9 +125,9 @@ pub(crate) mod tests {
             assert!(text.len() <= most && !text.contains(['\n', '\u{202e}']), "{text}");
         }
         assert!(call.why.unwrap().len() <= WHY);
-        let excerpt = Excerpt::of(&long);
+        let excerpt = TextExcerpt::of(&long);
         assert!(excerpt.text.len() <= TEXT && excerpt.cut);
-        assert_eq!(Excerpt::of("short"), Excerpt { text: "short".to_owned(), cut: false });
+        assert_eq!(TextExcerpt::of("short"), TextExcerpt { text: "short".to_owned(), cut: false });
     }
 
     #[test]

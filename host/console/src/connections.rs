@@ -17,7 +17,7 @@ const EACH: usize = CONNECTIONS / 2;
 
 /// A connection that is passed on.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ForwardedConnection {
     /// The account that has opened it; `None` if the system does not say.
     pub(crate) user: Option<u32>,
     pub(crate) passing: AbortHandle,
@@ -27,12 +27,12 @@ pub(crate) struct Connection {
 
 /// All of them, the newest last.
 #[derive(Debug, Default)]
-pub(crate) struct Connections(VecDeque<Connection>);
+pub(crate) struct ForwardedConnections(VecDeque<ForwardedConnection>);
 
-impl Connections {
+impl ForwardedConnections {
     /// Adds a connection. If there are too many, another one makes room: of the same account, if that has its share, or else
     /// of the account with the most. The oldest goes, of those without an answer if there are any.
-    pub(crate) fn add(&mut self, connection: Connection) {
+    pub(crate) fn add(&mut self, connection: ForwardedConnection) {
         self.0.retain(|one| !one.passing.is_finished());
         let user = connection.user;
         let own = self.0.iter().filter(|one| one.user == user).count();
@@ -54,7 +54,7 @@ impl Connections {
     }
 
     fn close_one_of(&mut self, user: Option<u32>) {
-        let is_silent = |one: &Connection| !one.answered.load(Ordering::Relaxed);
+        let is_silent = |one: &ForwardedConnection| !one.answered.load(Ordering::Relaxed);
         let silent = self.0.iter().position(|one| one.user == user && is_silent(one));
         let at = silent.or_else(|| self.0.iter().position(|one| one.user == user));
         if let Some(one) = at.and_then(|at| self.0.remove(at)) {
@@ -71,18 +71,18 @@ mod tests {
     const OTHER: Option<u32> = Some(1_001);
 
     /// A connection that stays open until it is closed here.
-    fn open(user: Option<u32>, answered: bool) -> Connection {
+    fn open(user: Option<u32>, answered: bool) -> ForwardedConnection {
         let passing = tokio::spawn(std::future::pending::<()>()).abort_handle();
-        Connection { user, passing, answered: Arc::new(AtomicBool::new(answered)) }
+        ForwardedConnection { user, passing, answered: Arc::new(AtomicBool::new(answered)) }
     }
 
-    fn count(connections: &Connections, user: Option<u32>) -> usize {
+    fn count(connections: &ForwardedConnections, user: Option<u32>) -> usize {
         connections.0.iter().filter(|one| one.user == user).count()
     }
 
     #[tokio::test]
     async fn an_account_that_keeps_opening_connections_closes_its_own() {
-        let mut connections = Connections::default();
+        let mut connections = ForwardedConnections::default();
         for answered in [true, false, true] {
             connections.add(open(OPERATOR, answered));
         }
@@ -106,7 +106,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_without_an_answer_makes_room_first() {
-        let mut connections = Connections::default();
+        let mut connections = ForwardedConnections::default();
         connections.add(open(OPERATOR, true));
         connections.add(open(OPERATOR, false));
         for _ in 0..EACH - 1 {

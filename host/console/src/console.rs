@@ -15,22 +15,22 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use maud::Markup;
 use tokio::sync::Semaphore;
 
-use crate::access::Access;
+use crate::access::ConsoleAccess;
 use crate::answer::{guarded, page, see_other};
 use crate::assets::{SCRIPT, STYLE};
-use crate::data::Answered;
-use crate::desk::Desk;
-use crate::door::Door;
-use crate::form::Filled;
+use crate::data::ApprovalOutcome;
+use crate::desk::PageContext;
+use crate::door::LoginPermits;
+use crate::form::FieldValues;
 use crate::guard::{cookie, is_secure, may_change, may_read};
-use crate::operations::Operations;
+use crate::operations::ConsoleOperations;
 use crate::pages;
 use crate::paths::{CSRF, PATH};
 use crate::posted::{posted, whole};
 use crate::secret::hash;
-use crate::sessions::{Session, Sessions};
+use crate::sessions::{ConsoleSession, ConsoleSessions};
 use crate::shown::query;
-use crate::watch::Watch;
+use crate::watch::ServerActivity;
 
 /// Requests that are answered at once. Further ones are rejected: a console is for a few people.
 const AT_ONCE: usize = 64;
@@ -46,30 +46,30 @@ const LIVE: HeaderName = HeaderName::from_static("toolbay-live");
 
 /// The console of one server.
 #[derive(Clone)]
-pub struct Console(Arc<Inner>);
+pub struct Console(Arc<ConsoleState>);
 
 /// How long the body of a request may take to arrive, at most: forms are short.
 const MAX_BODY_TIME: Duration = Duration::from_secs(30);
 
-struct Inner {
-    desk: Desk,
-    access: Access,
-    sessions: Sessions,
+struct ConsoleState {
+    desk: PageContext,
+    access: ConsoleAccess,
+    sessions: ConsoleSessions,
     /// The name of the cookie. Other servers on this host have others: browsers send cookies to all ports.
     cookie: String,
     /// For those who have a session.
     places: Semaphore,
     /// For all others, who cannot keep the former out.
-    door: Door,
+    door: LoginPermits,
     /// Where a request comes from.
-    origin: Origin,
+    origin: RemoteAddress,
     /// How long the body of a request may take to arrive.
     body_time: Duration,
 }
 
-impl Inner {
+impl ConsoleState {
     /// The session with this cookie, if what it was opened with still opens the console.
-    fn session(&self, cookie: &str) -> Option<Session> {
+    fn session(&self, cookie: &str) -> Option<ConsoleSession> {
         let session = self.sessions.of(cookie).filter(|session| self.access.holds(&session.viewer, session.proof));
         if session.is_none() {
             self.sessions.end(cookie);
@@ -85,28 +85,28 @@ impl fmt::Debug for Console {
 }
 
 /// Says which address a request comes from, as whoever serves the pages knows it.
-pub type Origin = fn(&Extensions) -> Option<String>;
+pub type RemoteAddress = fn(&Extensions) -> Option<String>;
 
 /// The value of a query; empty if it is not there.
-pub(crate) type Asked = Query<Filled>;
+pub(crate) type QueryValue = Query<FieldValues>;
 
 impl Console {
     /// The console of the server behind `operations`, which no other one on this host has the `name` of, such as its port. A
     /// session ends after `life` at the latest. Each `origin` has a share of what those without a session may ask. The body of a
     /// request may take `body_time` to arrive, or 30 seconds if that is shorter.
     pub fn new(
-        operations: Arc<dyn Operations>,
-        watch: Arc<Watch>,
-        access: Access,
+        operations: Arc<dyn ConsoleOperations>,
+        watch: Arc<ServerActivity>,
+        access: ConsoleAccess,
         name: impl fmt::Display,
         life: Duration,
-        origin: Origin,
+        origin: RemoteAddress,
         body_time: Duration,
     ) -> Self {
         let cookie = format!("toolbay_console_{name}");
-        let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Door::default());
-        let desk = Desk { operations, watch };
-        Self(Arc::new(Inner {
+        let (sessions, places, door) = (ConsoleSessions::new(life), Semaphore::new(AT_ONCE), LoginPermits::default());
+        let desk = PageContext { operations, watch };
+        Self(Arc::new(ConsoleState {
             desk,
             access,
             sessions,
@@ -148,10 +148,10 @@ impl Console {
     }
 }
 
-type Shared = State<Arc<Inner>>;
+type SharedConsole = State<Arc<ConsoleState>>;
 
 /// Answers only so many requests at once.
-async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
+async fn admit(State(inner): SharedConsole, request: Request, next: Next) -> Response {
     let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.session(cookie));
     if session.is_some() {
         let Ok(_place) = inner.places.try_acquire() else { return busy() };
@@ -181,7 +181,7 @@ async fn arrived(request: Request, time: Duration) -> Result<Request, Response> 
 }
 
 /// The session of a request that reads; `None` if it has none.
-fn reader(inner: &Inner, headers: &HeaderMap) -> Option<Session> {
+fn reader(inner: &ConsoleState, headers: &HeaderMap) -> Option<ConsoleSession> {
     inner.session(cookie(headers, &inner.cookie).filter(|_| may_read(headers))?)
 }
 
@@ -194,7 +194,11 @@ fn turned_away(headers: &HeaderMap) -> Response {
 }
 
 /// The session of a request that changes something, and its form of at most `most` bytes.
-async fn changer(inner: &Inner, request: Request, most: usize) -> Result<(Session, Filled), Response> {
+async fn changer(
+    inner: &ConsoleState,
+    request: Request,
+    most: usize,
+) -> Result<(ConsoleSession, FieldValues), Response> {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
         tracing::warn!("console: a form of another page was rejected");
@@ -217,7 +221,7 @@ fn ended() -> Response {
     refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
 }
 
-async fn read(headers: &HeaderMap, body: Body, most: usize, time: Duration) -> Result<Filled, Response> {
+async fn read(headers: &HeaderMap, body: Body, most: usize, time: Duration) -> Result<FieldValues, Response> {
     posted(headers, body, most, time).await.map_err(|(status, why)| refused(status, why))
 }
 
@@ -225,7 +229,7 @@ fn refused(status: StatusCode, why: &str) -> Response {
     page(status, pages::refused(why))
 }
 
-async fn login(State(inner): Shared, headers: HeaderMap) -> Response {
+async fn login(State(inner): SharedConsole, headers: HeaderMap) -> Response {
     if reader(&inner, &headers).is_some() {
         return see_other(PATH);
     }
@@ -233,7 +237,7 @@ async fn login(State(inner): Shared, headers: HeaderMap) -> Response {
 }
 
 /// Exchanges a token for a session.
-async fn enter(State(inner): Shared, request: Request) -> Response {
+async fn enter(State(inner): SharedConsole, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
         tracing::warn!("console: a login of another page was rejected");
@@ -262,7 +266,7 @@ async fn enter(State(inner): Shared, request: Request) -> Response {
     }
 }
 
-async fn leave(State(inner): Shared, request: Request) -> Response {
+async fn leave(State(inner): SharedConsole, request: Request) -> Response {
     let headers = request.headers().clone();
     if let Err(refused) = changer(&inner, request, LOGIN).await {
         return refused;
@@ -274,7 +278,7 @@ async fn leave(State(inner): Shared, request: Request) -> Response {
 }
 
 /// Leads to the console, with its cookie.
-fn with_cookie(inner: &Inner, value: &str, life: Duration, secure: bool) -> Response {
+fn with_cookie(inner: &ConsoleState, value: &str, life: Duration, secure: bool) -> Response {
     let secure = if secure { "; Secure" } else { "" };
     let cookie =
         format!("{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}", inner.cookie, life.as_secs());
@@ -288,9 +292,9 @@ fn with_cookie(inner: &Inner, value: &str, life: Duration, secure: bool) -> Resp
 /// Writes a page on a thread that may block: with thousands of plugins that takes milliseconds, and the protocol's thread has
 /// calls to answer.
 async fn written(
-    inner: &Arc<Inner>,
+    inner: &Arc<ConsoleState>,
     headers: &HeaderMap,
-    write: impl FnOnce(&Desk, &Session) -> Response + Send + 'static,
+    write: impl FnOnce(&PageContext, &ConsoleSession) -> Response + Send + 'static,
 ) -> Response {
     let Some(session) = reader(inner, headers) else { return turned_away(headers) };
     let inner = Arc::clone(inner);
@@ -302,51 +306,51 @@ fn shown(markup: Markup) -> Response {
     page(StatusCode::OK, markup)
 }
 
-async fn overview(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+async fn overview(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
     written(&inner, &headers, move |desk, session| shown(pages::overview(desk, session, told(&asked)))).await
 }
 
-async fn plugins(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+async fn plugins(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
     written(&inner, &headers, move |desk, session| shown(pages::plugins(desk, session, text(&asked, "q")))).await
 }
 
-async fn plugin(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    let write = move |desk: &Desk, session: &Session| match desk.operations.plugin(text(&asked, "id")) {
+async fn plugin(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+    let write = move |desk: &PageContext, session: &ConsoleSession| match desk.operations.plugin(text(&asked, "id")) {
         Some(detail) => shown(pages::plugin(session, &detail, told(&asked))),
         None => missing(session, "plugin"),
     };
     written(&inner, &headers, write).await
 }
 
-async fn tools(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+async fn tools(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
     let from = text(&asked, "from").parse().unwrap_or_default();
     written(&inner, &headers, move |desk, session| shown(pages::tools(desk, session, text(&asked, "q"), from))).await
 }
 
-async fn tool(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
-    let write = move |desk: &Desk, session: &Session| {
+async fn tool(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+    let write = move |desk: &PageContext, session: &ConsoleSession| {
         let Some(detail) = desk.operations.tool(text(&asked, "name")) else { return missing(session, "tool") };
         let may_call = desk.operations.may_use(&session.viewer, &detail.row.name);
-        let tried = pages::Tried::not(&detail, asked.contains_key("json"));
+        let tried = pages::ToolTrial::not(&detail, asked.contains_key("json"));
         shown(pages::tool(session, &detail, may_call, &tried))
     };
     written(&inner, &headers, write).await
 }
 
-async fn calls(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+async fn calls(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
     let failed = asked.contains_key("failed");
     written(&inner, &headers, move |desk, session| shown(pages::calls(desk, session, text(&asked, "q"), failed))).await
 }
 
-async fn denied(State(inner): Shared, headers: HeaderMap) -> Response {
+async fn denied(State(inner): SharedConsole, headers: HeaderMap) -> Response {
     written(&inner, &headers, |desk, session| shown(pages::denied(desk, session))).await
 }
 
-async fn approvals(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+async fn approvals(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
     written(&inner, &headers, move |desk, session| shown(pages::approvals(desk, session, told(&asked)))).await
 }
 
-async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
+async fn audit(State(inner): SharedConsole, headers: HeaderMap) -> Response {
     if reader(&inner, &headers).is_none() {
         return turned_away(&headers);
     }
@@ -354,20 +358,20 @@ async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
     written(&inner, &headers, move |_, session| shown(pages::audit(session, lines.as_ref()))).await
 }
 
-async fn log(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+async fn log(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
     written(&inner, &headers, move |desk, session| shown(pages::log(desk, session, text(&asked, "q")))).await
 }
 
 /// Calls a tool with what was filled in.
-async fn call(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+async fn call(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, ARGUMENTS).await?;
     let name = text(&form, "tool");
     let Some(detail) = inner.desk.operations.tool(name) else { return Ok(missing(&session, "tool")) };
     let may_call = inner.desk.operations.may_use(&session.viewer, name);
     let tried = if may_call {
-        pages::Tried::call(&*inner.desk.operations, &session, &detail, form).await
+        pages::ToolTrial::call(&*inner.desk.operations, &session, &detail, form).await
     } else {
-        pages::Tried::not(&detail, form.contains_key("raw"))
+        pages::ToolTrial::not(&detail, form.contains_key("raw"))
     };
     let status = if may_call { StatusCode::OK } else { StatusCode::FORBIDDEN };
     let writing = tokio::task::spawn_blocking(move || page(status, pages::tool(&session, &detail, may_call, &tried)));
@@ -375,7 +379,7 @@ async fn call(State(inner): Shared, request: extract::Request) -> Result<Respons
 }
 
 /// Puts a plugin to rest, or wakes it.
-async fn rest(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+async fn rest(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, LOGIN).await?;
     let (id, rests) = (text(&form, "id"), text(&form, "rests") == "yes");
     if !inner.desk.operations.rest(&session.viewer, id, rests) {
@@ -387,7 +391,7 @@ async fn rest(State(inner): Shared, request: extract::Request) -> Result<Respons
 }
 
 /// Allows a call that waits for a person, or does not.
-async fn answer(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+async fn answer(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, form) = changer(&inner, request, LOGIN).await?;
     let yes = match text(&form, "answer") {
         "approve" => true,
@@ -396,18 +400,18 @@ async fn answer(State(inner): Shared, request: extract::Request) -> Result<Respo
     };
     let id = text(&form, "id").parse().unwrap_or_default();
     match inner.desk.operations.answer(&session.viewer, id, yes).await {
-        ended @ (Answered::Done | Answered::Outdated | Answered::Resting) => {
+        ended @ (ApprovalOutcome::Done | ApprovalOutcome::Outdated | ApprovalOutcome::Resting) => {
             let done = if yes { "approved" } else { "declined" };
             tracing::info!(viewer = session.viewer.name, "console: a call that waited was {done}");
             let told = match ended {
-                Answered::Outdated => "outdated",
-                Answered::Resting => "resting",
+                ApprovalOutcome::Outdated => "outdated",
+                ApprovalOutcome::Resting => "resting",
                 _ => done,
             };
             Ok(see_other(&format!("{PATH}/approvals?done={told}")))
         }
-        Answered::Gone => Ok(page(StatusCode::CONFLICT, pages::over(&session))),
-        Answered::Forbidden => Err(refused(
+        ApprovalOutcome::Gone => Ok(page(StatusCode::CONFLICT, pages::over(&session))),
+        ApprovalOutcome::Forbidden => Err(refused(
             StatusCode::FORBIDDEN,
             "Your token may not call this tool, so it cannot allow a call of it either.",
         )),
@@ -415,7 +419,7 @@ async fn answer(State(inner): Shared, request: extract::Request) -> Result<Respo
 }
 
 /// Empties the compile cache.
-async fn clear(State(inner): Shared, request: extract::Request) -> Result<Response, Response> {
+async fn clear(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
     let (session, _) = changer(&inner, request, LOGIN).await?;
     let done = match inner.desk.operations.clear_cache(&session.viewer).await {
         Ok(cleared) => {
@@ -431,12 +435,12 @@ async fn clear(State(inner): Shared, request: extract::Request) -> Result<Respon
     Ok(see_other(&format!("{PATH}?done={done}")))
 }
 
-fn missing(session: &Session, what: &str) -> Response {
+fn missing(session: &ConsoleSession, what: &str) -> Response {
     page(StatusCode::NOT_FOUND, pages::missing(session, what))
 }
 
 /// What a page says after a form was sent. Only these words: whoever makes up an address puts nothing on a page.
-fn told(asked: &Filled) -> Option<&'static str> {
+fn told(asked: &FieldValues) -> Option<&'static str> {
     Some(match text(asked, "done") {
         "rests" => "The plugin rests: it rejects all calls until you wake it, or until it is loaded again.",
         "serves" => "The plugin serves calls again, those of all callers.",
@@ -455,7 +459,7 @@ fn told(asked: &Filled) -> Option<&'static str> {
     })
 }
 
-fn text<'a>(values: &'a Filled, name: &str) -> &'a str {
+fn text<'a>(values: &'a FieldValues, name: &str) -> &'a str {
     values.get(name).map(String::as_str).unwrap_or_default()
 }
 

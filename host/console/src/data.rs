@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use toolbay_model::{Digest, Json, Usage};
+use toolbay_model::{CallUsage, Digest, JsonText};
 
 /// The server as a whole.
 #[derive(Clone, Debug, Default)]
@@ -115,16 +115,16 @@ pub struct ToolDetail {
     /// What the list says of it.
     pub row: ToolRow,
     /// JSON Schema of the arguments.
-    pub input: Json,
+    pub input: JsonText,
     /// JSON Schema of the structured content.
-    pub output: Option<Json>,
+    pub output: Option<JsonText>,
     /// What its annotations say, in words.
     pub hints: Vec<&'static str>,
 }
 
 /// What came of a call that the console made.
 #[derive(Debug)]
-pub enum Called {
+pub enum ConsoleCallOutcome {
     /// A person must allow it first: the question, and its digest.
     Question(String, Digest),
     /// It ended.
@@ -134,7 +134,7 @@ pub enum Called {
         /// The word of the audit log for it, such as `ok` or `fuel`.
         outcome: &'static str,
         /// What it used; `None` if no guest was entered.
-        usage: Option<Usage>,
+        usage: Option<CallUsage>,
     },
 }
 
@@ -159,7 +159,7 @@ pub struct WaitingApproval {
 
 /// What came of an answer to a call that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answered {
+pub enum ApprovalOutcome {
     /// The call goes on with it.
     Done,
     /// The call has the answer, but the plugin or its grant is another one than was asked about: it fails.
@@ -174,7 +174,7 @@ pub enum Answered {
 
 /// What was removed from the compile cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cleared {
+pub struct ClearedCache {
     /// Number of components.
     pub components: usize,
     /// Their size in bytes.

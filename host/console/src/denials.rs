@@ -28,14 +28,14 @@ pub struct DenialNote {
 
 /// The uses that were denied.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Denials {
+pub(crate) struct DenialLog {
     /// The newest last, with how often each was denied.
     uses: VecDeque<(DenialNote, u64)>,
     /// All of them since the server started.
     pub(crate) count: u64,
 }
 
-impl Denials {
+impl DenialLog {
     /// Adds one. The same use of the same plugin is kept once.
     pub(crate) fn add(&mut self, denial: DenialNote) {
         self.count += 1;
@@ -84,7 +84,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_same_use_is_kept_once_and_only_so_many_are() {
-        let mut denials = Denials::default();
+        let mut denials = DenialLog::default();
         for (plugin, what) in [("a", "x"), ("b", "x"), ("a", "x"), ("a", "y")] {
             denials.add(denial(plugin, what));
         }

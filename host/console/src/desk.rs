@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::operations::Operations;
-use crate::watch::Watch;
+use crate::operations::ConsoleOperations;
+use crate::watch::ServerActivity;
 
 /// Where pages get from what they show.
-pub(crate) struct Desk {
+pub(crate) struct PageContext {
     /// What the server offers.
-    pub(crate) operations: Arc<dyn Operations>,
+    pub(crate) operations: Arc<dyn ConsoleOperations>,
     /// What happens in it.
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) watch: Arc<ServerActivity>,
 }

@@ -11,16 +11,16 @@ const EACH: usize = PLACES / 4;
 
 /// The places.
 #[derive(Debug, Default)]
-pub(crate) struct Door(Mutex<BTreeMap<String, usize>>);
+pub(crate) struct LoginPermits(Mutex<BTreeMap<String, usize>>);
 
 /// A place, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DoorPlace<'a> {
-    door: &'a Door,
+    door: &'a LoginPermits,
     address: String,
 }
 
-impl Door {
+impl LoginPermits {
     /// A place for a request from this address, if that is known; `None` if there are too many, of all or of this address.
     pub(crate) fn enter(&self, address: Option<String>) -> Option<DoorPlace<'_>> {
         let most = if address.is_some() { EACH } else { PLACES };
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn no_address_takes_all_places() {
-        let door = Door::default();
+        let door = LoginPermits::default();
         let of = |number: usize| door.enter(Some(format!("192.0.2.{number}")));
         let hostile: Vec<_> = (0..PLACES).map_while(|_| of(1)).collect();
         assert_eq!(hostile.len(), EACH);

@@ -11,16 +11,16 @@ mod schema;
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use toolbay_model::{Digest, Json};
+use toolbay_model::{Digest, JsonText};
 
-pub(crate) use self::field::{Field, Filled, Kind};
+pub(crate) use self::field::{FieldKind, FieldValues, FormField};
 use self::schema::fields;
 
 /// A form for the arguments of a tool.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
+pub(crate) struct ToolForm {
     /// Its fields in the order of the schema.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<FormField>,
     /// Whether it is one field for JSON, although there could be others.
     pub(crate) raw: bool,
     /// Whether there could be fields.
@@ -32,9 +32,9 @@ pub(crate) struct Form {
 /// The name of the field for all arguments as JSON.
 pub(crate) const RAW: &str = "json";
 
-impl Form {
+impl ToolForm {
     /// The form for a schema. `raw` asks for one field for JSON.
-    pub(crate) fn of(schema: &Json, raw: bool) -> Self {
+    pub(crate) fn of(schema: &JsonText, raw: bool) -> Self {
         let digest = Digest::new(Sha256::digest(schema.get()).into());
         let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
         let fields = fields(&schema);
@@ -44,17 +44,17 @@ impl Form {
     }
 
     /// What is filled in at first.
-    pub(crate) fn defaults(&self) -> Filled {
-        fn add(fields: &[Field], filled: &mut Filled) {
+    pub(crate) fn defaults(&self) -> FieldValues {
+        fn add(fields: &[FormField], filled: &mut FieldValues) {
             for field in fields {
-                if let Kind::Group(fields) = &field.kind {
+                if let FieldKind::Group(fields) = &field.kind {
                     add(fields, filled);
                 } else {
                     filled.insert(field.id.clone(), field.default.clone());
                 }
             }
         }
-        let mut filled = Filled::new();
+        let mut filled = FieldValues::new();
         add(&self.fields, &mut filled);
         filled
     }
@@ -64,7 +64,7 @@ impl Form {
     /// # Errors
     ///
     /// What is wrong with a field, by the field's name.
-    pub(crate) fn arguments(&self, filled: &Filled) -> Result<Map<String, Value>, Vec<(String, String)>> {
+    pub(crate) fn arguments(&self, filled: &FieldValues) -> Result<Map<String, Value>, Vec<(String, String)>> {
         if self.raw {
             let text = filled.get(RAW).map(String::as_str).unwrap_or_default().trim();
             let text = if text.is_empty() { "{}" } else { text };

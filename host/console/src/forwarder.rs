@@ -11,9 +11,9 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::connections::{Connection, Connections};
+use crate::connections::{ForwardedConnection, ForwardedConnections};
 use crate::neighbor;
-use crate::word::{Word, is_own};
+use crate::word::{SocketRequest, is_own};
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,13 +26,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A token that opens the console once, and the connection that ends with the server.
 #[derive(Debug)]
-pub struct Login {
+pub struct ConsoleLogin {
     /// The token.
     pub token: String,
     held: BufReader<UnixStream>,
 }
 
-impl Login {
+impl ConsoleLogin {
     /// Waits until the server has ended.
     pub async fn ended(&mut self) {
         while matches!(self.held.read(&mut [0; 64]).await, Ok(1..)) {}
@@ -45,7 +45,7 @@ impl Login {
 ///
 /// It does not answer, or is another user's.
 pub async fn about(socket: &Path) -> io::Result<String> {
-    Ok(asked(socket, Word::About).await?.0)
+    Ok(asked(socket, SocketRequest::About).await?.0)
 }
 
 /// Has the server with this socket give a token.
@@ -53,12 +53,12 @@ pub async fn about(socket: &Path) -> io::Result<String> {
 /// # Errors
 ///
 /// As those of [`about`].
-pub async fn login(socket: &Path) -> io::Result<Login> {
-    let (token, held) = asked(socket, Word::Login).await?;
-    Ok(Login { token, held })
+pub async fn login(socket: &Path) -> io::Result<ConsoleLogin> {
+    let (token, held) = asked(socket, SocketRequest::Login).await?;
+    Ok(ConsoleLogin { token, held })
 }
 
-async fn asked(socket: &Path, word: Word) -> io::Result<(String, BufReader<UnixStream>)> {
+async fn asked(socket: &Path, word: SocketRequest) -> io::Result<(String, BufReader<UnixStream>)> {
     let asking = async {
         let mut stream = connected(socket, word).await?;
         let mut line = String::new();
@@ -71,7 +71,7 @@ async fn asked(socket: &Path, word: Word) -> io::Result<(String, BufReader<UnixS
     timeout(PATIENCE, asking).await.map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
 }
 
-async fn connected(socket: &Path, word: Word) -> io::Result<UnixStream> {
+async fn connected(socket: &Path, word: SocketRequest) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(socket).await?;
     if !is_own(&stream)? {
         return Err(io::Error::new(ErrorKind::PermissionDenied, "it is another user's"));
@@ -82,7 +82,7 @@ async fn connected(socket: &Path, word: Word) -> io::Result<UnixStream> {
 
 /// Passes on what comes to `listener`, and what the server with this socket answers. Does not return.
 pub async fn forward(listener: TcpListener, socket: &Path) {
-    let mut open = Connections::default();
+    let mut open = ForwardedConnections::default();
     loop {
         match listener.accept().await {
             Ok((browser, peer)) => {
@@ -91,7 +91,7 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
                 let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
                 let noted = Arc::clone(&answered);
                 let passing = tokio::spawn(async move { drop(pass(browser, &socket, &noted).await) }).abort_handle();
-                open.add(Connection { user, passing, answered });
+                open.add(ForwardedConnection { user, passing, answered });
             }
             Err(_) => sleep(PAUSE).await,
         }
@@ -100,7 +100,7 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
 
 /// Passes bytes on in both directions until the server has ended the connection, which it does in any case after some time.
 async fn pass(mut browser: TcpStream, socket: &Path, answered: &AtomicBool) -> io::Result<()> {
-    let mut server = timeout(PATIENCE, connected(socket, Word::Pages)).await??;
+    let mut server = timeout(PATIENCE, connected(socket, SocketRequest::Pages)).await??;
     let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) = (browser.split(), server.split());
     let up = async {
         // A browser that has left has the server end the connection.

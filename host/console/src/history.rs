@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::calls::CallNote;
-use crate::series::Series;
+use crate::series::CallSeries;
 
 /// Calls that are kept.
 pub(crate) const CALLS: usize = 1_000;
@@ -18,13 +18,13 @@ const OTHERS: &str = "(other)";
 
 /// The calls that ended.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct CallHistory {
     /// The newest last.
     calls: VecDeque<Arc<CallNote>>,
     /// What they came to over time.
-    pub(crate) series: Series,
+    pub(crate) series: CallSeries,
     /// What those of each tool came to since the server started.
-    pub(crate) tools: BTreeMap<String, Totals>,
+    pub(crate) tools: BTreeMap<String, ToolTotals>,
     /// All calls since the server started.
     pub(crate) ended: u64,
     /// Those of them that failed.
@@ -35,7 +35,7 @@ pub(crate) struct History {
 
 /// What the calls of one tool came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct ToolTotals {
     pub(crate) calls: u64,
     pub(crate) failed: u64,
     pub(crate) fuel: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Totals {
     pub(crate) memory: u64,
 }
 
-impl History {
+impl CallHistory {
     /// Adds a call.
     pub(crate) fn add(&mut self, call: CallNote) {
         self.series.add(&call);
@@ -74,7 +74,7 @@ impl History {
     }
 }
 
-impl Totals {
+impl ToolTotals {
     /// Their mean time.
     pub(crate) fn mean(&self) -> Duration {
         self.took.checked_div(u32::try_from(self.calls).unwrap_or(u32::MAX)).unwrap_or_default()
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_tool_and_the_newest_are_kept() {
-        let mut history = History::default();
+        let mut history = CallHistory::default();
         for number in 0..2_500 {
             history.add(note(&format!("t{number}"), if number % 5 == 0 { "trap" } else { "ok" }));
         }

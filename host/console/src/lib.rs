@@ -1,7 +1,7 @@
 //! The console: pages for operators that show what a server offers, what happens, and why something failed.
 //!
-//! Data comes from two places. [`Watch`] takes in what happens (calls, denied uses, approvals, log lines) and keeps the
-//! newest of it within bounds. [`Operations`] is a trait that the server implements: it says what is offered, and does the
+//! Data comes from two places. [`ServerActivity`] takes in what happens (calls, denied uses, approvals, log lines) and keeps the
+//! newest of it within bounds. [`ConsoleOperations`] is a trait that the server implements: it says what is offered, and does the
 //! few things that an operator may do here. `access` decides who may open the console, `sessions` who has, and `guard`
 //! which requests count as theirs. `pages/` writes HTML with maud, which escapes every value; `form` makes a form out of a
 //! JSON Schema, and reads it. Nothing here knows wasmtime, the plugin folder, the configuration file or MCP.
@@ -40,18 +40,18 @@ mod word;
 
 pub use axum::Router;
 
-pub use self::access::{Access, Admin};
+pub use self::access::{AdminToken, ConsoleAccess};
 pub use self::approvals::ApprovalNote;
-pub use self::calls::{CallNote, Excerpt};
-pub use self::console::{Console, Origin};
+pub use self::calls::{CallNote, TextExcerpt};
+pub use self::console::{Console, RemoteAddress};
 pub use self::data::{
-    Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow,
-    ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
+    ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
 pub use self::denials::DenialNote;
-pub use self::forwarder::{Login, about, forward, login};
+pub use self::forwarder::{ConsoleLogin, about, forward, login};
 pub use self::login_token::LOGIN;
-pub use self::operations::{Operations, Viewer};
+pub use self::operations::{ConsoleOperations, ConsoleViewer};
 pub use self::paths::PATH;
-pub use self::socket::{Opened, serve};
-pub use self::watch::Watch;
+pub use self::socket::{OpenedConsole, serve};
+pub use self::watch::ServerActivity;

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::paths::PATH;
-use crate::secret::{Hash, hash, secret};
+use crate::secret::{SecretHash, hash, secret};
 
 /// What the address of a login begins with in the log. Lines with it are not among the log's lines in the console.
 pub const LOGIN: &str = "/console/login#";
@@ -14,7 +14,7 @@ pub const LOGIN: &str = "/console/login#";
 pub(crate) struct LoginToken {
     /// What the addresses begin with, such as `http://127.0.0.1:8931`; `None` if no address is logged.
     site: Option<String>,
-    current: Mutex<Option<Hash>>,
+    current: Mutex<Option<SecretHash>>,
 }
 
 impl LoginToken {
@@ -59,7 +59,7 @@ impl LoginToken {
     }
 
     // Held for a comparison.
-    fn current(&self) -> MutexGuard<'_, Option<Hash>> {
+    fn current(&self) -> MutexGuard<'_, Option<SecretHash>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

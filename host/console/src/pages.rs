@@ -29,4 +29,4 @@ pub(crate) use self::plugin::plugin;
 pub(crate) use self::plugins::plugins;
 pub(crate) use self::tool::tool;
 pub(crate) use self::tools::tools;
-pub(crate) use self::tried::Tried;
+pub(crate) use self::tried::ToolTrial;

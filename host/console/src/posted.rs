@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use crate::form::Filled;
+use crate::form::FieldValues;
 
 /// Most fields of a form.
 const FIELDS: usize = 200;
@@ -22,7 +22,7 @@ pub(crate) async fn posted(
     body: Body,
     most: usize,
     time: Duration,
-) -> Result<Filled, (StatusCode, &'static str)> {
+) -> Result<FieldValues, (StatusCode, &'static str)> {
     let form = b"application/x-www-form-urlencoded";
     if !headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(form)) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "The console takes forms alone."));
@@ -50,8 +50,8 @@ pub(crate) async fn whole(body: Body, most: usize, time: Duration) -> Result<Byt
     Ok(bytes.to_bytes())
 }
 
-fn filled(bytes: &Bytes) -> Option<Filled> {
-    let mut filled = Filled::new();
+fn filled(bytes: &Bytes) -> Option<FieldValues> {
+    let mut filled = FieldValues::new();
     for (name, value) in form_urlencoded::parse(bytes) {
         if filled.len() >= FIELDS || filled.insert(name.into_owned(), value.into_owned()).is_some() {
             return None;

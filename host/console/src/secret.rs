@@ -5,7 +5,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 /// What is kept of a secret: comparing it reveals nothing of the secret by the time that takes.
-pub(crate) type Hash = [u8; 32];
+pub(crate) type SecretHash = [u8; 32];
 
 /// Random bytes of a secret.
 const BYTES: usize = 32;
@@ -18,6 +18,6 @@ pub(crate) fn secret() -> Option<String> {
 }
 
 /// What is kept of a secret.
-pub(crate) fn hash(secret: &str) -> Hash {
+pub(crate) fn hash(secret: &str) -> SecretHash {
     Sha256::digest(secret).into()
 }

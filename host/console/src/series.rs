@@ -13,14 +13,14 @@ pub(crate) const STEPS: usize = 90;
 
 /// What calls came to over time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Series {
+pub(crate) struct CallSeries {
     /// The steps in which calls ended, the oldest first.
-    steps: VecDeque<Step>,
+    steps: VecDeque<SeriesBucket>,
 }
 
 /// What the calls that ended in one step came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct SeriesBucket {
     /// Its number since 1970.
     pub(crate) number: u64,
     /// Calls that did not fail.
@@ -37,7 +37,7 @@ pub(crate) struct Step {
     pub(crate) memory: u64,
 }
 
-impl Step {
+impl SeriesBucket {
     /// All calls.
     pub(crate) fn calls(&self) -> u64 {
         self.ok + self.failed
@@ -63,7 +63,7 @@ impl Step {
     }
 }
 
-impl Series {
+impl CallSeries {
     /// Adds a call. One from before the oldest step is left out: clocks can be set.
     pub(crate) fn add(&mut self, call: &CallNote) {
         let number = number(call.at);
@@ -72,7 +72,7 @@ impl Series {
             if self.steps.len() >= STEPS && at == 0 {
                 return;
             }
-            self.steps.insert(at, Step { number, ..Step::default() });
+            self.steps.insert(at, SeriesBucket { number, ..SeriesBucket::default() });
         }
         if let Some(step) = self.steps.get_mut(at) {
             step.add(call);
@@ -83,14 +83,16 @@ impl Series {
     }
 
     /// The steps until `now`, also those in which nothing happened: the oldest first.
-    pub(crate) fn until(&self, now: SystemTime) -> Vec<Step> {
+    pub(crate) fn until(&self, now: SystemTime) -> Vec<SeriesBucket> {
         let last = number(now);
         let first = last.saturating_sub(STEPS as u64 - 1);
         let found = |number| {
             let at = self.steps.binary_search_by_key(&number, |step| step.number).ok()?;
             self.steps.get(at).copied()
         };
-        (first..=last).map(|number| found(number).unwrap_or(Step { number, ..Step::default() })).collect()
+        (first..=last)
+            .map(|number| found(number).unwrap_or(SeriesBucket { number, ..SeriesBucket::default() }))
+            .collect()
     }
 }
 
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn calls_add_up_in_their_steps_and_quiet_times_are_there() {
-        let mut series = Series::default();
+        let mut series = CallSeries::default();
         for call in [at(10_000, "ok"), at(10_009, "fuel"), at(10_030, "asked"), at(10_025, "ok")] {
             series.add(&call);
         }
@@ -124,12 +126,15 @@ mod tests {
 
     #[test]
     fn only_so_many_steps_are_kept() {
-        let mut series = Series::default();
+        let mut series = CallSeries::default();
         for step in 0..1_000 {
             series.add(&at(step * STEP, "ok"));
         }
         series.add(&at(0, "ok"));
         assert_eq!(series.steps.len(), STEPS);
-        assert_eq!(series.until(UNIX_EPOCH + Duration::from_secs(999 * STEP)).iter().map(Step::calls).sum::<u64>(), 90);
+        assert_eq!(
+            series.until(UNIX_EPOCH + Duration::from_secs(999 * STEP)).iter().map(SeriesBucket::calls).sum::<u64>(),
+            90
+        );
     }
 }

@@ -23,9 +23,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::access::Access;
+use crate::access::ConsoleAccess;
 use crate::answer::guarded;
-use crate::word::{Word, is_own};
+use crate::word::{SocketRequest, is_own};
 
 /// Connections at once. Further ones are closed.
 const CONNECTIONS: usize = 64;
@@ -47,17 +47,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The console, once it is wanted.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedConsole {
     /// Its pages.
     pub router: Router,
-    /// Who opens it: as [`Access::socket`] says.
-    pub access: Access,
+    /// Who opens it: as [`ConsoleAccess::socket`] says.
+    pub access: ConsoleAccess,
 }
 
 /// What all connections share.
-struct Shared<F> {
+struct SocketState<F> {
     about: String,
-    opened: LazyLock<Option<Opened>, F>,
+    opened: LazyLock<Option<OpenedConsole>, F>,
     browsers: Semaphore,
 }
 
@@ -65,9 +65,9 @@ struct Shared<F> {
 /// when it is wanted for the first time; `None` if the server is about to end.
 pub async fn serve<F>(listener: UnixListener, about: String, open: F)
 where
-    F: FnOnce() -> Option<Opened> + Send + Sync + 'static,
+    F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
 {
-    let shared = Arc::new(Shared { about, opened: LazyLock::new(open), browsers: Semaphore::new(BROWSERS) });
+    let shared = Arc::new(SocketState { about, opened: LazyLock::new(open), browsers: Semaphore::new(BROWSERS) });
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -87,21 +87,21 @@ where
     }
 }
 
-async fn connection<F>(mut stream: UnixStream, shared: Arc<Shared<F>>)
+async fn connection<F>(mut stream: UnixStream, shared: Arc<SocketState<F>>)
 where
-    F: FnOnce() -> Option<Opened> + Send + Sync + 'static,
+    F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
 {
     let Ok(Ok(byte)) = timeout(PATIENCE, stream.read_u8()).await else { return };
-    match Word::of(byte) {
-        Some(Word::About) => say(&mut stream, &shared.about).await,
-        Some(Word::Login) => {
+    match SocketRequest::of(byte) {
+        Some(SocketRequest::About) => say(&mut stream, &shared.about).await,
+        Some(SocketRequest::Login) => {
             let Some(opened) = &*shared.opened else { return };
             let Some(token) = opened.access.issue() else { return };
             say(&mut stream, &token).await;
             // Whoever asked learns of the end of the server by that of the connection.
             while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {}
         }
-        Some(Word::Pages) => {
+        Some(SocketRequest::Pages) => {
             let Ok(_place) = shared.browsers.try_acquire() else { return };
             let Some(opened) = &*shared.opened else { return };
             pages(stream, opened.router.clone()).await;

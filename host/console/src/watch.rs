@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_queue::ArrayQueue;
 use tokio::sync::Notify;
 
-use crate::approvals::{ApprovalNote, Approvals};
+use crate::approvals::{ApprovalNote, ApprovalQueue};
 use crate::calls::CallNote;
-use crate::denials::{DenialNote, Denials};
-use crate::history::History;
+use crate::denials::{DenialLog, DenialNote};
+use crate::history::CallHistory;
 use crate::log_lines::LogLines;
 
 /// Calls that can end before somebody takes them in.
@@ -26,22 +26,22 @@ const DENIALS: usize = 512;
 ///
 /// A call leaves a note in a queue without a lock when it has been answered, and wakes a task only once in a thousand calls.
 /// Lines of the log and approvals are rare enough for a lock that is held for a few instructions.
-pub struct Watch {
+pub struct ServerActivity {
     calls: ArrayQueue<CallNote>,
     denials: ArrayQueue<DenialNote>,
     /// Calls that found the queue full.
     missed: AtomicU64,
     /// There are many calls in the queue.
     many: Notify,
-    history: Mutex<History>,
-    denied: Mutex<Denials>,
-    approvals: Mutex<Approvals>,
+    history: Mutex<CallHistory>,
+    denied: Mutex<DenialLog>,
+    approvals: Mutex<ApprovalQueue>,
     log: Mutex<LogLines>,
     /// Since when.
     since: &'static str,
 }
 
-impl Default for Watch {
+impl Default for ServerActivity {
     fn default() -> Self {
         Self {
             calls: ArrayQueue::new(CALLS),
@@ -57,13 +57,13 @@ impl Default for Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ServerActivity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").finish_non_exhaustive()
     }
 }
 
-impl Watch {
+impl ServerActivity {
     /// For a console that is made when somebody opens it: what happened before is not there.
     pub fn later() -> Self {
         Self { since: "the console was first opened", ..Self::default() }
@@ -110,7 +110,7 @@ impl Watch {
     }
 
     /// The calls that ended so far. As long as this is held, others who look wait; calls do not.
-    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+    pub(crate) fn history(&self) -> MutexGuard<'_, CallHistory> {
         let mut history = locked(&self.history);
         // No more than there were: they may come faster than they are taken in.
         for _ in 0..self.calls.len() {
@@ -122,7 +122,7 @@ impl Watch {
     }
 
     /// The uses that were denied so far.
-    pub(crate) fn denials(&self) -> MutexGuard<'_, Denials> {
+    pub(crate) fn denials(&self) -> MutexGuard<'_, DenialLog> {
         let mut denied = locked(&self.denied);
         for _ in 0..self.denials.len() {
             let Some(denial) = self.denials.pop() else { break };
@@ -132,7 +132,7 @@ impl Watch {
     }
 
     /// The questions to people so far.
-    pub(crate) fn approvals(&self) -> MutexGuard<'_, Approvals> {
+    pub(crate) fn approvals(&self) -> MutexGuard<'_, ApprovalQueue> {
         locked(&self.approvals)
     }
 
@@ -153,14 +153,14 @@ mod tests {
     use crate::denials::tests::denial;
 
     /// Calls that ended, and those that were missed.
-    fn counted(watch: &Watch) -> (u64, u64) {
+    fn counted(watch: &ServerActivity) -> (u64, u64) {
         let history = watch.history();
         (history.ended, history.missed)
     }
 
     #[test]
     fn nobody_waits_where_nobody_looks_and_what_is_missed_is_counted() {
-        let watch = Watch::default();
+        let watch = ServerActivity::default();
         for _ in 0..CALLS + 10 {
             watch.call(note("t", "ok"));
         }
@@ -173,7 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_calls_are_taken_in_by_the_task() {
-        let watch = Arc::<Watch>::default();
+        let watch = Arc::<ServerActivity>::default();
         let task = tokio::spawn(Arc::clone(&watch).take_in());
         for _ in 0..10 * CALLS {
             watch.call(note("t", "ok"));

@@ -1,6 +1,6 @@
 //! What a connection to the console's own socket is for: its first byte says so.
 //!
-//! What a browser sends comes after [`Word::Pages`], whatever it is: nobody gets a token through a port.
+//! What a browser sends comes after [`SocketRequest::Pages`], whatever it is: nobody gets a token through a port.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 
 /// What a connection to the console's own socket is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum SocketRequest {
     /// The server says what it serves, on a line.
     About,
     /// The server gives a token on a line, and keeps the connection until it ends.
@@ -17,7 +17,7 @@ pub(crate) enum Word {
     Pages,
 }
 
-impl Word {
+impl SocketRequest {
     /// The byte.
     pub(crate) const fn byte(self) -> u8 {
         match self {

@@ -6,14 +6,14 @@ use serde_json::value::{RawValue, to_raw_value};
 
 /// The answers to a guest's questions, and what it gave with them.
 #[derive(Clone, Debug, Default)]
-pub struct Answers<'a> {
+pub struct QuestionAnswers<'a> {
     /// By the keys of the questions: each is the client's result, a JSON object as text.
     pub responses: BTreeMap<&'a str, &'a str>,
     /// The state that the guest gave with its questions.
     pub state: Option<String>,
 }
 
-impl Answers<'_> {
+impl QuestionAnswers<'_> {
     /// The members that they are among the parameters of a request.
     pub(crate) fn members(&self) -> Vec<(&'static str, Box<RawValue>)> {
         let responses = self.responses.iter().filter_map(|(key, text)| {
@@ -34,9 +34,11 @@ mod tests {
 
     #[test]
     fn only_what_there_is_goes_back() {
-        assert!(Answers::default().members().is_empty());
-        let answers =
-            Answers { responses: BTreeMap::from([("a", "{\"b\":1}"), ("c", "no JSON")]), state: Some("\"s".into()) };
+        assert!(QuestionAnswers::default().members().is_empty());
+        let answers = QuestionAnswers {
+            responses: BTreeMap::from([("a", "{\"b\":1}"), ("c", "no JSON")]),
+            state: Some("\"s".into()),
+        };
         let members: Vec<(&str, String)> =
             answers.members().into_iter().map(|(name, value)| (name, value.get().to_owned())).collect();
         let expected = [("inputResponses", r#"{"a":{"b":1}}"#), ("requestState", r#""\"s""#)];

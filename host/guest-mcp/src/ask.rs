@@ -6,7 +6,7 @@ use toolbay_model::{CompletionRequest, ParamHeader};
 
 /// What a guest is asked in one message.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask<'a> {
+pub enum GuestMethod<'a> {
     /// Which revisions it speaks, and what it offers (`server/discover`).
     Discover,
     /// The same in the revisions with sessions (`initialize`).
@@ -14,7 +14,7 @@ pub enum Ask<'a> {
     /// Nothing: it is told that the session has begun (`notifications/initialized`).
     Initialized,
     /// A page of a list, the first one or the one at this cursor.
-    List(List, Option<&'a str>),
+    List(GuestList, Option<&'a str>),
     /// The result of a tool.
     Tool {
         /// The tool's name.
@@ -42,7 +42,7 @@ pub enum Ask<'a> {
 
 /// What a guest lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
+pub enum GuestList {
     /// Its tools.
     Tools,
     /// Its prompts.
@@ -53,7 +53,7 @@ pub enum List {
     Templates,
 }
 
-impl List {
+impl GuestList {
     /// Every list.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
 
@@ -68,7 +68,7 @@ impl List {
     }
 }
 
-impl Ask<'_> {
+impl GuestMethod<'_> {
     /// The method.
     pub const fn method(&self) -> &'static str {
         match self {

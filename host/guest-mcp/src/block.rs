@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// A content block of a guest. Not checked yet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Block {
+pub struct GuestBlock {
     /// The kind of block, in the words of MCP.
     pub kind: String,
     /// Its text, or that of the resource in it.
@@ -37,7 +37,7 @@ pub struct Block {
 /// What a block or a resource says of whom it is for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Annotations {
+pub(crate) struct BlockAnnotations {
     audience: Vec<String>,
     pub(crate) priority: Option<f64>,
     pub(crate) last_modified: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Annotations {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct BlockFields {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -56,36 +56,36 @@ struct Written {
     title: Option<String>,
     description: Option<String>,
     size: Option<u64>,
-    resource: Option<Embedded>,
-    annotations: Option<Annotations>,
+    resource: Option<ResourceFields>,
+    annotations: Option<BlockAnnotations>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Embedded {
+struct ResourceFields {
     uri: String,
     mime_type: Option<String>,
     text: Option<String>,
     blob: Option<String>,
 }
 
-impl Annotations {
+impl BlockAnnotations {
     /// The audience, in the host's words. Others than those of MCP are left out.
     pub(crate) fn audience(&self) -> Vec<&'static str> {
         ["user", "assistant"].into_iter().filter(|known| self.audience.iter().any(|named| named == known)).collect()
     }
 }
 
-impl Block {
+impl GuestBlock {
     /// Reads a block.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
     pub(crate) fn read(json: &str) -> Result<Self, String> {
-        let written: Written =
+        let written: BlockFields =
             serde_json::from_str(json).map_err(|error| format!("is not a content block: {error}"))?;
-        let Written { kind, text, data, mime_type, uri, name, title, description, size, resource, annotations } =
+        let BlockFields { kind, text, data, mime_type, uri, name, title, description, size, resource, annotations } =
             written;
         let annotations = annotations.unwrap_or_default();
         let block = Self {
@@ -97,7 +97,7 @@ impl Block {
         Ok(match (kind.as_str(), resource) {
             ("image" | "audio", _) => Self { kind, data: data.as_deref().map(bytes).transpose()?, mime_type, ..block },
             ("resource_link", _) => Self { kind, mime_type, uri, name, title, description, size, ..block },
-            ("resource", Some(Embedded { uri, mime_type, text, blob })) => {
+            ("resource", Some(ResourceFields { uri, mime_type, text, blob })) => {
                 let data = blob.as_deref().map(bytes).transpose()?;
                 Self { kind, uri: Some(uri), mime_type, text, data, ..block }
             }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_read() {
-        let read = |block: serde_json::Value| Block::read(&block.to_string()).unwrap();
+        let read = |block: serde_json::Value| GuestBlock::read(&block.to_string()).unwrap();
         let annotations =
             json!({"audience": ["assistant", "nobody", "user", "user"], "priority": 0.5, "lastModified": "2026-01-12"});
         let text = read(json!({"type": "text", "text": "a", "annotations": annotations, "_meta": {}}));
@@ -157,7 +157,7 @@ mod tests {
             r#""a""#,
         ];
         for json in wrong {
-            let why = Block::read(json).unwrap_err();
+            let why = GuestBlock::read(json).unwrap_err();
             assert!(why.starts_with("is ") || why.starts_with("has "), "{why}");
         }
     }

@@ -2,7 +2,7 @@
 
 /// Cuts a stream of events into the data of each (WHATWG HTML, "Server-sent events"). Holds what has not ended yet.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct EventSplitter {
     /// The line that has not ended.
     line: Vec<u8>,
     /// The data of the event that has not ended.
@@ -13,7 +13,7 @@ pub(crate) struct Events {
     returned: bool,
 }
 
-impl Events {
+impl EventSplitter {
     /// Takes in bytes. Returns the data of the events that have ended with them.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut ended = Vec::new();
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str, piece: usize) -> Vec<String> {
-        let mut events = Events::default();
+        let mut events = EventSplitter::default();
         text.as_bytes().chunks(piece).flat_map(|bytes| events.push(bytes)).collect()
     }
 

@@ -4,12 +4,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{
-    Annotations as Hints, HeaderKind, Icon, ParamHeader, PromptArgument, PromptDefinition, ResourceDefinition,
+    EffectHints as Hints, HeaderKind, Icon, ParamHeader, PromptArgument, PromptDefinition, ResourceDefinition,
     ToolDefinition,
 };
 
-use crate::ask::List;
-use crate::block::Annotations;
+use crate::ask::GuestList;
+use crate::block::BlockAnnotations;
 use crate::speaker::{STATELESS, knows};
 
 /// The keyword that has an argument repeated in a header (MCP 2026-07-28).
@@ -20,24 +20,24 @@ const DEPTH: usize = 16;
 
 /// What a guest says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerDescription {
     /// The revision that it is spoken to in.
     pub revision: String,
     /// Whether it completes arguments.
     pub completes: bool,
-    lists: Vec<List>,
+    lists: Vec<GuestList>,
 }
 
-impl Server {
+impl ServerDescription {
     /// Whether it has this list.
-    pub fn has(&self, list: List) -> bool {
+    pub fn has(&self, list: GuestList) -> bool {
         self.lists.contains(&list)
     }
 }
 
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page<T> {
+pub struct GuestPage<T> {
     /// What is on it.
     pub items: Vec<T>,
     /// Where the next one begins.
@@ -46,22 +46,22 @@ pub struct Page<T> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Discovered {
+struct DiscoverFields {
     supported_versions: Vec<String>,
     #[serde(default)]
-    capabilities: Capabilities,
+    capabilities: ServerCapabilities,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Initialized {
+struct InitializeFields {
     protocol_version: String,
     #[serde(default)]
-    capabilities: Capabilities,
+    capabilities: ServerCapabilities,
 }
 
 #[derive(Default, Deserialize)]
-struct Capabilities {
+struct ServerCapabilities {
     tools: Option<Value>,
     prompts: Option<Value>,
     resources: Option<Value>,
@@ -73,8 +73,8 @@ struct Capabilities {
 /// # Errors
 ///
 /// It is none, or the guest does not speak the revision in which it was asked.
-pub fn discovered(result: &str) -> Result<Server, String> {
-    let Discovered { supported_versions: versions, capabilities } = read(result)?;
+pub fn discovered(result: &str) -> Result<ServerDescription, String> {
+    let DiscoverFields { supported_versions: versions, capabilities } = read(result)?;
     if !versions.iter().any(|version| version == STATELESS) {
         return Err(format!("it speaks {}, not {STATELESS}", versions.join(", ")));
     }
@@ -86,28 +86,28 @@ pub fn discovered(result: &str) -> Result<Server, String> {
 /// # Errors
 ///
 /// It is none, or the guest speaks a revision that the host does not.
-pub fn initialized(result: &str) -> Result<Server, String> {
-    let Initialized { protocol_version: version, capabilities } = read(result)?;
+pub fn initialized(result: &str) -> Result<ServerDescription, String> {
+    let InitializeFields { protocol_version: version, capabilities } = read(result)?;
     if !knows(&version) {
         return Err(format!("it speaks the revision {version:?}, which is not known"));
     }
     Ok(server(&version, &capabilities))
 }
 
-fn server(revision: &str, capabilities: &Capabilities) -> Server {
-    let Capabilities { tools, prompts, resources, completions } = capabilities;
-    let has = |list: &List| match list {
-        List::Tools => tools.is_some(),
-        List::Prompts => prompts.is_some(),
-        List::Resources | List::Templates => resources.is_some(),
+fn server(revision: &str, capabilities: &ServerCapabilities) -> ServerDescription {
+    let ServerCapabilities { tools, prompts, resources, completions } = capabilities;
+    let has = |list: &GuestList| match list {
+        GuestList::Tools => tools.is_some(),
+        GuestList::Prompts => prompts.is_some(),
+        GuestList::Resources | GuestList::Templates => resources.is_some(),
     };
-    let lists = List::ALL.into_iter().filter(has).collect();
-    Server { revision: revision.to_owned(), completes: completions.is_some(), lists }
+    let lists = GuestList::ALL.into_iter().filter(has).collect();
+    ServerDescription { revision: revision.to_owned(), completes: completions.is_some(), lists }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct PageFields {
     #[serde(alias = "tools", alias = "prompts", alias = "resources", alias = "resourceTemplates")]
     items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
@@ -118,8 +118,8 @@ struct Listed {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn tools(result: &str) -> Result<Page<ToolDefinition>, String> {
-    page(result, "tools", |tool: Tool| ToolDefinition {
+pub fn tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
+    page(result, "tools", |tool: ToolFields| ToolDefinition {
         title: tool.title.or_else(|| tool.annotations.as_ref()?.title.clone()),
         name: tool.name,
         description: tool.description,
@@ -136,12 +136,12 @@ pub fn tools(result: &str) -> Result<Page<ToolDefinition>, String> {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn prompts(result: &str) -> Result<Page<PromptDefinition>, String> {
-    page(result, "prompts", |prompt: Prompt| PromptDefinition {
+pub fn prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String> {
+    page(result, "prompts", |prompt: PromptFields| PromptDefinition {
         name: prompt.name,
         title: prompt.title,
         description: prompt.description,
-        arguments: prompt.arguments.into_iter().map(Argument::defined).collect(),
+        arguments: prompt.arguments.into_iter().map(ArgumentFields::defined).collect(),
         icons: prompt.icons,
         meta: meta(prompt.meta.as_deref()),
     })
@@ -152,8 +152,8 @@ pub fn prompts(result: &str) -> Result<Page<PromptDefinition>, String> {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn resources(result: &str) -> Result<Page<ResourceDefinition>, String> {
-    page(result, "resources", Resource::defined)
+pub fn resources(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
+    page(result, "resources", ResourceEntryFields::defined)
 }
 
 /// Reads a page of resource templates.
@@ -161,14 +161,15 @@ pub fn resources(result: &str) -> Result<Page<ResourceDefinition>, String> {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn templates(result: &str) -> Result<Page<ResourceDefinition>, String> {
-    let template = |template: Resource| ResourceDefinition { size: None, last_modified: None, ..template.defined() };
+pub fn templates(result: &str) -> Result<GuestPage<ResourceDefinition>, String> {
+    let template =
+        |template: ResourceEntryFields| ResourceDefinition { size: None, last_modified: None, ..template.defined() };
     page(result, "resourceTemplates", template)
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool {
+struct ToolFields {
     name: String,
     title: Option<String>,
     description: Option<String>,
@@ -189,12 +190,12 @@ struct ToolAnnotations {
 }
 
 #[derive(Deserialize)]
-struct Prompt {
+struct PromptFields {
     name: String,
     title: Option<String>,
     description: Option<String>,
     #[serde(default)]
-    arguments: Vec<Argument>,
+    arguments: Vec<ArgumentFields>,
     #[serde(default)]
     icons: Vec<Icon>,
     #[serde(rename = "_meta")]
@@ -202,7 +203,7 @@ struct Prompt {
 }
 
 #[derive(Deserialize)]
-struct Argument {
+struct ArgumentFields {
     name: String,
     title: Option<String>,
     description: Option<String>,
@@ -210,7 +211,7 @@ struct Argument {
     required: bool,
 }
 
-impl Argument {
+impl ArgumentFields {
     fn defined(self) -> PromptArgument {
         let Self { name, title, description, required } = self;
         PromptArgument { name, title, description, required }
@@ -220,7 +221,7 @@ impl Argument {
 /// A resource or a template.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resource {
+struct ResourceEntryFields {
     #[serde(alias = "uriTemplate")]
     uri: String,
     name: String,
@@ -228,14 +229,14 @@ struct Resource {
     description: Option<String>,
     mime_type: Option<String>,
     size: Option<u64>,
-    annotations: Option<Annotations>,
+    annotations: Option<BlockAnnotations>,
     #[serde(default)]
     icons: Vec<Icon>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
 }
 
-impl Resource {
+impl ResourceEntryFields {
     fn defined(self) -> ResourceDefinition {
         let annotations = self.annotations.unwrap_or_default();
         ResourceDefinition {
@@ -255,13 +256,17 @@ impl Resource {
 }
 
 /// Reads a page whose items are in `member`.
-fn page<T: for<'a> Deserialize<'a>, U>(result: &str, member: &str, made: impl Fn(T) -> U) -> Result<Page<U>, String> {
-    let Listed { items, next_cursor } = read(result)?;
+fn page<T: for<'a> Deserialize<'a>, U>(
+    result: &str,
+    member: &str,
+    made: impl Fn(T) -> U,
+) -> Result<GuestPage<U>, String> {
+    let PageFields { items, next_cursor } = read(result)?;
     let item = |(index, raw): (usize, &RawValue)| {
         serde_json::from_str(raw.get()).map(&made).map_err(|error| format!("{member}[{index}]: {error}"))
     };
     let items = items.iter().map(|raw| &**raw).enumerate().map(item).collect::<Result<_, _>>()?;
-    Ok(Page { items, next: next_cursor })
+    Ok(GuestPage { items, next: next_cursor })
 }
 
 fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
@@ -316,13 +321,13 @@ mod tests {
     fn a_guest_says_what_it_speaks_and_offers() {
         let result = json!({"resultType": "complete", "supportedVersions": ["2025-11-25", STATELESS], "capabilities": {"tools": {"listChanged": true}, "completions": {}}});
         let server = discovered(&result.to_string()).unwrap();
-        assert!(server.has(List::Tools) && server.completes && !server.has(List::Prompts));
+        assert!(server.has(GuestList::Tools) && server.completes && !server.has(GuestList::Prompts));
         let old = json!({"supportedVersions": ["2025-11-25"], "capabilities": {}});
         assert_eq!(discovered(&old.to_string()).unwrap_err(), "it speaks 2025-11-25, not 2026-07-28");
         let result = json!({"protocolVersion": "2024-11-05", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"}});
         let server = initialized(&result.to_string()).unwrap();
         assert_eq!(server.revision, "2024-11-05");
-        assert!(server.has(List::Templates) && server.has(List::Resources));
+        assert!(server.has(GuestList::Templates) && server.has(GuestList::Resources));
         assert!(initialized(r#"{"protocolVersion":"3000-01-01"}"#).unwrap_err().contains("3000-01-01"));
         for wrong in ["{}", "[]", "null", r#"{"protocolVersion":1}"#] {
             assert!(initialized(wrong).is_err() && discovered(wrong).is_err(), "{wrong}");
@@ -343,7 +348,7 @@ mod tests {
             "_meta": {"a": 1}, "execution": {"taskSupport": "optional"},
         });
         let result = json!({"tools": [tool], "nextCursor": "n", "ttlMs": 0});
-        let Page { items, next } = tools(&result.to_string()).unwrap();
+        let GuestPage { items, next } = tools(&result.to_string()).unwrap();
         let [tool] = items.as_slice() else { panic!("{items:?}") };
         assert_eq!((tool.name.as_str(), tool.title.as_deref(), next.as_deref()), ("add", Some("Add"), Some("n")));
         assert_eq!(tool.annotations.unwrap().read_only, Some(true));

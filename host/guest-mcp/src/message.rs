@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolbay_model::{LogLevel, Progress, QuestionKind};
+use toolbay_model::{LogLevel, ProgressUpdate, QuestionKind};
 
 /// A capability is missing (MCP 2026-07-28).
 const MISSING_CAPABILITY: i64 = -32021;
@@ -21,11 +21,11 @@ const NO_RESOURCE: i64 = -32002;
 
 /// A message of a guest.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Message {
+pub enum GuestMessage {
     /// A response to the request with this id; `None` if it names none that was given.
-    Response(Option<u64>, Outcome),
+    Response(Option<u64>, RequestOutcome),
     /// What the guest reports while it works.
-    Notice(Notice),
+    Notice(GuestNotification),
     /// A request that the guest makes of the host.
     Request {
         /// Its id, as JSON text.
@@ -37,16 +37,16 @@ pub enum Message {
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// The result, a JSON value as text.
     Result(String),
     /// Why there is none.
-    Problem(Problem),
+    Problem(ProtocolError),
 }
 
 /// An error of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ProtocolError {
     /// What kind of error it is.
     pub code: i64,
     /// The error in words.
@@ -57,9 +57,9 @@ pub struct Problem {
 
 /// What a guest reports while it works.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
+pub enum GuestNotification {
     /// How far the request with this token is.
-    Progress(Option<u64>, Progress),
+    Progress(Option<u64>, ProgressUpdate),
     /// A log message.
     Log(LogLevel, String),
     /// The content of this resource changed.
@@ -68,7 +68,7 @@ pub enum Notice {
     Other,
 }
 
-impl Problem {
+impl ProtocolError {
     /// Whether the parameters made no sense.
     pub fn is_invalid_params(&self) -> bool {
         self.code == INVALID_PARAMS
@@ -86,7 +86,7 @@ impl Problem {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct MessageEnvelope<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -102,7 +102,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Error {
+struct ErrorFields {
     code: i64,
     #[serde(default)]
     message: String,
@@ -132,47 +132,50 @@ struct LogParams {
 /// # Errors
 ///
 /// Why it is none, in words for the guest's author.
-pub fn read(text: &str) -> Result<Message, String> {
-    let Envelope { jsonrpc, id, method, params, result, error } =
+pub fn read(text: &str) -> Result<GuestMessage, String> {
+    let MessageEnvelope { jsonrpc, id, method, params, result, error } =
         serde_json::from_str(text).map_err(|error| format!("it is not a JSON-RPC message: {error}"))?;
     if jsonrpc.as_deref() != Some("2.0") {
         return Err("it is not a JSON-RPC message: `jsonrpc` is not \"2.0\"".to_owned());
     }
     if let Some(method) = method {
         return Ok(match id {
-            Some(id) => Message::Request { id: id.get().to_owned(), method: method.into_owned() },
-            None => Message::Notice(notice(&method, params)),
+            Some(id) => GuestMessage::Request { id: id.get().to_owned(), method: method.into_owned() },
+            None => GuestMessage::Notice(notice(&method, params)),
         });
     }
     let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
     match (result, error) {
-        (Some(result), None) => Ok(Message::Response(id, Outcome::Result(result.get().to_owned()))),
+        (Some(result), None) => Ok(GuestMessage::Response(id, RequestOutcome::Result(result.get().to_owned()))),
         (None, Some(error)) => {
-            let Error { code, message, data } = serde_json::from_str(error.get())
+            let ErrorFields { code, message, data } = serde_json::from_str(error.get())
                 .map_err(|error| format!("it is not a JSON-RPC message: its `error`: {error}"))?;
             let lacking = if code == MISSING_CAPABILITY { lacking(&data) } else { Vec::new() };
-            Ok(Message::Response(id, Outcome::Problem(Problem { code, message, lacking })))
+            Ok(GuestMessage::Response(id, RequestOutcome::Problem(ProtocolError { code, message, lacking })))
         }
         _ => Err("it is not a JSON-RPC message: it has neither `method`, nor one of `result` and `error`".to_owned()),
     }
 }
 
-fn notice(method: &str, params: Option<&RawValue>) -> Notice {
+fn notice(method: &str, params: Option<&RawValue>) -> GuestNotification {
     let params = params.map_or("null", RawValue::get);
     let known = match method {
         "notifications/progress" => serde_json::from_str(params).ok().map(|params: ProgressParams| {
             let ProgressParams { progress_token, progress, total, message } = params;
-            Notice::Progress(progress_token.and_then(|token| token.as_u64()), Progress { progress, total, message })
+            GuestNotification::Progress(
+                progress_token.and_then(|token| token.as_u64()),
+                ProgressUpdate { progress, total, message },
+            )
         }),
         "notifications/message" => serde_json::from_str(params).ok().map(|LogParams { level, data }| {
-            Notice::Log(level, if let Value::String(text) = data { text } else { data.to_string() })
+            GuestNotification::Log(level, if let Value::String(text) = data { text } else { data.to_string() })
         }),
-        "notifications/resources/updated" => serde_json::from_str(params)
-            .ok()
-            .and_then(|params: Value| params.get("uri")?.as_str().map(|uri| Notice::Updated(uri.to_owned()))),
+        "notifications/resources/updated" => serde_json::from_str(params).ok().and_then(|params: Value| {
+            params.get("uri")?.as_str().map(|uri| GuestNotification::Updated(uri.to_owned()))
+        }),
         _ => None,
     };
-    known.unwrap_or(Notice::Other)
+    known.unwrap_or(GuestNotification::Other)
 }
 
 /// The kinds of questions whose capabilities are missing.
@@ -203,12 +206,12 @@ mod tests {
     #[test]
     fn a_response_has_a_result_or_an_error() {
         let message = read(r#"{"jsonrpc":"2.0","id":3,"result":{"a": 1}}"#).unwrap();
-        assert_eq!(message, Message::Response(Some(3), Outcome::Result(r#"{"a": 1}"#.into())));
+        assert_eq!(message, GuestMessage::Response(Some(3), RequestOutcome::Result(r#"{"a": 1}"#.into())));
         let message = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}"#).unwrap();
-        let Message::Response(None, Outcome::Problem(problem)) = message else { panic!("{message:?}") };
+        let GuestMessage::Response(None, RequestOutcome::Problem(problem)) = message else { panic!("{message:?}") };
         assert!(problem.is_invalid_params() && problem.is_no_resource() && !problem.is_unknown_method());
         let text = read(r#"{"jsonrpc":"2.0","id":"3","result":{}}"#).unwrap();
-        assert_eq!(text, Message::Response(None, Outcome::Result("{}".into())));
+        assert_eq!(text, GuestMessage::Response(None, RequestOutcome::Result("{}".into())));
     }
 
     #[test]
@@ -237,21 +240,27 @@ mod tests {
         )
         .unwrap()
         {
-            Message::Notice(notice) => notice,
+            GuestMessage::Notice(notice) => notice,
             other => panic!("{other:?}"),
         };
         let progress = json!({"progressToken": 1, "progress": 0.5, "total": 2, "message": "half"});
-        let expected = Progress { progress: 0.5, total: Some(2.0), message: Some("half".into()) };
-        assert_eq!(notice("notifications/progress", &progress), Notice::Progress(Some(1), expected));
+        let expected = ProgressUpdate { progress: 0.5, total: Some(2.0), message: Some("half".into()) };
+        assert_eq!(notice("notifications/progress", &progress), GuestNotification::Progress(Some(1), expected));
         let log = json!({"level": "warning", "logger": "x", "data": {"a": 1}});
-        assert_eq!(notice("notifications/message", &log), Notice::Log(LogLevel::Warning, r#"{"a":1}"#.into()));
+        assert_eq!(
+            notice("notifications/message", &log),
+            GuestNotification::Log(LogLevel::Warning, r#"{"a":1}"#.into())
+        );
         let text = json!({"level": "info", "data": "hello"});
-        assert_eq!(notice("notifications/message", &text), Notice::Log(LogLevel::Info, "hello".into()));
-        assert_eq!(notice("notifications/resources/updated", &json!({"uri": "a:b"})), Notice::Updated("a:b".into()));
-        assert_eq!(notice("notifications/progress", &json!({"progress": "x"})), Notice::Other);
-        assert_eq!(notice("notifications/tools/list_changed", &json!({})), Notice::Other);
+        assert_eq!(notice("notifications/message", &text), GuestNotification::Log(LogLevel::Info, "hello".into()));
+        assert_eq!(
+            notice("notifications/resources/updated", &json!({"uri": "a:b"})),
+            GuestNotification::Updated("a:b".into())
+        );
+        assert_eq!(notice("notifications/progress", &json!({"progress": "x"})), GuestNotification::Other);
+        assert_eq!(notice("notifications/tools/list_changed", &json!({})), GuestNotification::Other);
         let request = read(r#"{"jsonrpc":"2.0","id":"x","method":"roots/list"}"#).unwrap();
-        assert_eq!(request, Message::Request { id: "\"x\"".into(), method: "roots/list".into() });
+        assert_eq!(request, GuestMessage::Request { id: "\"x\"".into(), method: "roots/list".into() });
     }
 
     #[test]

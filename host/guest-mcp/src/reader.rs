@@ -1,17 +1,17 @@
 //! Reads the body of an HTTP response: one message of JSON, or events with a message each.
 
-use crate::events::Events;
+use crate::events::EventSplitter;
 
 /// Reads the body of a response.
 #[derive(Debug)]
-pub struct Reader(Kind);
+pub struct ResponseReader(BodyKind);
 
 #[derive(Debug)]
-enum Kind {
+enum BodyKind {
     /// One message, as far as it has arrived.
     Json(Vec<u8>),
     /// Events.
-    Events(Events),
+    Events(EventSplitter),
     /// Something else. What it says is for people.
     Other(Vec<u8>),
 }
@@ -19,7 +19,7 @@ enum Kind {
 /// How much of a body that carries no message is kept, in bytes.
 const SHOWN: usize = 512;
 
-impl Reader {
+impl ResponseReader {
     /// For a response with these headers, if it has them.
     ///
     /// # Errors
@@ -31,28 +31,28 @@ impl Reader {
         }
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         Ok(Self(if essence.eq_ignore_ascii_case("text/event-stream") {
-            Kind::Events(Events::default())
+            BodyKind::Events(EventSplitter::default())
         } else if essence.eq_ignore_ascii_case("application/json") {
-            Kind::Json(Vec::new())
+            BodyKind::Json(Vec::new())
         } else {
-            Kind::Other(Vec::new())
+            BodyKind::Other(Vec::new())
         }))
     }
 
     /// Whether the body carries messages at all.
     pub fn carries(&self) -> bool {
-        !matches!(self.0, Kind::Other(_))
+        !matches!(self.0, BodyKind::Other(_))
     }
 
     /// Takes in bytes. Returns the messages that are complete with them.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         match &mut self.0 {
-            Kind::Json(body) => {
+            BodyKind::Json(body) => {
                 body.extend_from_slice(bytes);
                 Vec::new()
             }
-            Kind::Events(events) => events.push(bytes).into_iter().filter(|data| !data.is_empty()).collect(),
-            Kind::Other(body) => {
+            BodyKind::Events(events) => events.push(bytes).into_iter().filter(|data| !data.is_empty()).collect(),
+            BodyKind::Other(body) => {
                 let room = SHOWN.saturating_sub(body.len());
                 body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
                 Vec::new()
@@ -63,22 +63,22 @@ impl Reader {
     /// The body has ended: the message that it is.
     pub fn end(&mut self) -> Option<String> {
         match &mut self.0 {
-            Kind::Json(body) => {
+            BodyKind::Json(body) => {
                 let text = String::from_utf8(std::mem::take(body));
                 let text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 Some(text).filter(|text| !text.trim().is_empty())
             }
-            Kind::Events(_) | Kind::Other(_) => None,
+            BodyKind::Events(_) | BodyKind::Other(_) => None,
         }
     }
 
     /// The beginning of a body that carries no message.
     pub fn shown(&self) -> String {
         match &self.0 {
-            Kind::Json(body) | Kind::Other(body) => {
+            BodyKind::Json(body) | BodyKind::Other(body) => {
                 String::from_utf8_lossy(body.get(..SHOWN).unwrap_or(body)).into_owned()
             }
-            Kind::Events(_) => String::new(),
+            BodyKind::Events(_) => String::new(),
         }
     }
 }
@@ -89,22 +89,22 @@ mod tests {
 
     #[test]
     fn a_body_is_one_message_or_several() {
-        let mut json = Reader::new(Some("Application/JSON; charset=utf-8"), Some("identity")).unwrap();
+        let mut json = ResponseReader::new(Some("Application/JSON; charset=utf-8"), Some("identity")).unwrap();
         assert!(json.push(b"{\"a\"").is_empty() && json.push(b":1}").is_empty());
         assert_eq!(json.end().as_deref(), Some("{\"a\":1}"));
-        let mut events = Reader::new(Some("text/event-stream"), None).unwrap();
+        let mut events = ResponseReader::new(Some("text/event-stream"), None).unwrap();
         assert_eq!(events.push(b"data:\n\ndata: a\n\ndata: b\n\nda"), ["a", "b"]);
         assert_eq!(events.end(), None);
-        let mut empty = Reader::new(Some("application/json"), None).unwrap();
+        let mut empty = ResponseReader::new(Some("application/json"), None).unwrap();
         assert_eq!(empty.end(), None);
     }
 
     #[test]
     fn what_carries_no_message_is_only_shown() {
-        let mut page = Reader::new(Some("text/html"), None).unwrap();
+        let mut page = ResponseReader::new(Some("text/html"), None).unwrap();
         assert!(page.push("<h1>".repeat(1000).as_bytes()).is_empty());
         assert_eq!((page.shown().len(), page.end()), (SHOWN, None));
-        let encoded = Reader::new(Some("application/json"), Some("gzip")).unwrap_err();
+        let encoded = ResponseReader::new(Some("application/json"), Some("gzip")).unwrap_err();
         assert!(encoded.contains("gzip"), "{encoded}");
     }
 }

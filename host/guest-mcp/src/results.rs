@@ -4,41 +4,41 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::block::{Block, bytes};
+use crate::block::{GuestBlock, bytes};
 use crate::lists::meta;
 
 /// What a guest answers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answered<T> {
+pub enum GuestResult<T> {
     /// What it was asked for.
     Done(T),
     /// It asks something first.
-    Asks(Questions),
+    Asks(GuestQuestions),
 }
 
 /// Questions of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Questions {
+pub struct GuestQuestions {
     /// The questions, by their keys in order.
-    pub questions: Vec<Asked>,
+    pub questions: Vec<GuestQuestion>,
     /// What the guest wants to have back with the answers.
     pub state: Option<String>,
 }
 
 /// One question of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct GuestQuestion {
     /// Identifies it.
     pub key: String,
     /// What is asked.
-    pub kind: Kind,
+    pub kind: GuestQuestionKind,
     /// The parameters, a JSON object as text.
     pub params: String,
 }
 
 /// What a guest can ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum GuestQuestionKind {
     /// A form.
     Form,
     /// A page to visit.
@@ -53,7 +53,7 @@ pub enum Kind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
     /// The content blocks, in order.
-    pub content: Vec<Block>,
+    pub content: Vec<GuestBlock>,
     /// Structured content, as JSON text.
     pub structured: Option<String>,
     /// Members for `_meta`: a JSON object as text.
@@ -68,7 +68,7 @@ pub struct PromptResult {
     /// What it is for.
     pub description: Option<String>,
     /// Who says each message, and what.
-    pub messages: Vec<(&'static str, Block)>,
+    pub messages: Vec<(&'static str, GuestBlock)>,
     /// Members for `_meta`: a JSON object as text.
     pub meta: Option<String>,
 }
@@ -90,7 +90,7 @@ pub struct ReadItem {
 
 /// Values for an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Completed {
+pub struct CompletionValues {
     /// The values, best first.
     pub values: Vec<String>,
     /// How many there are in all.
@@ -111,7 +111,7 @@ impl ToolResult {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Beginning {
+struct ResultHead {
     result_type: Option<String>,
 }
 
@@ -123,37 +123,39 @@ struct InputRequired {
 }
 
 /// What kind of result this is. `done` reads it if it is one of what was asked for.
-fn answered<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<Answered<T>, String> {
-    let Beginning { result_type } = read(result)?;
+fn answered<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<GuestResult<T>, String> {
+    let ResultHead { result_type } = read(result)?;
     match result_type.as_deref() {
-        None | Some("complete") => done(result).map(Answered::Done),
-        Some("input_required") => questions(result).map(Answered::Asks),
+        None | Some("complete") => done(result).map(GuestResult::Done),
+        Some("input_required") => questions(result).map(GuestResult::Asks),
         Some(other) => Err(format!("its result is of the type {other:?}, which this host does not know")),
     }
 }
 
-fn questions(result: &str) -> Result<Questions, String> {
+fn questions(result: &str) -> Result<GuestQuestions, String> {
     let InputRequired { input_requests, request_state: state } = read(result)?;
     let question = |(key, request): (String, Value)| {
         let params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::default()));
         let kind = match request.get("method").and_then(Value::as_str) {
-            Some("elicitation/create") if params.get("mode").and_then(Value::as_str) == Some("url") => Kind::Url,
-            Some("elicitation/create") => Kind::Form,
-            Some("sampling/createMessage") => Kind::Sampling,
-            Some("roots/list") => Kind::Roots,
+            Some("elicitation/create") if params.get("mode").and_then(Value::as_str) == Some("url") => {
+                GuestQuestionKind::Url
+            }
+            Some("elicitation/create") => GuestQuestionKind::Form,
+            Some("sampling/createMessage") => GuestQuestionKind::Sampling,
+            Some("roots/list") => GuestQuestionKind::Roots,
             method => {
                 let method = method.unwrap_or_default();
                 return Err(format!("it asks for {method:?}, which this host does not know"));
             }
         };
-        Ok(Asked { key, kind, params: params.to_string() })
+        Ok(GuestQuestion { key, kind, params: params.to_string() })
     };
-    let questions: Vec<Asked> =
+    let questions: Vec<GuestQuestion> =
         input_requests.unwrap_or_default().into_iter().map(question).collect::<Result<_, String>>()?;
     if questions.is_empty() {
         return Err("it asks to be called again without asking anything, which this host does not do".to_owned());
     }
-    Ok(Questions { questions, state })
+    Ok(GuestQuestions { questions, state })
 }
 
 #[derive(Deserialize)]
@@ -173,11 +175,12 @@ struct WrittenTool {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn tool(result: &str) -> Result<Answered<ToolResult>, String> {
+pub fn tool(result: &str) -> Result<GuestResult<ToolResult>, String> {
     answered(result, |result| {
         let WrittenTool { content, structured_content, is_error, meta: members } = read(result)?;
-        let block =
-            |(index, raw): (usize, &RawValue)| Block::read(raw.get()).map_err(|why| format!("content[{index}] {why}"));
+        let block = |(index, raw): (usize, &RawValue)| {
+            GuestBlock::read(raw.get()).map_err(|why| format!("content[{index}] {why}"))
+        };
         let content = content.iter().map(|raw| &**raw).enumerate().map(block).collect::<Result<_, _>>()?;
         let structured = structured_content.map(|value| value.get().to_owned()).filter(|text| text != "null");
         Ok(ToolResult { content, structured, meta: meta(members.as_deref()), is_error })
@@ -203,7 +206,7 @@ struct WrittenMessage {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn prompt(result: &str) -> Result<Answered<PromptResult>, String> {
+pub fn prompt(result: &str) -> Result<GuestResult<PromptResult>, String> {
     answered(result, |result| {
         let WrittenPrompt { description, messages, meta: members } = read(result)?;
         let message = |(index, message): (usize, &WrittenMessage)| {
@@ -212,7 +215,7 @@ pub fn prompt(result: &str) -> Result<Answered<PromptResult>, String> {
                 "assistant" => "assistant",
                 other => return Err(format!("messages[{index}] has the role {other:?}, not user or assistant")),
             };
-            let block = Block::read(message.content.get()).map_err(|why| format!("messages[{index}] {why}"))?;
+            let block = GuestBlock::read(message.content.get()).map_err(|why| format!("messages[{index}] {why}"))?;
             Ok((role, block))
         };
         let messages = messages.iter().enumerate().map(message).collect::<Result<_, _>>()?;
@@ -241,7 +244,7 @@ struct WrittenItem {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn resource(result: &str) -> Result<Answered<Vec<ReadItem>>, String> {
+pub fn resource(result: &str) -> Result<GuestResult<Vec<ReadItem>>, String> {
     answered(result, |result| {
         let WrittenContents { contents } = read(result)?;
         let item = |(index, item): (usize, WrittenItem)| {
@@ -272,9 +275,9 @@ struct WrittenValues {
 /// # Errors
 ///
 /// What is wrong with them.
-pub fn completion(result: &str) -> Result<Completed, String> {
+pub fn completion(result: &str) -> Result<CompletionValues, String> {
     let WrittenCompletion { completion: WrittenValues { values, total, has_more } } = read(result)?;
-    Ok(Completed { values, total, has_more })
+    Ok(CompletionValues { values, total, has_more })
 }
 
 fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
@@ -287,10 +290,10 @@ mod tests {
 
     use super::*;
 
-    fn done<T>(answered: Result<Answered<T>, String>) -> T {
+    fn done<T>(answered: Result<GuestResult<T>, String>) -> T {
         match answered {
-            Ok(Answered::Done(done)) => done,
-            Ok(Answered::Asks(questions)) => panic!("{questions:?}"),
+            Ok(GuestResult::Done(done)) => done,
+            Ok(GuestResult::Asks(questions)) => panic!("{questions:?}"),
             Err(why) => panic!("{why}"),
         }
     }
@@ -326,9 +329,18 @@ mod tests {
             "x": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}},
             "w": {"method": "roots/list"},
         }});
-        let Ok(Answered::Asks(asked)) = tool(&result.to_string()) else { panic!() };
-        let kinds: Vec<(&str, Kind)> = asked.questions.iter().map(|asked| (asked.key.as_str(), asked.kind)).collect();
-        assert_eq!(kinds, [("z", Kind::Form), ("y", Kind::Url), ("x", Kind::Sampling), ("w", Kind::Roots)]);
+        let Ok(GuestResult::Asks(asked)) = tool(&result.to_string()) else { panic!() };
+        let kinds: Vec<(&str, GuestQuestionKind)> =
+            asked.questions.iter().map(|asked| (asked.key.as_str(), asked.kind)).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("z", GuestQuestionKind::Form),
+                ("y", GuestQuestionKind::Url),
+                ("x", GuestQuestionKind::Sampling),
+                ("w", GuestQuestionKind::Roots)
+            ]
+        );
         assert_eq!((asked.state.as_deref(), asked.questions[3].params.as_str()), (Some("s"), "{}"));
         for wrong in [
             json!({"resultType": "input_required", "requestState": "s"}),

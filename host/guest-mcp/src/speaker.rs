@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolbay_model::{HeaderKind, ParamHeader, Reference};
+use toolbay_model::{CompletionReference, HeaderKind, ParamHeader};
 
-use crate::answers::Answers;
-use crate::ask::Ask;
+use crate::answers::QuestionAnswers;
+use crate::ask::GuestMethod;
 
 /// The revision without sessions that guests are spoken to in.
 pub const STATELESS: &str = "2026-07-28";
@@ -30,14 +30,14 @@ pub fn knows(revision: &str) -> bool {
 
 /// What is said of whoever asks.
 #[derive(Clone, Debug, Default)]
-pub struct Client {
+pub struct ClientDescription {
     /// The capabilities that it declares, in MCP's form.
     pub capabilities: Map<String, Value>,
 }
 
 /// A message to a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ClientMessage {
     /// The id of its response; `None` if there is none.
     pub id: Option<u64>,
     /// The HTTP headers, without the host's.
@@ -48,16 +48,16 @@ pub struct Request {
 
 /// One conversation with a guest.
 #[derive(Clone, Debug)]
-pub struct Speaker {
+pub struct GuestConversation {
     revision: String,
-    client: Client,
+    client: ClientDescription,
     session: Option<String>,
     last: u64,
 }
 
-impl Speaker {
+impl GuestConversation {
     /// A conversation in this revision.
-    pub fn new(revision: &str, client: Client) -> Self {
+    pub fn new(revision: &str, client: ClientDescription) -> Self {
         Self { revision: revision.to_owned(), client, session: None, last: 0 }
     }
 
@@ -73,12 +73,12 @@ impl Speaker {
     }
 
     /// The next message. `answers` are those to the questions that the guest asked before.
-    pub fn say(&mut self, ask: &Ask<'_>, answers: &Answers<'_>) -> Request {
-        let id = (!matches!(ask, Ask::Initialized)).then(|| {
+    pub fn say(&mut self, ask: &GuestMethod<'_>, answers: &QuestionAnswers<'_>) -> ClientMessage {
+        let id = (!matches!(ask, GuestMethod::Initialized)).then(|| {
             self.last += 1;
             self.last
         });
-        let mut message = Members::default();
+        let mut message = MemberWriter::default();
         message.put("jsonrpc", "2.0");
         if let Some(id) = id {
             message.put("id", &id);
@@ -91,38 +91,38 @@ impl Speaker {
         let body = serde_json::to_string(&message.0).unwrap_or_default();
         // Between the tokens of arguments there may be ends of lines, inside of texts there are none.
         let body = if body.contains(['\n', '\r']) { body.replace(['\n', '\r'], " ") } else { body };
-        Request { id, headers: self.headers(ask), body }
+        ClientMessage { id, headers: self.headers(ask), body }
     }
 
-    fn params(&self, ask: &Ask<'_>, answers: &Answers<'_>, id: Option<u64>) -> Members {
-        let mut params = Members::default();
+    fn params(&self, ask: &GuestMethod<'_>, answers: &QuestionAnswers<'_>, id: Option<u64>) -> MemberWriter {
+        let mut params = MemberWriter::default();
         match ask {
-            Ask::Discover | Ask::Initialized => {}
-            Ask::Initialize => {
+            GuestMethod::Discover | GuestMethod::Initialized => {}
+            GuestMethod::Initialize => {
                 params.put("protocolVersion", &self.revision);
                 params.put("capabilities", &self.client.capabilities);
                 params.put("clientInfo", &info());
             }
-            Ask::List(_, cursor) => {
+            GuestMethod::List(_, cursor) => {
                 if let Some(cursor) = cursor {
                     params.put("cursor", cursor);
                 }
             }
-            Ask::Tool { name, arguments, .. } => {
+            GuestMethod::Tool { name, arguments, .. } => {
                 params.put("name", name);
                 params.raw("arguments", arguments);
             }
-            Ask::Prompt { name, arguments } => {
+            GuestMethod::Prompt { name, arguments } => {
                 params.put("name", name);
                 params.put("arguments", arguments);
             }
-            Ask::Resource { uri } => params.put("uri", uri),
-            Ask::Completion(request) => {
+            GuestMethod::Resource { uri } => params.put("uri", uri),
+            GuestMethod::Completion(request) => {
                 params.put(
                     "ref",
                     &match &request.reference {
-                        Reference::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
-                        Reference::Resource(uri) => json!({"type": "ref/resource", "uri": uri}),
+                        CompletionReference::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
+                        CompletionReference::Resource(uri) => json!({"type": "ref/resource", "uri": uri}),
                     },
                 );
                 params.put("argument", &json!({"name": request.argument, "value": request.value}));
@@ -140,7 +140,7 @@ impl Speaker {
         params
     }
 
-    fn meta(&self, ask: &Ask<'_>, id: Option<u64>) -> Option<Value> {
+    fn meta(&self, ask: &GuestMethod<'_>, id: Option<u64>) -> Option<Value> {
         let mut meta = Map::new();
         if let Some(id) = id.filter(|_| ask.is_call()) {
             meta.insert("progressToken".to_owned(), json!(id));
@@ -157,13 +157,13 @@ impl Speaker {
         (!meta.is_empty()).then_some(Value::Object(meta))
     }
 
-    fn headers(&self, ask: &Ask<'_>) -> Vec<(Cow<'static, str>, String)> {
+    fn headers(&self, ask: &GuestMethod<'_>) -> Vec<(Cow<'static, str>, String)> {
         let mut headers = vec![
             ("content-type".into(), "application/json".to_owned()),
             ("accept".into(), "application/json, text/event-stream".to_owned()),
         ];
         let named = WITH_SESSIONS.iter().any(|(known, named)| *known == self.revision && *named);
-        if self.is_stateless() || (named && !matches!(ask, Ask::Initialize)) {
+        if self.is_stateless() || (named && !matches!(ask, GuestMethod::Initialize)) {
             headers.push(("mcp-protocol-version".into(), self.revision.clone()));
         }
         if self.is_stateless() {
@@ -171,7 +171,7 @@ impl Speaker {
             if let Some(name) = ask.name() {
                 headers.push(("mcp-name".into(), field(name)));
             }
-            if let Ask::Tool { arguments, headers: repeated, .. } = ask {
+            if let GuestMethod::Tool { arguments, headers: repeated, .. } = ask {
                 headers.extend(repeat(arguments, repeated));
             }
         }
@@ -185,7 +185,7 @@ impl Speaker {
 /// The refusal of a request that a guest makes of the host in the middle of a conversation, on one line: it was told that
 /// the host has no such capability. `id` is JSON text. A `ping` is answered.
 pub fn refusal(id: &str, method: &str) -> String {
-    let mut message = Members::default();
+    let mut message = MemberWriter::default();
     message.put("jsonrpc", "2.0");
     message.raw("id", id);
     if method == "ping" {
@@ -231,9 +231,9 @@ fn field(text: &str) -> String {
 
 /// The members of an object, in the order in which they are written.
 #[derive(Default)]
-struct Members(BTreeMap<&'static str, Box<RawValue>>);
+struct MemberWriter(BTreeMap<&'static str, Box<RawValue>>);
 
-impl Members {
+impl MemberWriter {
     fn put(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) {
         if let Ok(value) = to_raw_value(value) {
             self.0.insert(name, value);
@@ -254,8 +254,8 @@ mod tests {
 
     use super::*;
 
-    fn said(speaker: &mut Speaker, ask: &Ask<'_>) -> (Value, BTreeMap<String, String>) {
-        let request = speaker.say(ask, &Answers::default());
+    fn said(speaker: &mut GuestConversation, ask: &GuestMethod<'_>) -> (Value, BTreeMap<String, String>) {
+        let request = speaker.say(ask, &QuestionAnswers::default());
         assert!(!request.body.contains('\n'));
         let headers = request.headers.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
         (serde_json::from_str(&request.body).unwrap(), headers)
@@ -264,12 +264,12 @@ mod tests {
     #[test]
     fn a_stateless_request_says_everything_each_time() {
         let capabilities = json!({"roots": {}}).as_object().unwrap().clone();
-        let mut speaker = Speaker::new(STATELESS, Client { capabilities });
+        let mut speaker = GuestConversation::new(STATELESS, ClientDescription { capabilities });
         let region =
             ParamHeader { name: "Region".into(), path: vec!["at".into(), "region".into()], kind: HeaderKind::String };
         let count = ParamHeader { name: "N".into(), path: vec!["n".into()], kind: HeaderKind::Integer };
         let arguments = "{\"at\":\n {\"region\": \"Zürich\"}, \"n\": 42}";
-        let ask = Ask::Tool { name: "add", arguments, headers: &[region, count] };
+        let ask = GuestMethod::Tool { name: "add", arguments, headers: &[region, count] };
         let (body, headers) = said(&mut speaker, &ask);
         assert_eq!((&body["jsonrpc"], &body["id"], &body["method"]), (&json!("2.0"), &json!(1), &json!("tools/call")));
         let params = &body["params"];
@@ -282,27 +282,27 @@ mod tests {
         assert_eq!((headers["mcp-method"].as_str(), headers["mcp-name"].as_str()), ("tools/call", "add"));
         assert_eq!(headers["mcp-param-region"], "=?base64?WsO8cmljaA==?=");
         assert_eq!(headers["mcp-param-n"], "42");
-        let (body, headers) = said(&mut speaker, &Ask::Resource { uri: "notes://ü" });
+        let (body, headers) = said(&mut speaker, &GuestMethod::Resource { uri: "notes://ü" });
         assert_eq!((&body["id"], &body["params"]["uri"]), (&json!(2), &json!("notes://ü")));
         assert_eq!(headers["mcp-name"], "=?base64?bm90ZXM6Ly/DvA==?=");
     }
 
     #[test]
     fn a_session_begins_with_a_handshake_and_is_named_afterwards() {
-        let mut speaker = Speaker::new(SESSIONS, Client::default());
-        let (body, headers) = said(&mut speaker, &Ask::Initialize);
+        let mut speaker = GuestConversation::new(SESSIONS, ClientDescription::default());
+        let (body, headers) = said(&mut speaker, &GuestMethod::Initialize);
         assert_eq!(body["params"]["protocolVersion"], SESSIONS);
         assert!(!headers.contains_key("mcp-protocol-version") && !headers.contains_key("mcp-session-id"));
         speaker.opened("2025-06-18", Some("s".into()));
-        let (body, headers) = said(&mut speaker, &Ask::Initialized);
+        let (body, headers) = said(&mut speaker, &GuestMethod::Initialized);
         assert_eq!(body, json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         assert_eq!((headers["mcp-protocol-version"].as_str(), headers["mcp-session-id"].as_str()), ("2025-06-18", "s"));
-        let (body, headers) = said(&mut speaker, &Ask::List(crate::List::Tools, Some("")));
+        let (body, headers) = said(&mut speaker, &GuestMethod::List(crate::GuestList::Tools, Some("")));
         assert_eq!(body["params"], json!({"cursor": ""}));
         assert!(!headers.contains_key("mcp-method"));
         speaker.opened("2025-03-26", None);
         let arguments = BTreeMap::from([("who".to_owned(), "Ada".to_owned())]);
-        let (body, headers) = said(&mut speaker, &Ask::Prompt { name: "greet", arguments: &arguments });
+        let (body, headers) = said(&mut speaker, &GuestMethod::Prompt { name: "greet", arguments: &arguments });
         assert_eq!(
             body["params"],
             json!({"name": "greet", "arguments": {"who": "Ada"}, "_meta": {"progressToken": 3}})
@@ -312,14 +312,14 @@ mod tests {
 
     #[test]
     fn completions_are_asked_for_by_their_reference() {
-        let mut speaker = Speaker::new(SESSIONS, Client::default());
+        let mut speaker = GuestConversation::new(SESSIONS, ClientDescription::default());
         let request = CompletionRequest {
-            reference: Reference::Resource("notes://{id}".into()),
+            reference: CompletionReference::Resource("notes://{id}".into()),
             argument: "id".into(),
             value: "7".into(),
             context: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
         };
-        let (body, _) = said(&mut speaker, &Ask::Completion(&request));
+        let (body, _) = said(&mut speaker, &GuestMethod::Completion(&request));
         assert_eq!(body["params"]["ref"], json!({"type": "ref/resource", "uri": "notes://{id}"}));
         assert_eq!(body["params"]["context"], json!({"arguments": {"a": "b"}}));
     }

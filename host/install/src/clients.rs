@@ -1,12 +1,12 @@
 //! The clients that are known, as data.
 
-use crate::client::Client;
-use crate::dialect::{Dialect, Format, TokenForm};
-use crate::place::{Base, Override, Place, System};
+use crate::client::ClientConfiguration;
+use crate::dialect::{EntryFormat, FileFormat, TokenForm};
+use crate::place::{BaseFolder, OperatingSystem, UserPath, VariableOverride};
 
 /// JSON with `mcpServers`, as most clients have it.
-const COMMON: Dialect = Dialect {
-    format: Format::Json,
+const COMMON: EntryFormat = EntryFormat {
+    format: FileFormat::Json,
     servers: "mcpServers",
     stdio_type: false,
     http_type: false,
@@ -18,86 +18,91 @@ const COMMON: Dialect = Dialect {
 const ENV: TokenForm = TokenForm::Header("Bearer ${env:", "}");
 
 /// Windsurf before it became Devin Desktop.
-const OLD_WINDSURF: Dialect = Dialect { url: Some("serverUrl"), token: ENV, ..COMMON };
+const OLD_WINDSURF: EntryFormat = EntryFormat { url: Some("serverUrl"), token: ENV, ..COMMON };
 
-use Base::{Config, Home, MacSupport, Roaming, XdgConfig};
-use System::{Linux, MacOs, Windows};
+use BaseFolder::{Config, Home, MacSupport, Roaming, XdgConfig};
+use OperatingSystem::{Linux, MacOs, Windows};
 
 /// The clients that are known, in the order in which they are listed.
-pub const CLIENTS: [Client; 9] = [
-    Client {
+pub const CLIENTS: [ClientConfiguration; 9] = [
+    ClientConfiguration {
         id: "claude-code",
         title: "Claude Code",
         programs: &["claude"],
-        overrides: &[Override { variable: "CLAUDE_CONFIG_DIR", file: ".claude.json" }],
+        overrides: &[VariableOverride { variable: "CLAUDE_CONFIG_DIR", file: ".claude.json" }],
         user: &[
-            Place::new(Linux, Home, ".claude.json", &[(Home, ".claude")]),
-            Place::new(Windows, Home, ".claude.json", &[(Home, ".claude")]),
+            UserPath::new(Linux, Home, ".claude.json", &[(Home, ".claude")]),
+            UserPath::new(Windows, Home, ".claude.json", &[(Home, ".claude")]),
         ],
         project: Some(".mcp.json"),
-        dialect: Dialect { stdio_type: true, http_type: true, token: TokenForm::Header("Bearer ${", "}"), ..COMMON },
+        dialect: EntryFormat {
+            stdio_type: true,
+            http_type: true,
+            token: TokenForm::Header("Bearer ${", "}"),
+            ..COMMON
+        },
         next: "start a new session of Claude Code; `claude mcp list` shows the server",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "claude-desktop",
         title: "Claude Desktop",
         programs: &["claude-desktop"],
         overrides: &[],
         user: &[
-            Place::new(Linux, XdgConfig, "Claude/claude_desktop_config.json", &[(XdgConfig, "Claude")]),
-            Place::new(MacOs, MacSupport, "Claude/claude_desktop_config.json", &[(MacSupport, "Claude")]),
-            Place::new(Windows, Roaming, "Claude/claude_desktop_config.json", &[(Roaming, "Claude")]),
+            UserPath::new(Linux, XdgConfig, "Claude/claude_desktop_config.json", &[(XdgConfig, "Claude")]),
+            UserPath::new(MacOs, MacSupport, "Claude/claude_desktop_config.json", &[(MacSupport, "Claude")]),
+            UserPath::new(Windows, Roaming, "Claude/claude_desktop_config.json", &[(Roaming, "Claude")]),
         ],
         project: None,
-        dialect: Dialect { url: None, ..COMMON },
+        dialect: EntryFormat { url: None, ..COMMON },
         next: "quit Claude Desktop and start it again",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "vscode",
         title: "VS Code",
         programs: &["code", "code-insiders"],
-        overrides: &[Override { variable: "VSCODE_PORTABLE", file: "user-data/User/mcp.json" }],
+        overrides: &[VariableOverride { variable: "VSCODE_PORTABLE", file: "user-data/User/mcp.json" }],
         user: &[
-            Place::new(Linux, XdgConfig, "Code/User/mcp.json", &[(XdgConfig, "Code")]),
-            Place::new(Linux, XdgConfig, "Code - Insiders/User/mcp.json", &[(XdgConfig, "Code - Insiders")]),
-            Place::new(MacOs, MacSupport, "Code/User/mcp.json", &[(MacSupport, "Code")]),
-            Place::new(MacOs, MacSupport, "Code - Insiders/User/mcp.json", &[(MacSupport, "Code - Insiders")]),
-            Place::new(Windows, Roaming, "Code/User/mcp.json", &[(Roaming, "Code")]),
-            Place::new(Windows, Roaming, "Code - Insiders/User/mcp.json", &[(Roaming, "Code - Insiders")]),
+            UserPath::new(Linux, XdgConfig, "Code/User/mcp.json", &[(XdgConfig, "Code")]),
+            UserPath::new(Linux, XdgConfig, "Code - Insiders/User/mcp.json", &[(XdgConfig, "Code - Insiders")]),
+            UserPath::new(MacOs, MacSupport, "Code/User/mcp.json", &[(MacSupport, "Code")]),
+            UserPath::new(MacOs, MacSupport, "Code - Insiders/User/mcp.json", &[(MacSupport, "Code - Insiders")]),
+            UserPath::new(Windows, Roaming, "Code/User/mcp.json", &[(Roaming, "Code")]),
+            UserPath::new(Windows, Roaming, "Code - Insiders/User/mcp.json", &[(Roaming, "Code - Insiders")]),
         ],
         project: Some(".vscode/mcp.json"),
-        dialect: Dialect { servers: "servers", stdio_type: true, http_type: true, token: ENV, ..COMMON },
+        dialect: EntryFormat { servers: "servers", stdio_type: true, http_type: true, token: ENV, ..COMMON },
         next: "run `MCP: List Servers` in VS Code, start the server and say that you trust it",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "cursor",
         title: "Cursor",
         programs: &["cursor", "cursor-agent"],
         overrides: &[],
         user: &[
-            Place::new(Linux, Home, ".cursor/mcp.json", &[(Home, ".cursor")]),
-            Place::new(Windows, Home, ".cursor/mcp.json", &[(Home, ".cursor")]),
+            UserPath::new(Linux, Home, ".cursor/mcp.json", &[(Home, ".cursor")]),
+            UserPath::new(Windows, Home, ".cursor/mcp.json", &[(Home, ".cursor")]),
         ],
         project: Some(".cursor/mcp.json"),
-        dialect: Dialect { stdio_type: true, token: ENV, ..COMMON },
+        dialect: EntryFormat { stdio_type: true, token: ENV, ..COMMON },
         next: "restart Cursor, and see that the server is on in its list of MCP servers",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "codex",
         title: "Codex",
         programs: &["codex"],
-        overrides: &[Override { variable: "CODEX_HOME", file: "config.toml" }],
+        overrides: &[VariableOverride { variable: "CODEX_HOME", file: "config.toml" }],
         user: &[
-            Place::new(Linux, Home, ".codex/config.toml", &[(Home, ".codex")]),
-            Place::new(Windows, Home, ".codex/config.toml", &[(Home, ".codex")]),
+            UserPath::new(Linux, Home, ".codex/config.toml", &[(Home, ".codex")]),
+            UserPath::new(Windows, Home, ".codex/config.toml", &[(Home, ".codex")]),
         ],
         project: Some(".codex/config.toml"),
-        dialect: Dialect {
-            format: Format::Toml,
+        dialect: EntryFormat {
+            format: FileFormat::Toml,
             servers: "mcp_servers",
             token: TokenForm::Key("bearer_token_env_var"),
             ..COMMON
@@ -105,62 +110,67 @@ pub const CLIENTS: [Client; 9] = [
         next: "start a new session of Codex; `codex mcp list` shows the server",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "gemini-cli",
         title: "Gemini CLI",
         programs: &["gemini"],
-        overrides: &[Override { variable: "GEMINI_CLI_HOME", file: ".gemini/settings.json" }],
+        overrides: &[VariableOverride { variable: "GEMINI_CLI_HOME", file: ".gemini/settings.json" }],
         user: &[
-            Place::new(Linux, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
-            Place::new(Windows, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
+            UserPath::new(Linux, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
+            UserPath::new(Windows, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
         ],
         project: Some(".gemini/settings.json"),
-        dialect: Dialect { url: Some("httpUrl"), token: TokenForm::Header("Bearer ${", "}"), ..COMMON },
+        dialect: EntryFormat { url: Some("httpUrl"), token: TokenForm::Header("Bearer ${", "}"), ..COMMON },
         next: "start Gemini CLI again; `/mcp` shows the server",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "zed",
         title: "Zed",
         programs: &["zed", "zeditor"],
-        overrides: &[Override { variable: "FLATPAK_XDG_CONFIG_HOME", file: "zed/settings.json" }],
+        overrides: &[VariableOverride { variable: "FLATPAK_XDG_CONFIG_HOME", file: "zed/settings.json" }],
         user: &[
-            Place::new(Linux, XdgConfig, "zed/settings.json", &[(XdgConfig, "zed")]),
-            Place::new(Linux, Home, ".var/app/dev.zed.Zed/config/zed/settings.json", &[(Home, ".var/app/dev.zed.Zed")]),
-            Place::new(Windows, Roaming, "Zed/settings.json", &[(Roaming, "Zed")]),
+            UserPath::new(Linux, XdgConfig, "zed/settings.json", &[(XdgConfig, "zed")]),
+            UserPath::new(
+                Linux,
+                Home,
+                ".var/app/dev.zed.Zed/config/zed/settings.json",
+                &[(Home, ".var/app/dev.zed.Zed")],
+            ),
+            UserPath::new(Windows, Roaming, "Zed/settings.json", &[(Roaming, "Zed")]),
         ],
         project: None,
-        dialect: Dialect { servers: "context_servers", ..COMMON },
+        dialect: EntryFormat { servers: "context_servers", ..COMMON },
         next: "Zed starts the server at once; Settings > AI > MCP Servers shows it",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "windsurf",
         title: "Windsurf (Devin Desktop)",
         programs: &["windsurf", "devin-desktop"],
         overrides: &[],
         user: &[
-            Place::new(Linux, XdgConfig, "devin/mcp_config.json", &[(XdgConfig, "devin")]),
-            Place::new(Linux, Home, ".codeium/windsurf/mcp_config.json", &[(Home, ".codeium/windsurf")])
+            UserPath::new(Linux, XdgConfig, "devin/mcp_config.json", &[(XdgConfig, "devin")]),
+            UserPath::new(Linux, Home, ".codeium/windsurf/mcp_config.json", &[(Home, ".codeium/windsurf")])
                 .in_dialect(OLD_WINDSURF),
-            Place::new(MacOs, Config, "devin/mcp_config.json", &[(MacSupport, "Devin")]),
-            Place::new(Windows, Roaming, "devin/mcp_config.json", &[(Roaming, "devin")]),
-            Place::new(Windows, Home, ".codeium/windsurf/mcp_config.json", &[(Home, ".codeium/windsurf")])
+            UserPath::new(MacOs, Config, "devin/mcp_config.json", &[(MacSupport, "Devin")]),
+            UserPath::new(Windows, Roaming, "devin/mcp_config.json", &[(Roaming, "devin")]),
+            UserPath::new(Windows, Home, ".codeium/windsurf/mcp_config.json", &[(Home, ".codeium/windsurf")])
                 .in_dialect(OLD_WINDSURF),
         ],
         project: None,
-        dialect: Dialect { token: ENV, ..COMMON },
+        dialect: EntryFormat { token: ENV, ..COMMON },
         next: "refresh the list of MCP servers in the agent panel, or restart the editor",
         paste: None,
     },
-    Client {
+    ClientConfiguration {
         id: "jetbrains",
         title: "JetBrains (Junie, AI Assistant)",
         programs: &["junie"],
         overrides: &[],
         user: &[
-            Place::new(Linux, Home, ".junie/mcp/mcp.json", &[(Home, ".junie"), (XdgConfig, "JetBrains")]),
-            Place::new(Windows, Home, ".junie/mcp/mcp.json", &[(Home, ".junie"), (Roaming, "JetBrains")]),
+            UserPath::new(Linux, Home, ".junie/mcp/mcp.json", &[(Home, ".junie"), (XdgConfig, "JetBrains")]),
+            UserPath::new(Windows, Home, ".junie/mcp/mcp.json", &[(Home, ".junie"), (Roaming, "JetBrains")]),
         ],
         project: Some(".junie/mcp/mcp.json"),
         dialect: COMMON,
@@ -173,6 +183,6 @@ pub const CLIENTS: [Client; 9] = [
 ];
 
 /// The client with this id.
-pub fn client_named(id: &str) -> Option<&'static Client> {
+pub fn client_named(id: &str) -> Option<&'static ClientConfiguration> {
     CLIENTS.iter().find(|client| client.id == id)
 }

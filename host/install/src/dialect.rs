@@ -2,9 +2,9 @@
 
 /// How a client's configuration and its entries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
+pub struct EntryFormat {
     /// The language of the file.
-    pub format: Format,
+    pub format: FileFormat,
     /// The key of the table with an entry for each server.
     pub servers: &'static str,
     /// Whether an entry that has a command says so in `type`.
@@ -19,7 +19,7 @@ pub struct Dialect {
 
 /// The language of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// JSON, with comments and trailing commas if the file has any.
     Json,
     /// TOML.

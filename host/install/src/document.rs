@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::{Dialect, Format};
+use crate::dialect::{EntryFormat, FileFormat};
 use crate::entry::merged;
-use crate::mistake::Mistake;
+use crate::mistake::ConfigurationMistake;
 use crate::{json, toml};
 
 /// The mark that some editors put before UTF-8.
@@ -12,8 +12,8 @@ const BOM: char = '\u{feff}';
 
 /// The text of a configuration that was understood.
 #[derive(Clone, Debug)]
-pub struct Document {
-    dialect: Dialect,
+pub struct ConfigurationText {
+    dialect: EntryFormat,
     /// The text without its mark.
     text: String,
     bom: bool,
@@ -23,20 +23,20 @@ pub struct Document {
 
 /// What became of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum EditOutcome {
     /// It has what was wanted already.
     Unchanged,
     /// The new text.
     Changed(String),
 }
 
-impl Document {
+impl ConfigurationText {
     /// Reads a text. A text without content is a configuration without servers.
     ///
     /// # Errors
     ///
     /// It has a mistake, or not the shape that is expected.
-    pub fn read(dialect: Dialect, text: &str) -> Result<Self, Mistake> {
+    pub fn read(dialect: EntryFormat, text: &str) -> Result<Self, ConfigurationMistake> {
         let (bom, text) = match text.strip_prefix(BOM) {
             Some(text) => (true, text),
             None => (false, text),
@@ -55,16 +55,16 @@ impl Document {
     /// # Errors
     ///
     /// The text is such that no edit is certain to keep the rest.
-    pub fn with(&self, name: &str, wanted: &Map<String, Value>) -> Result<Edit, Mistake> {
+    pub fn with(&self, name: &str, wanted: &Map<String, Value>) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.dialect.servers;
         let before = self.entry(name);
         let entry = before.map_or_else(|| wanted.clone(), |entry| merged(entry, wanted));
         if before == Some(&entry) {
-            return Ok(Edit::Unchanged);
+            return Ok(EditOutcome::Unchanged);
         }
         let text = match self.dialect.format {
-            Format::Json => json::put(&self.text, servers, name, before, &entry)?,
-            Format::Toml => toml::put(&self.text, servers, name, before, &entry)?,
+            FileFormat::Json => json::put(&self.text, servers, name, before, &entry)?,
+            FileFormat::Toml => toml::put(&self.text, servers, name, before, &entry)?,
         };
         self.checked(text, name, Some(&entry))
     }
@@ -74,28 +74,33 @@ impl Document {
     /// # Errors
     ///
     /// The text is such that no edit is certain to keep the rest.
-    pub fn without(&self, name: &str) -> Result<Edit, Mistake> {
+    pub fn without(&self, name: &str) -> Result<EditOutcome, ConfigurationMistake> {
         if self.entry(name).is_none() {
-            return Ok(Edit::Unchanged);
+            return Ok(EditOutcome::Unchanged);
         }
         let text = match self.dialect.format {
-            Format::Json => json::remove(&self.text, self.dialect.servers, name)?,
-            Format::Toml => toml::remove(&self.text, self.dialect.servers, name)?,
+            FileFormat::Json => json::remove(&self.text, self.dialect.servers, name)?,
+            FileFormat::Toml => toml::remove(&self.text, self.dialect.servers, name)?,
         };
         self.checked(text, name, None)
     }
 
     /// The edited text, if it says what it should: nothing but the entry may have changed.
-    fn checked(&self, text: String, name: &str, entry: Option<&Map<String, Value>>) -> Result<Edit, Mistake> {
+    fn checked(
+        &self,
+        text: String,
+        name: &str,
+        entry: Option<&Map<String, Value>>,
+    ) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.dialect.servers;
         let edited = parse(self.dialect, &text).ok();
         let found = edited.as_ref().and_then(|value| value.get(servers)?.get(name)?.as_object());
         let rest = edited.as_ref().map(|value| rest(value, servers, name));
         if found != entry || rest != Some(self::rest(&self.value, servers, name)) {
             let words = format!("{servers} is written in a way that this program cannot edit safely: edit it by hand");
-            return Err(Mistake { line: 1, column: 1, words });
+            return Err(ConfigurationMistake { line: 1, column: 1, words });
         }
-        Ok(Edit::Changed(if self.bom { format!("{BOM}{text}") } else { text }))
+        Ok(EditOutcome::Changed(if self.bom { format!("{BOM}{text}") } else { text }))
     }
 }
 
@@ -111,9 +116,9 @@ fn rest(value: &Map<String, Value>, servers: &str, name: &str) -> Map<String, Va
     rest
 }
 
-fn parse(dialect: Dialect, text: &str) -> Result<Map<String, Value>, Mistake> {
+fn parse(dialect: EntryFormat, text: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     match dialect.format {
-        Format::Json => json::parse(text, dialect.servers),
-        Format::Toml => toml::parse(text, dialect.servers),
+        FileFormat::Json => json::parse(text, dialect.servers),
+        FileFormat::Toml => toml::parse(text, dialect.servers),
     }
 }

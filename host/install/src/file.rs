@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::mistake::Mistake;
+use crate::mistake::ConfigurationMistake;
 
 /// Largest configuration that is read, in bytes. That of Claude Code keeps what its projects are about, too.
 const LARGEST: u64 = 64 << 20;
@@ -28,11 +28,11 @@ pub struct ConfigFile {
     /// The file itself, where no link leads further.
     path: PathBuf,
     /// What was in it. `None`: there is no file.
-    found: Option<Found>,
+    found: Option<ExistingFile>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct ExistingFile {
     text: String,
     metadata: Metadata,
 }
@@ -48,7 +48,7 @@ pub enum FileError {
     Unusable(String, PathBuf),
     /// Its text has a mistake.
     #[error("{path}:{0}", path = .1.display())]
-    Mistake(Mistake, PathBuf),
+    Mistake(ConfigurationMistake, PathBuf),
     /// Another program has written it since it was read.
     #[error("{path} was changed by another program meanwhile; run the command again", path = .0.display())]
     Changed(PathBuf),
@@ -135,7 +135,7 @@ impl ConfigFile {
         let mut builder = tempfile::Builder::new();
         let mut file = builder.prefix(".toolbay-").permissions(new).tempfile_in(folder).map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
-        if let Some(Found { metadata, .. }) = &self.found {
+        if let Some(ExistingFile { metadata, .. }) = &self.found {
             let own = file.as_file().metadata().map_err(failed)?;
             if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
                 fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))
@@ -158,7 +158,7 @@ fn persist(file: NamedTempFile, path: &Path) -> Result<(), FileError> {
     persisted.map_err(|error| FileError::Io("replace", error.error, path.to_owned()))
 }
 
-fn read(path: &Path) -> Result<Found, FileError> {
+fn read(path: &Path) -> Result<ExistingFile, FileError> {
     let failed = |error| FileError::Io("read", error, path.to_owned());
     let unusable = |words: String| FileError::Unusable(words, path.to_owned());
     // Before it is opened: opening a pipe waits for a writer.
@@ -175,7 +175,7 @@ fn read(path: &Path) -> Result<Found, FileError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default()).into_owned();
-        FileError::Mistake(Mistake::at(&text, valid, "this is not UTF-8"), path.to_owned())
+        FileError::Mistake(ConfigurationMistake::at(&text, valid, "this is not UTF-8"), path.to_owned())
     })?;
-    Ok(Found { text, metadata })
+    Ok(ExistingFile { text, metadata })
 }

@@ -11,7 +11,7 @@ use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use crate::mistake::Mistake;
+use crate::mistake::ConfigurationMistake;
 
 /// What a client may read besides JSON. Whatever else JSON with comments is taken for, no client is known to read.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -28,7 +28,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// Everything in a text whose servers are in the object `servers`. Nothing at all is an empty object.
-pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Mistake> {
+pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| mistake(text, &error))?;
     let Some(root) = parsed.value else { return Ok(Map::new()) };
     let object = expect_object(text, &root, "the file")?;
@@ -54,10 +54,10 @@ pub(crate) fn put(
     name: &str,
     before: Option<&Map<String, Value>>,
     entry: &Map<String, Value>,
-) -> Result<String, Mistake> {
+) -> Result<String, ConfigurationMistake> {
     let root = tree(text)?;
     let all = root.object_value_or_create().and_then(|object| object.object_value_or_create(servers));
-    let all = all.ok_or_else(|| Mistake::at(text, 0, format!("{servers}: expected an object")))?;
+    let all = all.ok_or_else(|| ConfigurationMistake::at(text, 0, format!("{servers}: expected an object")))?;
     match (before, all.object_value(name)) {
         (Some(before), Some(object)) => update(&object, before, entry),
         _ => drop(all.append(name, input(&Value::Object(entry.clone())))),
@@ -81,7 +81,7 @@ fn update(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, V
 }
 
 /// The text without the server `name`, and without an object of servers that would be empty, unless a comment is in it.
-pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, Mistake> {
+pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
     let without = cut(text, |root| root.get_object(servers)?.get(name))?;
     cut(&without, |root| root.get(servers).filter(|all| all.value.as_object().is_some_and(is_empty)))
 }
@@ -92,7 +92,10 @@ fn is_empty(object: &Object<'_>) -> bool {
 
 /// The text without the property that `find` finds, its comma, and its lines if nothing else is on them. A property without
 /// properties of its own stays if a comment is in it.
-fn cut(text: &str, find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b ObjectProp<'a>>) -> Result<String, Mistake> {
+fn cut(
+    text: &str,
+    find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b ObjectProp<'a>>,
+) -> Result<String, ConfigurationMistake> {
     let options = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
     let parsed = parse_to_ast(text, &options, &OPTIONS).map_err(|error| mistake(text, &error))?;
     let tokens = parsed.tokens.unwrap_or_default();
@@ -139,33 +142,37 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn tree(text: &str) -> Result<CstRootNode, Mistake> {
+fn tree(text: &str) -> Result<CstRootNode, ConfigurationMistake> {
     CstRootNode::parse(text, &OPTIONS).map_err(|error| mistake(text, &error))
 }
 
-fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, Mistake> {
+fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, ConfigurationMistake> {
     let words = || format!("{what}: expected an object in braces");
-    value.as_object().ok_or_else(|| Mistake::at(text, value.range().start, words()))
+    value.as_object().ok_or_else(|| ConfigurationMistake::at(text, value.range().start, words()))
 }
 
 /// Readers differ in which of two properties with one name they use, so neither is edited, if the name `matters`.
-fn once(text: &str, object: &Object<'_>, matters: impl Fn(&str) -> bool) -> Result<(), Mistake> {
+fn once(text: &str, object: &Object<'_>, matters: impl Fn(&str) -> bool) -> Result<(), ConfigurationMistake> {
     let mut names = BTreeSet::new();
     for property in &object.properties {
         let name = property.name.as_str();
         if matters(name) && !names.insert(name) {
-            return Err(Mistake::at(text, property.range.start, format!("{name:?} is here a second time")));
+            return Err(ConfigurationMistake::at(
+                text,
+                property.range.start,
+                format!("{name:?} is here a second time"),
+            ));
         }
     }
     Ok(())
 }
 
-fn mistake(text: &str, error: &ParseError) -> Mistake {
+fn mistake(text: &str, error: &ParseError) -> ConfigurationMistake {
     let words = error.kind().to_string();
     let mut rest = words.chars();
     let first = rest.next().map(|c| c.to_ascii_lowercase());
     let words: String = first.into_iter().chain(rest).collect();
-    Mistake::at(text, error.range().start, words)
+    ConfigurationMistake::at(text, error.range().start, words)
 }
 
 fn input(value: &Value) -> CstInputValue {

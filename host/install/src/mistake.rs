@@ -5,7 +5,7 @@ use toolbay_settings::toml_file::position;
 /// What is wrong with the text of a configuration, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {words}")]
-pub struct Mistake {
+pub struct ConfigurationMistake {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -14,7 +14,7 @@ pub struct Mistake {
     pub words: String,
 }
 
-impl Mistake {
+impl ConfigurationMistake {
     /// A mistake at a byte offset of `text`.
     pub(crate) fn at(text: &str, offset: usize, words: impl Into<String>) -> Self {
         let (line, column) = position(text, offset);

@@ -5,16 +5,16 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use url::{Host, Url};
 
-use crate::client::Client;
-use crate::dialect::{Dialect, TokenForm};
-use crate::place::{Spot, System, Wsl};
+use crate::client::ClientConfiguration;
+use crate::dialect::{EntryFormat, TokenForm};
+use crate::place::{ConfigurationPath, OperatingSystem, WslEnvironment};
 
 /// Longest name of a server, in bytes: clients put it before the names of tools, which may have 64 in all.
 const NAME: usize = 40;
 
 /// How a client reaches the server.
 #[derive(Clone, Debug)]
-pub enum Server {
+pub enum ServerEntry {
     /// The client starts it.
     Command {
         /// Absolute path of the program.
@@ -33,14 +33,14 @@ pub enum Server {
 
 /// The name of a server in a configuration: 1 to 40 letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name(String);
+pub struct EntryName(String);
 
 /// Why a client cannot have the server this way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unsupported(String);
+pub struct UnsupportedEntry(String);
 
-impl Name {
+impl EntryName {
     /// Checks a name.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Name {
     }
 }
 
-impl Server {
+impl ServerEntry {
     /// A server that is started.
     ///
     /// # Errors
@@ -120,15 +120,20 @@ impl Server {
     /// # Errors
     ///
     /// The client cannot have the server this way.
-    pub fn entry(&self, client: &Client, spot: &Spot, wsl: Option<&Wsl>) -> Result<Map<String, Value>, Unsupported> {
+    pub fn entry(
+        &self,
+        client: &ClientConfiguration,
+        spot: &ConfigurationPath,
+        wsl: Option<&WslEnvironment>,
+    ) -> Result<Map<String, Value>, UnsupportedEntry> {
         let title = client.title;
         match self {
             Self::Command { program, arguments } => {
                 let (program, arguments) = match (spot.system, wsl) {
-                    (System::Linux, _) => (program.clone(), arguments.clone()),
-                    (System::Windows, Some(wsl)) => through_wsl(&wsl.distribution, program, arguments),
-                    (System::MacOs | System::Windows, _) => {
-                        return Err(Unsupported(format!(
+                    (OperatingSystem::Linux, _) => (program.clone(), arguments.clone()),
+                    (OperatingSystem::Windows, Some(wsl)) => through_wsl(&wsl.distribution, program, arguments),
+                    (OperatingSystem::MacOs | OperatingSystem::Windows, _) => {
+                        return Err(UnsupportedEntry(format!(
                             "{} belongs to {title} on another system, and this program runs on Linux only; serve over HTTP \
                              and give the URL with --http",
                             spot.file.display()
@@ -149,7 +154,7 @@ fn through_wsl(distribution: &str, program: &str, arguments: &[String]) -> (Stri
     ("wsl.exe".to_owned(), all)
 }
 
-fn command(dialect: &Dialect, program: &str, arguments: &[String]) -> Map<String, Value> {
+fn command(dialect: &EntryFormat, program: &str, arguments: &[String]) -> Map<String, Value> {
     let mut entry = Map::new();
     if dialect.stdio_type {
         entry.insert("type".to_owned(), json!("stdio"));
@@ -159,10 +164,15 @@ fn command(dialect: &Dialect, program: &str, arguments: &[String]) -> Map<String
     entry
 }
 
-fn http(client: &Client, dialect: &Dialect, url: &Url, token: Option<&str>) -> Result<Map<String, Value>, Unsupported> {
+fn http(
+    client: &ClientConfiguration,
+    dialect: &EntryFormat,
+    url: &Url,
+    token: Option<&str>,
+) -> Result<Map<String, Value>, UnsupportedEntry> {
     let title = client.title;
     let Some(key) = dialect.url else {
-        return Err(Unsupported(format!(
+        return Err(UnsupportedEntry(format!(
             "{title} reads no URLs from its configuration: add the server as a connector in its settings, or leave out --http"
         )));
     };
@@ -180,7 +190,7 @@ fn http(client: &Client, dialect: &Dialect, url: &Url, token: Option<&str>) -> R
             entry.insert(key.to_owned(), json!(name));
         }
         (Some(_), TokenForm::None) => {
-            return Err(Unsupported(format!(
+            return Err(UnsupportedEntry(format!(
                 "{title} is not known to take tokens from variables: leave out --token-variable, and add the header \
                  Authorization to the entry by hand"
             )));

@@ -8,10 +8,10 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value as Leaf};
 
-use crate::mistake::Mistake;
+use crate::mistake::ConfigurationMistake;
 
 /// Everything in a text whose servers are in the table `servers`.
-pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Mistake> {
+pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
     if let Some(item) = document.as_table().get(servers) {
         let all = expect_table(text, item, servers)?;
@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Mis
     }
     toml_edit::de::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
-        Mistake::at(text, offset, error.message())
+        ConfigurationMistake::at(text, offset, error.message())
     })
 }
 
@@ -32,9 +32,9 @@ pub(crate) fn put(
     name: &str,
     before: Option<&Map<String, Value>>,
     entry: &Map<String, Value>,
-) -> Result<String, Mistake> {
+) -> Result<String, ConfigurationMistake> {
     let mut document: DocumentMut = text.parse().map_err(|error| mistake(text, &error))?;
-    let wrong = || Mistake::at(text, 0, format!("{servers}: expected a table"));
+    let wrong = || ConfigurationMistake::at(text, 0, format!("{servers}: expected a table"));
     match (before, document.as_table_mut().get_mut(servers)) {
         (None, Some(Item::Value(Leaf::InlineTable(all)))) => {
             let entry = entry.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
@@ -54,7 +54,7 @@ pub(crate) fn put(
 }
 
 /// The text without the server `name`.
-pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, Mistake> {
+pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
     let all = document.as_table().get(servers);
     if let Some(table) = all.and_then(|all| all.get(name)).and_then(Item::as_table).filter(|table| !table.is_dotted()) {
@@ -187,12 +187,12 @@ fn with_line_ends_of(text: &str, edited: String) -> String {
     if windows > 0 && windows == all { edited.replace('\n', "\r\n") } else { edited }
 }
 
-fn expect_table<'a>(text: &str, item: &'a Item, what: &str) -> Result<&'a dyn TableLike, Mistake> {
+fn expect_table<'a>(text: &str, item: &'a Item, what: &str) -> Result<&'a dyn TableLike, ConfigurationMistake> {
     let offset = item.span().map_or(0, |span| span.start);
-    item.as_table_like().ok_or_else(|| Mistake::at(text, offset, format!("{what}: expected a table")))
+    item.as_table_like().ok_or_else(|| ConfigurationMistake::at(text, offset, format!("{what}: expected a table")))
 }
 
-fn mistake(text: &str, error: &TomlError) -> Mistake {
+fn mistake(text: &str, error: &TomlError) -> ConfigurationMistake {
     let offset = error.span().map_or(0, |span| span.start);
-    Mistake::at(text, offset, error.message().replace('\n', "; "))
+    ConfigurationMistake::at(text, offset, error.message().replace('\n', "; "))
 }

@@ -11,24 +11,31 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use toolbay_install::{Client, Document, Edit, Scope, Server, Spot, Surroundings, client_named};
+use toolbay_install::{
+    ClientConfiguration, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome, PathEnvironment,
+    ServerEntry, client_named,
+};
 
-fn around() -> Surroundings {
-    Surroundings { home: PathBuf::from("/home/ada"), project: PathBuf::from("/work/app"), ..Surroundings::default() }
+fn around() -> PathEnvironment {
+    PathEnvironment {
+        home: PathBuf::from("/home/ada"),
+        project: PathBuf::from("/work/app"),
+        ..PathEnvironment::default()
+    }
 }
 
-fn spot(client: &str) -> (&'static Client, Spot) {
+fn spot(client: &str) -> (&'static ClientConfiguration, ConfigurationPath) {
     let client = client_named(client).unwrap();
-    (client, client.spots(Scope::User, &around()).swap_remove(0))
+    (client, client.spots(ConfigurationScope::User, &around()).swap_remove(0))
 }
 
-fn server() -> Server {
+fn server() -> ServerEntry {
     let plugins: (&str, &Path) = ("--plugins", Path::new("/home/ada/plugins"));
-    Server::command(Path::new("/usr/bin/toolbay"), &["serve"], &[plugins]).unwrap()
+    ServerEntry::command(Path::new("/usr/bin/toolbay"), &["serve"], &[plugins]).unwrap()
 }
 
-fn http() -> Server {
-    Server::http("https://tools.example.com/mcp", Some("TOOLBAY_TOKEN")).unwrap()
+fn http() -> ServerEntry {
+    ServerEntry::http("https://tools.example.com/mcp", Some("TOOLBAY_TOKEN")).unwrap()
 }
 
 /// A text on which nothing is invisible that matters.
@@ -36,22 +43,24 @@ fn visible(text: &str) -> String {
     text.replace('\u{feff}', "<BOM>").replace('\r', "<CR>").replace('\t', "<TAB>")
 }
 
-fn edited(client: &str, text: &str, server: &Server) -> String {
+fn edited(client: &str, text: &str, server: &ServerEntry) -> String {
     let (client, spot) = spot(client);
     let entry = server.entry(client, &spot, None).unwrap();
-    let Edit::Changed(after) = Document::read(spot.dialect, text).unwrap().with("toolbay", &entry).unwrap() else {
+    let EditOutcome::Changed(after) =
+        ConfigurationText::read(spot.dialect, text).unwrap().with("toolbay", &entry).unwrap()
+    else {
         panic!("nothing changed");
     };
-    let again = Document::read(spot.dialect, &after).unwrap();
-    assert_eq!(again.with("toolbay", &entry).unwrap(), Edit::Unchanged, "twice is once");
+    let again = ConfigurationText::read(spot.dialect, &after).unwrap();
+    assert_eq!(again.with("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "twice is once");
     after
 }
 
 fn removed(client: &str, text: &str) -> String {
     let (_, spot) = spot(client);
-    match Document::read(spot.dialect, text).unwrap().without("toolbay").unwrap() {
-        Edit::Changed(after) => after,
-        Edit::Unchanged => panic!("nothing changed"),
+    match ConfigurationText::read(spot.dialect, text).unwrap().without("toolbay").unwrap() {
+        EditOutcome::Changed(after) => after,
+        EditOutcome::Unchanged => panic!("nothing changed"),
     }
 }
 
@@ -236,13 +245,15 @@ fn every_client_has_its_own_entry() {
     let mut said = String::new();
     for client in &toolbay_install::CLIENTS {
         for (what, server) in [("command", server()), ("HTTP", http())] {
-            for spot in client.spots(Scope::User, &around()) {
+            for spot in client.spots(ConfigurationScope::User, &around()) {
                 let entry = server.entry(client, &spot, None);
                 let text = match entry {
-                    Ok(entry) => match Document::read(spot.dialect, "").unwrap().with("toolbay", &entry).unwrap() {
-                        Edit::Changed(text) => text,
-                        Edit::Unchanged => panic!("nothing changed"),
-                    },
+                    Ok(entry) => {
+                        match ConfigurationText::read(spot.dialect, "").unwrap().with("toolbay", &entry).unwrap() {
+                            EditOutcome::Changed(text) => text,
+                            EditOutcome::Unchanged => panic!("nothing changed"),
+                        }
+                    }
                     Err(why) => format!("{why}\n"),
                 };
                 let _ = writeln!(said, "{} · {what} · {}\n{text}", client.id, spot.file.display());
@@ -295,7 +306,7 @@ fn mistakes_are_told_with_their_place() {
     ] {
         let (_, spot) = spot(client);
         for text in texts {
-            let mistake = Document::read(spot.dialect, text).expect_err(text);
+            let mistake = ConfigurationText::read(spot.dialect, text).expect_err(text);
             let _ = writeln!(said, "{}\n    {mistake}", text.escape_debug());
         }
     }
@@ -306,12 +317,14 @@ fn mistakes_are_told_with_their_place() {
 fn a_text_that_is_nested_deeply_is_a_mistake_and_a_large_one_none() {
     let (client, spot) = spot("claude-code");
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(Document::read(spot.dialect, &deep).is_err());
+    assert!(ConfigurationText::read(spot.dialect, &deep).is_err());
     let project = r#"{"history": [{"display": "a question", "pasted": {}}], "allowedTools": []}"#;
     let projects: Vec<String> = (0..20_000).map(|n| format!("    \"/work/{n}\": {project}")).collect();
     let large = format!("{{\n  \"projects\": {{\n{}\n  }}\n}}\n", projects.join(",\n"));
     let entry = server().entry(client, &spot, None).unwrap();
-    let Edit::Changed(after) = Document::read(spot.dialect, &large).unwrap().with("toolbay", &entry).unwrap() else {
+    let EditOutcome::Changed(after) =
+        ConfigurationText::read(spot.dialect, &large).unwrap().with("toolbay", &entry).unwrap()
+    else {
         panic!("nothing changed");
     };
     assert!(after.starts_with(large.trim_end_matches("\n}\n")));

@@ -15,17 +15,20 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use toolbay_install::{CLIENTS, ConfigFile, FileError, Name, Scope, Server, Surroundings, System, Wsl, client_named};
+use toolbay_install::{
+    CLIENTS, ConfigFile, ConfigurationScope, EntryName, FileError, OperatingSystem, PathEnvironment, ServerEntry,
+    WslEnvironment, client_named,
+};
 
-fn around(variables: &[(&str, &str)]) -> Surroundings {
-    Surroundings {
+fn around(variables: &[(&str, &str)]) -> PathEnvironment {
+    PathEnvironment {
         home: PathBuf::from("/home/ada"),
         project: PathBuf::from("/work/app"),
         variables: variables
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect::<BTreeMap<_, _>>(),
-        wsl: Some(Wsl {
+        wsl: Some(WslEnvironment {
             distribution: "Ubuntu".to_owned(),
             drives: PathBuf::from("/mnt"),
             homes: vec![PathBuf::from("/mnt/c/Users/ada")],
@@ -33,8 +36,8 @@ fn around(variables: &[(&str, &str)]) -> Surroundings {
     }
 }
 
-fn files(client: &str, around: &Surroundings) -> Vec<String> {
-    let spots = client_named(client).unwrap().spots(Scope::User, around);
+fn files(client: &str, around: &PathEnvironment) -> Vec<String> {
+    let spots = client_named(client).unwrap().spots(ConfigurationScope::User, around);
     spots.iter().map(|spot| spot.file.display().to_string()).collect()
 }
 
@@ -43,7 +46,7 @@ fn every_client_has_its_places() {
     let around = around(&[]);
     let mut said = String::new();
     for client in &CLIENTS {
-        for scope in [Scope::User, Scope::Project] {
+        for scope in [ConfigurationScope::User, ConfigurationScope::Project] {
             for spot in client.spots(scope, &around) {
                 let _ = writeln!(said, "{} · {scope:?} · {:?} · {}", client.id, spot.system, spot.file.display());
             }
@@ -66,34 +69,35 @@ fn variables_move_them() {
 fn windows_starts_the_server_through_wsl_and_other_systems_cannot() {
     let around = around(&[]);
     let client = client_named("claude-desktop").unwrap();
-    let server = Server::command(Path::new("/usr/bin/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]).unwrap();
-    let spots = client.spots(Scope::User, &around);
-    let on = |system: System| spots.iter().find(|spot| spot.system == system).unwrap();
-    let windows = server.entry(client, on(System::Windows), around.wsl.as_ref()).unwrap();
+    let server =
+        ServerEntry::command(Path::new("/usr/bin/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]).unwrap();
+    let spots = client.spots(ConfigurationScope::User, &around);
+    let on = |system: OperatingSystem| spots.iter().find(|spot| spot.system == system).unwrap();
+    let windows = server.entry(client, on(OperatingSystem::Windows), around.wsl.as_ref()).unwrap();
     assert_eq!(windows["command"], "wsl.exe");
     assert_eq!(
         windows["args"],
         json!(["--distribution", "Ubuntu", "--exec", "/usr/bin/toolbay", "serve", "--plugins", "/p"])
     );
     assert!(toolbay_install::is_toolbay(&windows));
-    for (system, wsl) in [(System::MacOs, around.wsl.as_ref()), (System::Windows, None)] {
+    for (system, wsl) in [(OperatingSystem::MacOs, around.wsl.as_ref()), (OperatingSystem::Windows, None)] {
         let error = server.entry(client, on(system), wsl).unwrap_err();
         assert!(error.to_string().contains("on another system"), "{error}");
     }
     // A file that the user names belongs to the system whose drive it is on, and has the dialect of its place.
     let windsurf = client_named("windsurf").unwrap();
     let named = windsurf.spot_at(Path::new("/mnt/c/Users/ada/.codeium/windsurf/mcp_config.json"), &around);
-    assert_eq!((named.system, named.dialect.url), (System::Windows, Some("serverUrl")));
-    assert_eq!(windsurf.spot_at(Path::new("/x/mcp_config.json"), &around).system, System::Linux);
+    assert_eq!((named.system, named.dialect.url), (OperatingSystem::Windows, Some("serverUrl")));
+    assert_eq!(windsurf.spot_at(Path::new("/x/mcp_config.json"), &around).system, OperatingSystem::Linux);
 }
 
 #[test]
 fn names_are_such_that_every_client_takes_them() {
     for name in ["toolbay", "a", "A-1_b", &"x".repeat(40)] {
-        assert_eq!(Name::new(name).unwrap().as_str(), name);
+        assert_eq!(EntryName::new(name).unwrap().as_str(), name);
     }
     for name in ["", "a b", "a.b", "é", "a\n", "\"", &"x".repeat(41)] {
-        assert!(Name::new(name).is_err(), "{name:?}");
+        assert!(EntryName::new(name).is_err(), "{name:?}");
     }
 }
 
@@ -102,7 +106,7 @@ fn paths_that_no_configuration_can_have_are_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let strange = Path::new(std::ffi::OsStr::from_bytes(b"/\xff"));
     for program in [Path::new("toolbay"), strange] {
-        assert!(Server::command(program, &[], &[]).is_err());
+        assert!(ServerEntry::command(program, &[], &[]).is_err());
     }
 }
 

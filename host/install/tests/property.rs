@@ -13,7 +13,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
-use toolbay_install::{Dialect, Document, Edit, Scope, Server, Surroundings, client_named};
+use toolbay_install::{
+    ConfigurationScope, ConfigurationText, EditOutcome, EntryFormat, PathEnvironment, ServerEntry, client_named,
+};
 
 /// Choices, one byte each; a tape that has ended chooses the simplest.
 struct Tape<'a> {
@@ -186,32 +188,33 @@ fn comments(text: &str) -> Vec<&str> {
     found
 }
 
-fn changed(edit: Edit) -> String {
+fn changed(edit: EditOutcome) -> String {
     match edit {
-        Edit::Changed(text) => text,
-        Edit::Unchanged => panic!("nothing changed"),
+        EditOutcome::Changed(text) => text,
+        EditOutcome::Unchanged => panic!("nothing changed"),
     }
 }
 
-fn entry(client: &str) -> (Dialect, Map<String, Value>) {
+fn entry(client: &str) -> (EntryFormat, Map<String, Value>) {
     let client = client_named(client).unwrap();
-    let spot = client.spots(Scope::User, &Surroundings::default()).swap_remove(0);
-    let server = Server::command(Path::new("/opt/tool \"bay\"/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]);
+    let spot = client.spots(ConfigurationScope::User, &PathEnvironment::default()).swap_remove(0);
+    let server =
+        ServerEntry::command(Path::new("/opt/tool \"bay\"/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]);
     (spot.dialect, server.unwrap().entry(client, &spot, None).unwrap())
 }
 
 /// What the property says, for one text.
 fn holds(client: &str, text: &str) {
     let (dialect, entry) = entry(client);
-    let before = Document::read(dialect, text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
+    let before = ConfigurationText::read(dialect, text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
     assert_eq!(before.entry("toolbay"), None);
     let with = changed(before.with("toolbay", &entry).unwrap_or_else(|mistake| panic!("{mistake}\n{text}")));
-    let after = Document::read(dialect, &with).unwrap();
+    let after = ConfigurationText::read(dialect, &with).unwrap();
     assert_eq!(after.entry("toolbay"), Some(&entry), "{with}");
-    assert_eq!(after.with("toolbay", &entry).unwrap(), Edit::Unchanged, "{with}");
+    assert_eq!(after.with("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "{with}");
     assert_eq!(comments(&with), comments(text), "before:\n{text}\nafter:\n{with}");
     let without = changed(after.without("toolbay").unwrap());
-    let back = Document::read(dialect, &without).unwrap();
+    let back = ConfigurationText::read(dialect, &without).unwrap();
     assert_eq!(back.entry("toolbay"), None);
     assert_eq!(comments(&without), comments(text), "before:\n{text}\nwith:\n{with}\nafter:\n{without}");
     // That nothing else changed is what every edit checks itself; here it is checked over both.
@@ -238,7 +241,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in ".{0,60}", json in any::<bool>()) {
         let (dialect, entry) = entry(if json { "cursor" } else { "codex" });
-        if let Ok(document) = Document::read(dialect, &text) {
+        if let Ok(document) = ConfigurationText::read(dialect, &text) {
             drop(document.with("toolbay", &entry));
             drop(document.without("toolbay"));
         }

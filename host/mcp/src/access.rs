@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 /// What a caller may list and use: tools and prompts by their names, resources by their URIs, templates by their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Rights {
+pub enum CallerRights {
     /// Everything.
     #[default]
     All,
     /// What matches at least one pattern.
-    Only(Vec<Pattern>),
+    Only(Vec<NamePattern>),
 }
 
 /// A name or URI such as `convert_time`, or the beginning of names or URIs followed by `*`, such as `acme.*` or
 /// `toolbay://notes/*`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Pattern {
+pub struct NamePattern {
     beginning: String,
     exact: bool,
 }
 
-impl Rights {
+impl CallerRights {
     /// Whether what has this name or URI may be listed and used.
     pub fn allow(&self, target: &str) -> bool {
         match self {
@@ -33,7 +33,7 @@ impl Rights {
     }
 }
 
-impl Pattern {
+impl NamePattern {
     /// How much it fits compared with others: less if it says more.
     pub(crate) fn breadth(&self) -> (bool, std::cmp::Reverse<usize>) {
         (!self.exact, std::cmp::Reverse(self.beginning.len()))
@@ -45,7 +45,7 @@ impl Pattern {
     }
 }
 
-impl TryFrom<String> for Pattern {
+impl TryFrom<String> for NamePattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -60,13 +60,13 @@ impl TryFrom<String> for Pattern {
     }
 }
 
-impl From<Pattern> for String {
-    fn from(pattern: Pattern) -> Self {
+impl From<NamePattern> for String {
+    fn from(pattern: NamePattern) -> Self {
         pattern.to_string()
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.beginning, if self.exact { "" } else { "*" })
     }
@@ -81,10 +81,10 @@ mod tests {
         let cases =
             [("a", "a", true), ("a", "ab", false), ("a.*", "a.b", true), ("a.*", "ab", false), ("*", "a", true)];
         for (pattern, tool, fits) in cases {
-            assert_eq!(Pattern::try_from(pattern.to_owned()).unwrap().fits(tool), fits, "{pattern} {tool}");
+            assert_eq!(NamePattern::try_from(pattern.to_owned()).unwrap().fits(tool), fits, "{pattern} {tool}");
         }
         for wrong in ["", "a*b", "**"] {
-            assert!(Pattern::try_from(wrong.to_owned()).is_err(), "{wrong}");
+            assert!(NamePattern::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 }

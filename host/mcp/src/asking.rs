@@ -1,7 +1,7 @@
 //! What plugins of tests ask and say.
 
 use serde_json::{Value, json};
-use toolbay_model::{Body, Content, Output, Question, QuestionKind, Reply};
+use toolbay_model::{CallReply, ContentBlock, ContentBody, Question, QuestionKind, ToolOutput};
 
 /// Everything that a client can declare about questions.
 pub(crate) fn everything() -> Value {
@@ -24,8 +24,8 @@ pub(crate) fn question(key: &str, kind: QuestionKind) -> Question {
 }
 
 /// The result of a tool.
-pub(crate) fn said(text: &str) -> Reply {
-    let body = Body::Text(text.to_owned());
-    let content = vec![Content { body, audience: vec![], priority: None, last_modified: None }];
-    Reply::Tool(Output { content, ..Output::default() })
+pub(crate) fn said(text: &str) -> CallReply {
+    let body = ContentBody::Text(text.to_owned());
+    let content = vec![ContentBlock { body, audience: vec![], priority: None, last_modified: None }];
+    CallReply::Tool(ToolOutput { content, ..ToolOutput::default() })
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use toolbay_model::Preferences;
+use toolbay_model::CallerPreferences;
 
-use crate::access::Rights;
-use crate::host::Client;
+use crate::access::CallerRights;
+use crate::host::ClientShare;
 use crate::updates::LONGEST;
 
 /// The identity behind a request: its name, its rights and its share of the server's capacity.
@@ -18,11 +18,11 @@ pub struct Caller {
     /// `ip:2001:db8:0:1::/64`. Never a secret.
     pub name: String,
     /// The tools, prompts and resources that the caller may list and use.
-    pub rights: Rights,
+    pub rights: CallerRights,
     /// Its queue, concurrency and rate limits.
-    pub client: Arc<dyn Client>,
+    pub client: Arc<dyn ClientShare>,
     /// How its models are met.
-    pub preferences: Preferences,
+    pub preferences: CallerPreferences,
 }
 
 impl Caller {
@@ -30,8 +30,13 @@ impl Caller {
     pub const LOCAL: &str = "stdio";
 
     /// The caller of a stdio session, which may use everything.
-    pub fn local(client: Arc<dyn Client>) -> Self {
-        Self { name: Self::LOCAL.to_owned(), rights: Rights::All, client, preferences: Preferences::default() }
+    pub fn local(client: Arc<dyn ClientShare>) -> Self {
+        Self {
+            name: Self::LOCAL.to_owned(),
+            rights: CallerRights::All,
+            client,
+            preferences: CallerPreferences::default(),
+        }
     }
 
     /// Whether the name stands for one person or program, and not for all that share an address.
@@ -42,7 +47,7 @@ impl Caller {
     /// Whether every caller sees what this one sees, and a cache can be for all: it may use everything, and needs no token
     /// for that, so that there are no callers with fewer rights.
     pub(crate) fn sees_what_all_see(&self) -> bool {
-        matches!(self.rights, Rights::All) && !has_token(&self.name)
+        matches!(self.rights, CallerRights::All) && !has_token(&self.name)
     }
 
     /// Whether the caller has a token of an authorization server, and can ask that for another one.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use toolbay_model::{Answerable, QuestionKind};
+use toolbay_model::{QuestionKind, QuestionKindSet};
 
 use crate::revision::Revision;
 
@@ -20,10 +20,10 @@ const LONGEST: usize = 128;
 /// The names of the capabilities that a client declared: at most 64, of at most 128 bytes each. Others are ignored.
 /// Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct CapabilityNames {
     names: Arc<BTreeSet<Box<str>>>,
     /// The kinds of questions that the client declared, whatever its revision is.
-    declared: Answerable,
+    declared: QuestionKindSet,
     /// Whether the client declared the extension [`TASKS`].
     tasks: bool,
 }
@@ -31,7 +31,7 @@ pub struct Capabilities {
 /// The extension for calls that go on as tasks.
 pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-impl Capabilities {
+impl CapabilityNames {
     /// Whether the client takes a task as the result of a call (the extension of 2026-07-28).
     pub(crate) fn has_tasks(&self) -> bool {
         self.tasks
@@ -43,9 +43,9 @@ impl Capabilities {
     }
 
     /// The kinds of questions that a client of this revision answers. What a revision does not define does not count.
-    pub fn answerable(&self, revision: Revision) -> Answerable {
+    pub fn answerable(&self, revision: Revision) -> QuestionKindSet {
         let features = revision.features();
-        let mut answerable = Answerable::default();
+        let mut answerable = QuestionKindSet::default();
         for kind in QuestionKind::ALL {
             let declared = match kind {
                 // Before there were modes, every elicitation was a form.
@@ -64,36 +64,36 @@ impl Capabilities {
     }
 }
 
-impl<'de> Deserialize<'de> for Capabilities {
+impl<'de> Deserialize<'de> for CapabilityNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Declared)
+        deserializer.deserialize_map(DeclaredCapabilities)
     }
 }
 
 /// Takes the names of an object's members, and of their values only what says which questions the client answers.
-struct Declared;
+struct DeclaredCapabilities;
 
-impl<'de> Visitor<'de> for Declared {
-    type Value = Capabilities;
+impl<'de> Visitor<'de> for DeclaredCapabilities {
+    type Value = CapabilityNames;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut names, mut declared, mut tasks) = (BTreeSet::new(), Answerable::default(), false);
+        let (mut names, mut declared, mut tasks) = (BTreeSet::new(), QuestionKindSet::default(), false);
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "elicitation" | "sampling" | "roots" => {
                     let value: Box<RawValue> = map.next_value()?;
                     // What is not an object declares nothing.
-                    if let Ok(Names(parts)) = serde_json::from_str(value.get()) {
-                        declared = kinds(&name, &parts).into_iter().fold(declared, Answerable::with);
+                    if let Ok(MemberNames(parts)) = serde_json::from_str(value.get()) {
+                        declared = kinds(&name, &parts).into_iter().fold(declared, QuestionKindSet::with);
                     }
                 }
                 "extensions" => {
                     let value: Box<RawValue> = map.next_value()?;
-                    tasks = serde_json::from_str(value.get()).is_ok_and(|Names(names)| names.contains(TASKS));
+                    tasks = serde_json::from_str(value.get()).is_ok_and(|MemberNames(names)| names.contains(TASKS));
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -101,7 +101,7 @@ impl<'de> Visitor<'de> for Declared {
                 names.insert(name.into_boxed_str());
             }
         }
-        Ok(Capabilities { names: Arc::new(names), declared, tasks })
+        Ok(CapabilityNames { names: Arc::new(names), declared, tasks })
     }
 }
 
@@ -126,13 +126,13 @@ fn kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
 }
 
 /// The names of an object's members, within the same bounds. A member that is `null` is not there.
-struct Names(BTreeSet<Box<str>>);
+struct MemberNames(BTreeSet<Box<str>>);
 
-impl<'de> Deserialize<'de> for Names {
+impl<'de> Deserialize<'de> for MemberNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Names;
+        struct CapabilityMembers;
+        impl<'de> Visitor<'de> for CapabilityMembers {
+            type Value = MemberNames;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -145,10 +145,10 @@ impl<'de> Deserialize<'de> for Names {
                         names.insert(name.into_boxed_str());
                     }
                 }
-                Ok(Names(names))
+                Ok(MemberNames(names))
             }
         }
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(CapabilityMembers)
     }
 }
 
@@ -156,7 +156,7 @@ impl<'de> Deserialize<'de> for Names {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> serde_json::Result<Capabilities> {
+    fn read(text: &str) -> serde_json::Result<CapabilityNames> {
         serde_json::from_str(text)
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::access::Rights;
+use crate::access::CallerRights;
 use crate::jsonrpc;
-use crate::outbox::{Outbox, Outgoing};
+use crate::outbox::{Outbox, OutgoingMessage};
 use crate::session::Session;
-use crate::updates::Subscriber;
+use crate::updates::UpdateSubscriber;
 
 /// Method of the notification of a resource that changed.
 const UPDATED: &str = "notifications/resources/updated";
@@ -20,9 +20,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// When a client may be notified of lists again: at once, and then after each [`PAUSE`] of what has changed in it.
 #[derive(Debug)]
-pub(crate) struct Pace(Option<Instant>);
+pub(crate) struct NotificationPace(Option<Instant>);
 
-impl Pace {
+impl NotificationPace {
     pub(crate) fn new() -> Self {
         Self(None)
     }
@@ -42,10 +42,10 @@ impl Pace {
 
 /// Notifies the client of changes that it can see with `rights`, until the session ends or the client disconnects.
 /// Changes that happen while a slow client reads, or within a second after a notification, are combined into one.
-pub(crate) async fn tell(session: &Session, rights: &Rights, outbox: &Outbox) {
+pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outbox) {
     let mut told = session.known.last(rights, session.host.view(rights));
     let lists = async {
-        let mut pace = Pace::new();
+        let mut pace = NotificationPace::new();
         while session.host.changed(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(rights);
@@ -54,7 +54,7 @@ pub(crate) async fn tell(session: &Session, rights: &Rights, outbox: &Outbox) {
                 let Some(capacity) = outbox.reserve(message.len()).await else { return };
                 // The client may have asked for the list while it did not read.
                 if session.known.tell(rights, news, told, now) {
-                    capacity.send(Outgoing::notification(message));
+                    capacity.send(OutgoingMessage::notification(message));
                     pace.begin();
                 }
             }
@@ -73,7 +73,12 @@ pub(crate) async fn tell(session: &Session, rights: &Rights, outbox: &Outbox) {
 
 /// Notifies a subscriber of the resources that it named, as far as `rights` allow, until its client disconnects. `meta` is
 /// added to each notification. What could not be queued stays marked, for the next stream.
-pub(crate) async fn updates(subscriber: &Subscriber, rights: &Rights, meta: Option<&Value>, outbox: &Outbox) {
+pub(crate) async fn updates(
+    subscriber: &UpdateSubscriber,
+    rights: &CallerRights,
+    meta: Option<&Value>,
+    outbox: &Outbox,
+) {
     loop {
         let uri = subscriber.changed(|uri| rights.allow(uri)).await;
         let params = match meta {
@@ -83,7 +88,7 @@ pub(crate) async fn updates(subscriber: &Subscriber, rights: &Rights, meta: Opti
         let message = jsonrpc::notification(UPDATED, Some(&params));
         let Some(capacity) = outbox.reserve(message.len()).await else { return };
         if subscriber.take(&uri) {
-            capacity.send(Outgoing::notification(message));
+            capacity.send(OutgoingMessage::notification(message));
         }
     }
 }

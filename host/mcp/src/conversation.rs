@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::access::Rights;
+use crate::access::CallerRights;
 use crate::host::{Host as _, ServerInfo};
 use crate::peer::{Peer, only};
 use crate::revision::Revision;
@@ -33,7 +33,7 @@ fn small_pages() -> Arc<Stub> {
 async fn in_every_revision(method: &str, params: Value) -> String {
     let mut lines = Vec::new();
     for revision in Revision::ALL {
-        let mut peer = Peer::of(small_pages(), revision, Rights::All).await;
+        let mut peer = Peer::of(small_pages(), revision, CallerRights::All).await;
         let response = peer.ask(method, params.clone()).await;
         let said = response.get("result").or(response.get("error")).unwrap();
         lines.push(format!("{revision}\n{said:#}"));
@@ -84,7 +84,7 @@ async fn the_server_says_what_it_is_and_can_in_every_revision() {
                 }],
             };
         });
-        let mut peer = Peer::of(host, revision, Rights::All).await;
+        let mut peer = Peer::of(host, revision, CallerRights::All).await;
         let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}});
         let method = if revision.features().sessions { "initialize" } else { "server/discover" };
         said.push(format!("{revision}\n{:#}", peer.result(method, hello).await));
@@ -103,7 +103,7 @@ async fn every_list_has_a_second_page() {
         for (method, member, name, expected) in LISTS {
             // The second time, the pages are there already.
             for _ in 0..2 {
-                let mut peer = Peer::of(Arc::clone(&host), revision, Rights::All).await;
+                let mut peer = Peer::of(Arc::clone(&host), revision, CallerRights::All).await;
                 let first = peer.result(method, json!({})).await;
                 let second = peer.result(method, json!({"cursor": first["nextCursor"]})).await;
                 let names = |page: &Value| -> Vec<String> {
@@ -120,7 +120,7 @@ async fn every_list_has_a_second_page() {
 
 #[tokio::test]
 async fn a_cursor_is_one_of_its_list() {
-    let mut peer = Peer::of(small_pages(), Revision::NEWEST, Rights::All).await;
+    let mut peer = Peer::of(small_pages(), Revision::NEWEST, CallerRights::All).await;
     for (from, ..) in LISTS {
         let cursor = peer.result(from, json!({})).await["nextCursor"].clone();
         for (to, ..) in LISTS.into_iter().filter(|(to, ..)| *to != from) {
@@ -249,16 +249,16 @@ async fn a_subscription_is_told_what_it_asked_for() {
 #[tokio::test]
 async fn only_what_is_honoured_is_acknowledged() {
     for (rights, filter, honoured) in [
-        (Rights::All, json!({}), json!({})),
-        (Rights::All, json!({"resourceSubscriptions": []}), json!({})),
+        (CallerRights::All, json!({}), json!({})),
+        (CallerRights::All, json!({"resourceSubscriptions": []}), json!({})),
         (
-            Rights::All,
+            CallerRights::All,
             json!({"resourceSubscriptions": ["test://x"], "toolsListChanged": true}),
             json!({"toolsListChanged": true}),
         ),
         (only("test://b"), json!({"resourceSubscriptions": URIS}), json!({"resourceSubscriptions": ["test://b"]})),
         (
-            Rights::All,
+            CallerRights::All,
             json!({"resourcesListChanged": true, "resourceSubscriptions": ["memo://1/x"]}),
             json!({"resourcesListChanged": true, "resourceSubscriptions": ["memo://1/x"]}),
         ),
@@ -324,7 +324,7 @@ async fn ten_thousand_subscriptions_are_refused_in_words() {
         "there are 256 subscriptions already, which is the most: unsubscribe from some first"
     );
     let many: Vec<_> = (0..10_000).map(|n| format!("memo://2/{n:05}")).collect();
-    let mut stream = Peer::of(Arc::clone(&peer.host), Revision::NEWEST, Rights::All).await;
+    let mut stream = Peer::of(Arc::clone(&peer.host), Revision::NEWEST, CallerRights::All).await;
     stream.request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": many}})).await;
     let honoured = stream.hear().await["params"]["notifications"]["resourceSubscriptions"].clone();
     assert_eq!(honoured, json!(many[..MOST]));

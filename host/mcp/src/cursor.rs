@@ -4,13 +4,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS};
-use crate::list::List;
+use crate::list::ListKind;
 
 /// What the cursors of a folder begin with.
 const FOLDER: char = 'd';
 
 /// The cursor of the page of `list` after the item with this name or URI.
-pub(crate) fn encode(list: List, name: &str) -> String {
+pub(crate) fn encode(list: ListKind, name: &str) -> String {
     BASE64.encode(format!("{}{name}", letter(list)))
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
 /// # Errors
 ///
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this list.
-pub(crate) fn decode(list: List, cursor: &str) -> Result<String, Error> {
+pub(crate) fn decode(list: ListKind, cursor: &str) -> Result<String, Error> {
     decode_after(letter(list), cursor)
 }
 
@@ -53,13 +53,13 @@ fn invalid() -> Error {
 }
 
 /// What the cursors of a list begin with.
-const fn letter(list: List) -> char {
+const fn letter(list: ListKind) -> char {
     match list {
-        List::Tools => 't',
-        List::Prompts => 'p',
-        List::Resources => 'r',
-        List::Templates => 'u',
-        List::Skills => 's',
+        ListKind::Tools => 't',
+        ListKind::Prompts => 'p',
+        ListKind::Resources => 'r',
+        ListKind::Templates => 'u',
+        ListKind::Skills => 's',
     }
 }
 
@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn a_cursor_comes_back_as_its_name_in_its_list() {
-        for list in List::ALL {
+        for list in ListKind::ALL {
             for name in ["", "a", "acme.weather-today_2", "toolbay://notes/{name}"] {
                 assert_eq!(decode(list, &encode(list, name)).unwrap(), name);
-                for other in List::ALL.into_iter().filter(|other| *other != list) {
+                for other in ListKind::ALL.into_iter().filter(|other| *other != list) {
                     assert_eq!(decode(other, &encode(list, name)).unwrap_err().code, INVALID_PARAMS, "{other:?}");
                 }
             }
@@ -91,7 +91,7 @@ mod tests {
         for other in ["skill://pdf/b", "skill://pd", "skill://pdf/a/b.md", "toolbay://pdf/a"] {
             assert!(decode_in_folder(other, &cursor).is_err(), "{other}");
         }
-        for list in List::ALL {
+        for list in ListKind::ALL {
             assert!(decode(list, &cursor).is_err() && decode_in_folder("a", &encode(list, "a/b")).is_err());
         }
     }

@@ -7,36 +7,38 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::detached;
-use crate::entry::{self, Called, Calling, Read};
-use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, Request, shorten};
-use crate::method::Method;
-use crate::methods::list_prompts::Prompts;
-use crate::methods::list_resources::Resources;
-use crate::methods::list_skills::Skills;
-use crate::methods::list_templates::Templates;
-use crate::methods::list_tools::Tools;
+use crate::entry::{self, EncodedCall, ParamsReader, PendingCall};
+use crate::jsonrpc::{
+    self, Error, INVALID_REQUEST, IncomingContent, METHOD_NOT_FOUND, Message, Request, RequestId, shorten,
+};
+use crate::method::McpMethod;
+use crate::methods::list_prompts::PromptList;
+use crate::methods::list_resources::ResourceList;
+use crate::methods::list_skills::SkillList;
+use crate::methods::list_templates::TemplateList;
+use crate::methods::list_tools::ToolList;
 use crate::methods::{
-    Answered, call_tool, cancel_task, cancelled, complete, discover, get_prompt, get_skill, get_task, initialize,
+    MethodResult, call_tool, cancel_task, cancelled, complete, discover, get_prompt, get_skill, get_task, initialize,
     initialized, list_tasks, listen, ping, read_folder, read_resource, set_level, subscribe, task_result, update_task,
 };
-use crate::outbox::{Outbox, Outgoing};
-use crate::paging::{self, Listed};
+use crate::outbox::{Outbox, OutgoingMessage};
+use crate::paging::{self, ListResult};
 use crate::revision::Revision;
-use crate::rules::{Rules, unattached};
-use crate::session::{Channel, Session};
-use crate::wish::Wish;
+use crate::rules::{RequestContext, unattached};
+use crate::session::{Session, SessionChannel};
+use crate::wish::TaskMode;
 
 /// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
 /// message may be read: calls continue in the background.
 pub(crate) async fn receive(
     session: &Arc<Session>,
     caller: &Caller,
-    incoming: Result<Incoming<'_>, Error>,
+    incoming: Result<IncomingContent<'_>, Error>,
     reply: &Outbox,
 ) {
     match incoming {
-        Ok(Incoming::Single(message)) => single(session, caller, message, reply).await,
-        Ok(Incoming::Batch(messages)) => batch(session, caller, messages, reply).await,
+        Ok(IncomingContent::Single(message)) => single(session, caller, message, reply).await,
+        Ok(IncomingContent::Batch(messages)) => batch(session, caller, messages, reply).await,
         Err(error) => session.refuse(error, reply).await,
     }
 }
@@ -57,7 +59,7 @@ pub(crate) async fn request(
     session: &Arc<Session>,
     caller: &Caller,
     request: Request<'_>,
-    rules: Result<Option<Rules>, Error>,
+    rules: Result<Option<RequestContext>, Error>,
     reply: &Outbox,
 ) {
     let (method, rules) = match rules.and_then(|rules| Ok((method(session, &request, rules.as_ref())?, rules))) {
@@ -67,7 +69,7 @@ pub(crate) async fn request(
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = entered(method) => {
             match entry::begin(session, caller, &request, read, rules) {
-                Ok(calling) if matches!(calling.wish(), Wish::Open(_)) => {
+                Ok(calling) if matches!(calling.wish(), TaskMode::Open(_)) => {
                     // Without delaying other requests.
                     let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
                     session.spawn(async move {
@@ -82,12 +84,12 @@ pub(crate) async fn request(
                 Err(error) => session.refuse(error, reply).await,
             }
         }
-        (Method::TaskResult, Some(rules)) => {
+        (McpMethod::TaskResult, Some(rules)) => {
             if let Err(error) = task_result::open(session, caller, &request, rules.revision, reply).await {
                 session.refuse(error.of(&request.id), reply).await;
             }
         }
-        (Method::Listen, Some(rules)) => {
+        (McpMethod::Listen, Some(rules)) => {
             if let Err(error) = listen::open(session, caller, &request, &rules, reply) {
                 session.refuse(error.of(&request.id), reply).await;
             }
@@ -116,23 +118,23 @@ pub(crate) async fn request(
 }
 
 /// What reads the parameters of a method that enters a plugin; `None` if it enters none.
-fn entered(method: Method) -> Option<Read> {
+fn entered(method: McpMethod) -> Option<ParamsReader> {
     match method {
-        Method::CallTool => Some(call_tool::read),
-        Method::GetPrompt => Some(get_prompt::read),
-        Method::ReadResource => Some(read_resource::read),
-        Method::Complete => Some(complete::read),
+        McpMethod::CallTool => Some(call_tool::read),
+        McpMethod::GetPrompt => Some(get_prompt::read),
+        McpMethod::ReadResource => Some(read_resource::read),
+        McpMethod::Complete => Some(complete::read),
         _ => None,
     }
 }
 
 /// The method of a request, if it is available under `rules`.
-fn method(session: &Session, request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error> {
+fn method(session: &Session, request: &Request<'_>, rules: Option<&RequestContext>) -> Result<McpMethod, Error> {
     let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", shorten(&request.method)));
-    let method = Method::parse(&request.method).ok_or_else(unknown)?;
+    let method = McpMethod::parse(&request.method).ok_or_else(unknown)?;
     match rules {
         Some(rules) if method.is_in(rules.revision) => {
-            if session.channel == Channel::OneRequest && method.is_remembered() {
+            if session.channel == SessionChannel::OneRequest && method.is_remembered() {
                 let what = format!("{} needs a session, and this server has none (http.sessions)", method.name());
                 return Err(Error::new(METHOD_NOT_FOUND, what));
             }
@@ -149,49 +151,49 @@ async fn answer(
     session: &Session,
     caller: &Caller,
     request: &Request<'_>,
-    method: Method,
-    rules: Option<Rules>,
-) -> Outgoing {
+    method: McpMethod,
+    rules: Option<RequestContext>,
+) -> OutgoingMessage {
     let (revision, params) = (rules.as_ref().map(|rules| rules.revision), request.params);
-    if let (Method::GetTask, Some(rules)) = (method, &rules) {
+    if let (McpMethod::GetTask, Some(rules)) = (method, &rules) {
         let answered = get_task::answer(session, caller, &request.id, params, rules).await;
         return answered.unwrap_or_else(|error| session.refusal(&error.of(&request.id)));
     }
-    let answered: Answered = match (method, revision) {
-        (Method::Initialize, _) => initialize::answer(session, caller, params).await,
-        (Method::Ping, _) => ping::answer(),
-        (Method::SetLevel, _) => set_level::answer(session, params),
-        (Method::Discover, Some(revision)) => discover::answer(session, caller, revision).await,
-        (Method::ListTools, Some(revision)) => {
-            return listed(session, request, paging::answer::<Tools>(session, caller, params, revision).await);
+    let answered: MethodResult = match (method, revision) {
+        (McpMethod::Initialize, _) => initialize::answer(session, caller, params).await,
+        (McpMethod::Ping, _) => ping::answer(),
+        (McpMethod::SetLevel, _) => set_level::answer(session, params),
+        (McpMethod::Discover, Some(revision)) => discover::answer(session, caller, revision).await,
+        (McpMethod::ListTools, Some(revision)) => {
+            return listed(session, request, paging::answer::<ToolList>(session, caller, params, revision).await);
         }
-        (Method::ListPrompts, Some(revision)) => {
-            return listed(session, request, paging::answer::<Prompts>(session, caller, params, revision).await);
+        (McpMethod::ListPrompts, Some(revision)) => {
+            return listed(session, request, paging::answer::<PromptList>(session, caller, params, revision).await);
         }
-        (Method::ListResources, Some(revision)) => {
-            return listed(session, request, paging::answer::<Resources>(session, caller, params, revision).await);
+        (McpMethod::ListResources, Some(revision)) => {
+            return listed(session, request, paging::answer::<ResourceList>(session, caller, params, revision).await);
         }
-        (Method::ListTemplates, Some(revision)) => {
-            return listed(session, request, paging::answer::<Templates>(session, caller, params, revision).await);
+        (McpMethod::ListTemplates, Some(revision)) => {
+            return listed(session, request, paging::answer::<TemplateList>(session, caller, params, revision).await);
         }
-        (Method::ListSkills, Some(revision)) => {
-            return listed(session, request, paging::answer::<Skills>(session, caller, params, revision).await);
+        (McpMethod::ListSkills, Some(revision)) => {
+            return listed(session, request, paging::answer::<SkillList>(session, caller, params, revision).await);
         }
-        (Method::GetSkill, Some(revision)) => {
+        (McpMethod::GetSkill, Some(revision)) => {
             return listed(session, request, get_skill::answer(session, caller, params, revision).await);
         }
-        (Method::ReadFolder, Some(revision)) => {
+        (McpMethod::ReadFolder, Some(revision)) => {
             return listed(session, request, read_folder::answer(session, caller, params, revision).await);
         }
-        (Method::Subscribe, Some(revision)) => subscribe::subscribe(session, caller, params, revision).await,
-        (Method::CancelTask, _) if let Some(rules) = &rules => {
+        (McpMethod::Subscribe, Some(revision)) => subscribe::subscribe(session, caller, params, revision).await,
+        (McpMethod::CancelTask, _) if let Some(rules) = &rules => {
             cancel_task::answer(session, caller, params, rules).await
         }
-        (Method::UpdateTask, _) if let Some(rules) = &rules => {
+        (McpMethod::UpdateTask, _) if let Some(rules) = &rules => {
             update_task::answer(session, caller, params, rules).await
         }
-        (Method::ListTasks, Some(revision)) => list_tasks::answer(session, caller, params, revision).await,
-        (Method::Unsubscribe, _) => subscribe::unsubscribe(session, params),
+        (McpMethod::ListTasks, Some(revision)) => list_tasks::answer(session, caller, params, revision).await,
+        (McpMethod::Unsubscribe, _) => subscribe::unsubscribe(session, params),
         // Handled by `request`, or refused by `method`.
         _ => Err(unattached()),
     };
@@ -201,9 +203,9 @@ async fn answer(
     }
 }
 
-fn listed(session: &Session, request: &Request<'_>, listed: Result<Listed, Error>) -> Outgoing {
+fn listed(session: &Session, request: &Request<'_>, listed: Result<ListResult, Error>) -> OutgoingMessage {
     match listed {
-        Ok(listed) => Outgoing::answer(jsonrpc::result(&request.id, &listed)),
+        Ok(listed) => OutgoingMessage::answer(jsonrpc::result(&request.id, &listed)),
         Err(error) => session.refusal(&error.of(&request.id)),
     }
 }
@@ -241,13 +243,14 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
             }
         }
         let ended = join_all(running.into_iter().map(|call| call.run(&calling, &reply))).await;
-        let bytes: usize = ended.iter().map(Called::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
+        let bytes: usize =
+            ended.iter().map(EncodedCall::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
         let capacity = reply.reserve(bytes).await;
         let (ended, places): (Vec<_>, Vec<_>) = ended.into_iter().map(|call| call.settle(&calling)).unzip();
         answers.extend(ended.into_iter().flatten());
         if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {
             let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
-            capacity.send(Outgoing::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat()));
+            capacity.send(OutgoingMessage::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat()));
         }
         drop(places);
     });
@@ -255,14 +258,14 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
 
 /// A request of a batch: answered already, or a call to run.
 enum InBatch {
-    Answer(Outgoing),
-    Call(Box<Calling>),
+    Answer(OutgoingMessage),
+    Call(Box<PendingCall>),
 }
 
 async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>) -> Result<InBatch, Error> {
     let rules = session.rules(request.params)?;
     match (method(session, request, rules.as_ref())?, rules) {
-        (Method::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
+        (McpMethod::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
         (method, Some(rules)) if let Some(read) = entered(method) => {
             entry::begin(session, caller, request, read, rules).map(InBatch::Call)
         }
@@ -271,8 +274,8 @@ async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>
 }
 
 /// Starts a call, as a task or as none.
-async fn start(session: &Arc<Session>, caller: &Caller, calling: Box<Calling>, reply: &Outbox) {
-    if calling.wish() != Wish::None {
+async fn start(session: &Arc<Session>, caller: &Caller, calling: Box<PendingCall>, reply: &Outbox) {
+    if calling.wish() != TaskMode::None {
         if let Err(error) = detached::start(session, caller, calling, reply).await {
             session.refuse(error, reply).await;
         }
@@ -285,7 +288,7 @@ async fn start(session: &Arc<Session>, caller: &Caller, calling: Box<Calling>, r
 }
 
 /// Takes the response to a request of the server.
-fn response(session: &Session, caller: &Caller, id: Option<&Id>, outcome: Result<&RawValue, Error>) {
+fn response(session: &Session, caller: &Caller, id: Option<&RequestId>, outcome: Result<&RawValue, Error>) {
     if !session.pending.respond(id, outcome, &session.intake, &caller.name) {
         tracing::debug!("ignored a response to a request that is not waiting for one");
     }

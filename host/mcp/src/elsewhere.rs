@@ -4,23 +4,23 @@ use std::any::Any;
 use std::fmt;
 
 use tokio::sync::oneshot::Receiver;
-use toolbay_model::{Journal, Question};
+use toolbay_model::{CallJournal, Question};
 
 /// Questions that are about to be put to a client, which waits for their answers in a session.
 #[derive(Clone, Copy, Debug)]
-pub struct Put<'a> {
+pub struct PendingQuestions<'a> {
     /// The caller's name.
     pub caller: &'a str,
     /// The questions.
     pub questions: &'a [Question],
     /// What the next run of the call gets, with the answers.
-    pub journal: &'a Journal,
+    pub journal: &'a CallJournal,
 }
 
 /// What the host has to do with a question while its call waits: somebody besides the client may answer it, and the host
 /// may want to know if nobody does.
 #[derive(Default)]
-pub struct Elsewhere {
+pub struct OperatorAnswer {
     receiver: Option<Receiver<AnsweredElsewhere>>,
     /// Held for its Drop.
     place: Option<Box<dyn Any + Send + Sync>>,
@@ -39,13 +39,13 @@ pub struct AnsweredElsewhere {
     pub by: String,
 }
 
-impl fmt::Debug for Elsewhere {
+impl fmt::Debug for OperatorAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Elsewhere").finish_non_exhaustive()
     }
 }
 
-impl Elsewhere {
+impl OperatorAnswer {
     /// Whoever has the other end of `receiver` may answer. `place` is dropped when nobody waits any more.
     pub fn new(receiver: Receiver<AnsweredElsewhere>, place: impl Any + Send + Sync) -> Self {
         Self { receiver: Some(receiver), place: Some(Box::new(place)), withdrawn: None }
@@ -93,7 +93,7 @@ impl Elsewhere {
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for OperatorAnswer {
     fn drop(&mut self) {
         if let Some(withdrawn) = self.withdrawn.take() {
             withdrawn();

@@ -6,26 +6,26 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
-    Answer, Answerable, ArgumentCheck, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, SchemaForm,
-    Skill, Tool, Trace, Violation,
+    ArgumentCheck, CallJournal, CallObserver, CallRejection, CallRequest, CallResult, Icon, ListedResource, Prompt,
+    QuestionKindSet, SchemaForm, SchemaViolation, Skill, Tool, TraceContext,
 };
 
-use crate::access::Rights;
-use crate::capabilities::Capabilities;
-use crate::elsewhere::{Elsewhere, Put};
-use crate::listings::Listings;
-use crate::quota::{Portion, Quota};
+use crate::access::CallerRights;
+use crate::capabilities::CapabilityNames;
+use crate::elsewhere::{OperatorAnswer, PendingQuestions};
+use crate::listings::PageCache;
+use crate::quota::{QuotaPortion, SharedQuota};
 use crate::request_state::RequestStates;
-use crate::tasks::{TaskOptions, Tasks};
-use crate::updates::Updates;
-use crate::view::View;
+use crate::tasks::{TaskOptions, TaskTable};
+use crate::updates::ResourceUpdates;
+use crate::view::CallerView;
 
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {
     /// The options of the protocol.
-    fn options(&self) -> &Options;
+    fn options(&self) -> &ProtocolOptions;
 
-    /// Waits until the number of the lists ([`View::listing`]) is greater than `listing`, and returns it; `None` if the
+    /// Waits until the number of the lists ([`CallerView::listing`]) is greater than `listing`, and returns it; `None` if the
     /// lists cannot change any more.
     fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 
@@ -42,41 +42,47 @@ pub trait Host: Send + Sync + 'static {
     fn loaded<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
 
     /// At most `limit` tools in the order of their names: those after `after` that `rights` allow.
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool>;
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool>;
 
     /// At most `limit` prompts in the order of their names: those after `after` that `rights` allow.
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt>;
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt>;
 
     /// At most `limit` resources in the order of their URIs: those after `after` that `rights` allow.
-    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource>;
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource>;
 
     /// At most `limit` resource templates in their order as text: those after `after` that `rights` allow.
-    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource>;
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource>;
 
     /// At most `limit` skills in the order of their URIs: those after `after` of which `rights` allow every file.
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill>;
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill>;
 
     /// The skill whose `SKILL.md` has this URI; `None` if there is none of which `rights` allow every file.
-    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>>;
+    fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>>;
 
     /// At most `limit` files and folders directly in the folder `uri` of a skill, in the order of their URIs: those after
     /// `after` that `rights` allow. `None` if there is no such folder with anything that they allow.
-    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>>;
+    fn folder(
+        &self,
+        uri: &str,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> Option<ListPage<ListedResource>>;
 
     /// The lists as a caller with these rights sees them now.
-    fn view(&self, rights: &Rights) -> View;
+    fn view(&self, rights: &CallerRights) -> CallerView;
 
     /// Who wants to know of changes of resources. It is the host that keeps them, because plugins report changes to it.
-    fn updates(&self) -> &Updates;
+    fn updates(&self) -> &ResourceUpdates;
 
     /// The pages of the lists that were written. It is the host that keeps them, because all sessions share them.
-    fn listings(&self) -> &Listings;
+    fn listings(&self) -> &PageCache;
 
     /// What seals the states of calls that wait for answers. It is the host that keeps the key.
     fn request_states(&self) -> &RequestStates;
 
     /// The calls that go on as tasks. It is the host that keeps them, because they outlive sessions.
-    fn tasks(&self) -> &Tasks;
+    fn tasks(&self) -> &TaskTable;
 
     /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
@@ -92,20 +98,20 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// A new client's share of the host: its own rate limits and its own queue. `name` is the caller's, for the log.
-    fn client(&self, name: &str) -> Arc<dyn Client>;
+    fn client(&self, name: &str) -> Arc<dyn ClientShare>;
 
     /// Text for the model of a client with these rights: `instructions`. Empty sends none.
-    fn instructions(&self, rights: &Rights) -> String;
+    fn instructions(&self, rights: &CallerRights) -> String;
 
     /// What the host has to do with these questions while their call waits, such as somebody besides the client who may
     /// answer one of them; `None` if nothing.
-    fn elsewhere(&self, _put: Put<'_>) -> Option<Elsewhere> {
+    fn elsewhere(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         None
     }
 
     /// What there is to measure, as text that is read in this form; `None` if it cannot be told now. May take long, and never
     /// on the thread that asks.
-    fn metrics(&self, _form: MetricsForm, _traffic: Traffic) -> BoxFuture<'_, Option<String>> {
+    fn metrics(&self, _form: MetricsForm, _traffic: TransportTraffic) -> BoxFuture<'_, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -126,11 +132,11 @@ pub enum MetricsForm {
 }
 
 /// Tells what clients have open at a transport; `None` once it has ended.
-pub type TrafficSource = Box<dyn Fn() -> Option<Traffic> + Send + Sync>;
+pub type TrafficSource = Box<dyn Fn() -> Option<TransportTraffic> + Send + Sync>;
 
 /// What clients have open at a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct TransportTraffic {
     /// Connections.
     pub connections: usize,
     /// Requests that are not answered yet, and open streams.
@@ -144,12 +150,12 @@ const SHARES: usize = 4;
 
 /// Options of the protocol that do not depend on the transport.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ProtocolOptions {
     /// Items per page of a list, at least 1.
     pub page_size: usize,
     /// Whether results include `_meta["dev.toolbay/usage"]`.
     pub usage: bool,
-    /// Whether the host wants to know the [`Wire`] of calls.
+    /// Whether the host wants to know the [`RequestWire`] of calls.
     pub traced: bool,
     /// Largest message in bytes: a line over stdio, a body over HTTP.
     pub request: ByteSize,
@@ -179,11 +185,11 @@ pub struct ServerInfo {
     pub icons: Vec<Icon>,
 }
 
-impl Options {
+impl ProtocolOptions {
     /// The bytes that requests may take, for a transport with one caller or one with many.
-    pub(crate) fn intake(&self, many: bool) -> Arc<Quota> {
+    pub(crate) fn intake(&self, many: bool) -> Arc<SharedQuota> {
         let all = self.bytes_of_requests();
-        Quota::new(all, if many { all / SHARES } else { all })
+        SharedQuota::new(all, if many { all / SHARES } else { all })
     }
 
     /// The bytes that one request may take once it is parsed.
@@ -198,38 +204,38 @@ impl Options {
 
 /// A page of a list.
 #[derive(Clone, Debug)]
-pub struct Page<T> {
+pub struct ListPage<T> {
     /// The items, in the order of their names or URIs.
     pub items: Vec<Arc<T>>,
     /// Whether there are further items after these.
     pub more: bool,
     /// The lists that the page is part of.
-    pub view: View,
+    pub view: CallerView,
 }
 
 /// One client's share of the host.
-pub trait Client: Send + Sync {
+pub trait ClientShare: Send + Sync {
     /// Takes a place in the client's queue for a call of `target`: the name of a tool or prompt, or a URI.
     ///
     /// # Errors
     ///
     /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
-    fn queue(&self, target: &str) -> Result<Box<dyn Place>, Rejection>;
+    fn queue(&self, target: &str) -> Result<Box<dyn QueuePlace>, CallRejection>;
 
     /// Those of `uris` under which there is a resource, listed or of a template. That is work of this client's: what takes
     /// more than a moment is not done on the protocol's thread, and what takes too long is not found.
     fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
 
     /// Takes note of a call of `target` that the protocol itself rejected.
-    fn rejected(&self, _target: &str, _rejection: Rejection) {}
+    fn rejected(&self, _target: &str, _rejection: CallRejection) {}
 }
 
 /// A place in a client's queue. Dropping it before the call ends cancels the call.
-pub trait Place: Send {
+pub trait QueuePlace: Send {
     /// Makes the call as soon as it is admitted. Dropping the future cancels the call.
     ///
     /// The future must run on the runtime of [`Host::spawn`]. The place is held until it is dropped.
-    fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer>;
+    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult>;
 
     /// Takes note that the response is written as JSON: nothing more is computed for the call. Until then it counts as one
     /// that runs. From then on it has only its place, until the client takes the response. `error` is the code of the
@@ -239,7 +245,7 @@ pub trait Place: Send {
 
 /// What a request is in its protocol and on its transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wire {
+pub struct RequestWire {
     /// The id of the request, as text: the client has chosen it.
     pub id: String,
     /// The revision of the protocol.
@@ -250,53 +256,53 @@ pub struct Wire {
 
 /// A call as received from a client.
 #[derive(Debug)]
-pub struct Call {
+pub struct ClientCall {
     /// What the client asks for.
-    pub request: Request,
+    pub request: CallRequest,
     /// What of a tool's arguments cannot be read, such as a text with half a character: then they are empty, and the call fails
     /// with it.
-    pub unreadable: Option<Box<Violation>>,
+    pub unreadable: Option<Box<SchemaViolation>>,
     /// Whether the caller may use what it asks for. If not, that is reported as unknown.
     pub permitted: bool,
     /// The capabilities that the client declared.
-    pub capabilities: Capabilities,
+    pub capabilities: CapabilityNames,
     /// The kinds of questions that the client can answer.
-    pub answerable: Answerable,
+    pub answerable: QuestionKindSet,
     /// What an earlier run of the same call left, and the answers to its questions; empty for the first run.
     ///
     /// If its `edition` is not that of what would serve the call, the call fails with
     /// [`Failure::Outdated`](toolbay_model::Failure::Outdated). The host sets it, and `until`, when a guest asks.
-    pub journal: Arc<Journal>,
+    pub journal: Arc<CallJournal>,
     /// The number of the client's session, which no other session of the process has; `None` for a request that stands for
     /// itself.
     pub session: Option<u64>,
     /// The caller's span; `None` if the call belongs to no trace.
-    pub trace: Option<Trace>,
+    pub trace: Option<TraceContext>,
     /// What the call is for who traces it; `None` if nobody does.
-    pub wire: Option<Box<Wire>>,
+    pub wire: Option<Box<RequestWire>>,
     /// How the caller's configuration has arguments checked.
     pub arguments: Option<ArgumentCheck>,
     /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer
     /// needs.
-    pub held: Portion,
+    pub held: QuotaPortion,
 }
 
-impl Call {
+impl ClientCall {
     /// A permitted call that no client sent: it belongs to no session and to no trace, and the memory for its arguments is
     /// not counted.
-    pub fn of_nobody(request: Request, answerable: Answerable, journal: Journal) -> Self {
+    pub fn of_nobody(request: CallRequest, answerable: QuestionKindSet, journal: CallJournal) -> Self {
         Self {
             request,
             unreadable: None,
             permitted: true,
-            capabilities: Capabilities::default(),
+            capabilities: CapabilityNames::default(),
             answerable,
             journal: Arc::new(journal),
             session: None,
             trace: None,
             wire: None,
             arguments: None,
-            held: Portion::default(),
+            held: QuotaPortion::default(),
         }
     }
 }

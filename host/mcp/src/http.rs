@@ -61,25 +61,25 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 
-pub use self::address::{Address, NoAddress};
-use self::app::App;
-use self::auth::Gate;
-pub use self::doorkeeper::Doorkeeper;
-use self::guard::Guard;
+pub use self::address::{ListenAddress, NoAddress};
+use self::app::HttpState;
+use self::auth::AuthGate;
+pub use self::doorkeeper::AuthPolicy;
+use self::guard::OriginGuard;
 use self::headers::ErrorId;
-use self::lane::Lane;
-pub use self::options::{AuthorizationServer, Doors, OAuth, Options, Token};
-use self::peer::Peer;
+use self::lane::BodyWorkers;
+pub use self::options::{AuthSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
+use self::peer::HttpPeer;
 pub use self::peer::network_of;
 use self::reply::JSON;
-use self::scrapes::Scrapes;
-use self::sessions::Sessions;
-pub use self::stream::Listener;
-use self::streams::Streams;
+use self::scrapes::MetricsCache;
+use self::sessions::SessionTable;
+pub use self::stream::SocketListener;
+use self::streams::SseStreams;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
-use crate::quota::Quota;
-use crate::session::Life;
+use crate::quota::SharedQuota;
+use crate::session::SessionLife;
 
 /// Path of the endpoint.
 pub const PATH: &str = "/mcp";
@@ -101,24 +101,24 @@ pub const METRICS: &str = "/metrics";
 /// A file that the configuration names cannot be read, or the listener has no address.
 pub async fn serve(
     host: Arc<dyn Host>,
-    options: Options,
-    listener: impl Into<Listener>,
-    doors: &Doorkeeper,
+    options: HttpOptions,
+    listener: impl Into<SocketListener>,
+    doors: &AuthPolicy,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let listener = listener.into();
     let address = listener.address()?;
-    let life = Life { closing: stop.clone(), ..Life::default() };
-    let app = Arc::new(App {
-        gate: Gate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
-        guard: ArcSwap::from_pointee(Guard::new(&options.hosts, &options.origins, &address)),
-        sessions: Sessions::new(&options),
+    let life = SessionLife { closing: stop.clone(), ..SessionLife::default() };
+    let app = Arc::new(HttpState {
+        gate: AuthGate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
+        guard: ArcSwap::from_pointee(OriginGuard::new(&options.hosts, &options.origins, &address)),
+        sessions: SessionTable::new(&options),
         intake: host.options().intake(true),
-        lane: Lane::new(),
-        requests: Quota::new(usize::MAX, options.caller_requests),
-        connections: Quota::new(options.connections, options.address_connections),
-        scrapes: Scrapes::default(),
-        streams: Streams::default(),
+        lane: BodyWorkers::new(),
+        requests: SharedQuota::new(usize::MAX, options.caller_requests),
+        connections: SharedQuota::new(options.connections, options.address_connections),
+        scrapes: MetricsCache::default(),
+        streams: SseStreams::default(),
         life: life.clone(),
         address: address.clone(),
         host: Arc::clone(&host),
@@ -137,8 +137,10 @@ pub async fn serve(
     doors.keep(&app);
     let scheme = if app.options.tls.is_some() { "https" } else { "http" };
     match &address {
-        Address::Internet(address) => tracing::info!("listening on {scheme}://{address}{PATH}"),
-        Address::Unix(_) => tracing::info!("listening on {address} (for {scheme}://{}{PATH})", address.authority()),
+        ListenAddress::Internet(address) => tracing::info!("listening on {scheme}://{address}{PATH}"),
+        ListenAddress::Unix(_) => {
+            tracing::info!("listening on {address} (for {scheme}://{}{PATH})", address.authority())
+        }
     }
     let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.follow())));
     let places = Arc::clone(&app.connections);
@@ -147,7 +149,7 @@ pub async fn serve(
     result.context("failed to accept connections")
 }
 
-fn router(app: &Arc<App>) -> Router {
+fn router(app: &Arc<HttpState>) -> Router {
     let endpoint = post(endpoint::post).get(endpoint::get).delete(endpoint::delete);
     let mut callable = Router::new().route(PATH, endpoint.clone()).route(WITH_SLASH, endpoint);
     if app.options.sse {
@@ -197,7 +199,7 @@ fn router(app: &Arc<App>) -> Router {
 }
 
 /// Rejects requests that a foreign web page could have made.
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn guard(State(app): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     match app.guard.load().check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err((status, why)) => {
@@ -210,8 +212,8 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
 /// Authenticates the caller and attaches it to the request, with what the trust in it rests on. A caller has only so many
 /// open requests.
 async fn admit(
-    State(app): State<Arc<App>>,
-    Extension(peer): Extension<Peer>,
+    State(app): State<Arc<HttpState>>,
+    Extension(peer): Extension<HttpPeer>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -240,7 +242,7 @@ fn too_many_requests(most: usize) -> Error {
 }
 
 /// Ready when the plugins that existed at startup are loaded or refused, until shutdown begins.
-async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
+async fn ready(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
     } else if app.host.is_complete() {
@@ -262,7 +264,7 @@ async fn nothing_here(uri: Uri) -> (StatusCode, String) {
 }
 
 /// Metadata of the protected resource (RFC 9728).
-async fn metadata(State(app): State<Arc<App>>) -> Response {
+async fn metadata(State(app): State<Arc<HttpState>>) -> Response {
     match app.gate.oauth() {
         Some(oauth) => ([(CONTENT_TYPE, JSON)], oauth.metadata().to_string()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),

@@ -5,18 +5,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::jsonrpc::Id;
+use crate::jsonrpc::RequestId;
 
 /// The requests that are running or waiting.
 #[derive(Default)]
 pub(crate) struct InFlight {
-    table: Mutex<Table>,
+    table: Mutex<RequestTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct RequestTable {
     /// Each request by its id: its number and how to cancel it.
-    requests: HashMap<Id, (u64, CancellationToken)>,
+    requests: HashMap<RequestId, (u64, CancellationToken)>,
     /// Requests registered so far.
     count: u64,
 }
@@ -24,8 +24,8 @@ struct Table {
 /// A request that was registered. Its number tells it from an earlier request with the same id: a client can use an id
 /// again as soon as it has cancelled the request.
 #[derive(Clone, Debug)]
-pub(crate) struct Registered {
-    pub(crate) id: Id,
+pub(crate) struct RegisteredRequest {
+    pub(crate) id: RequestId,
     number: u64,
     /// Cancelled when the client cancels the request.
     pub(crate) cancelled: CancellationToken,
@@ -33,7 +33,7 @@ pub(crate) struct Registered {
 
 impl InFlight {
     /// Registers a request; `None` if one with this id is already in progress.
-    pub(crate) fn begin(&self, id: &Id, cancelled: CancellationToken) -> Option<Registered> {
+    pub(crate) fn begin(&self, id: &RequestId, cancelled: CancellationToken) -> Option<RegisteredRequest> {
         let mut table = self.table();
         if table.requests.contains_key(id) {
             return None;
@@ -41,11 +41,11 @@ impl InFlight {
         table.count += 1;
         let number = table.count;
         table.requests.insert(id.clone(), (number, cancelled.clone()));
-        Some(Registered { id: id.clone(), number, cancelled })
+        Some(RegisteredRequest { id: id.clone(), number, cancelled })
     }
 
     /// Removes a request that has ended; false if the client has cancelled it.
-    pub(crate) fn finish(&self, request: &Registered) -> bool {
+    pub(crate) fn finish(&self, request: &RegisteredRequest) -> bool {
         let mut table = self.table();
         let is_own = table.requests.get(&request.id).is_some_and(|(number, _)| *number == request.number);
         if is_own {
@@ -55,7 +55,7 @@ impl InFlight {
     }
 
     /// Cancels the request with this id and frees the id; false if there is none.
-    pub(crate) fn cancel(&self, id: &Id) -> bool {
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let request = self.table().requests.remove(id);
         request.is_some_and(|(_, cancelled)| {
             cancelled.cancel();
@@ -69,7 +69,7 @@ impl InFlight {
     }
 
     // Held for a few instructions and never across an await.
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, RequestTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn an_id_that_was_cancelled_belongs_to_the_next_request() {
         let in_flight = InFlight::default();
-        let id = Id::Text("a".into());
+        let id = RequestId::Text("a".into());
         let begin = || in_flight.begin(&id, CancellationToken::new());
         let first = begin().unwrap();
         assert!(begin().is_none(), "it is in progress");

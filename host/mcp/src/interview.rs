@@ -14,17 +14,17 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::text::shown;
-use toolbay_model::{Approval, CallError, Failure, Journal, Limit, Question, QuestionKind};
+use toolbay_model::{ApprovalState, CallError, CallFailure, CallJournal, Limit, Question, QuestionKind};
 
-use crate::jsonrpc::{self, Error, Id};
-use crate::outbox::{Outbox, Outgoing};
-use crate::pending::{self, Requests, Response};
+use crate::jsonrpc::{self, Error, RequestId};
+use crate::outbox::{Outbox, OutgoingMessage};
+use crate::pending::{self, CallRequests, PendingResponse};
 use crate::question;
-use crate::quota::Portion;
+use crate::quota::QuotaPortion;
 use crate::request_state::{self, LIFE};
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::tasks::{Live, NoRoom};
+use crate::tasks::{LiveTask, NoRoom};
 
 /// Error code: the user rejected the request (MCP, "Sampling").
 const REJECTED: i32 = -1;
@@ -37,24 +37,24 @@ const QUOTED: usize = 200;
 
 /// Why there are no answers.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum InterviewEnd {
     /// The client cancelled the call, or there is nobody left to send its result to.
     Cancelled,
     /// The call fails.
-    Failed(Failure),
+    Failed(CallFailure),
 }
 
 /// Answers by the keys of their questions.
-type Answers = BTreeMap<String, String>;
+type AnswerMap = BTreeMap<String, String>;
 
 /// A question without its parameters: they are not needed while it waits.
-struct Open {
+struct OpenQuestion {
     key: String,
     kind: QuestionKind,
 }
 
 /// Where the questions go.
-pub(crate) struct Stream<'a> {
+pub(crate) struct QuestionStream<'a> {
     pub(crate) session: &'a Session,
     pub(crate) reply: &'a Outbox,
     pub(crate) revision: Revision,
@@ -71,24 +71,24 @@ pub(crate) struct Stream<'a> {
 ///
 /// There are no answers.
 pub(crate) async fn conduct(
-    stream: &Stream<'_>,
+    stream: &QuestionStream<'_>,
     questions: Vec<Question>,
-    journal: &mut Journal,
-) -> Result<Vec<Portion>, Ended> {
-    let Stream { session, reply, cancelled, .. } = *stream;
+    journal: &mut CallJournal,
+) -> Result<Vec<QuotaPortion>, InterviewEnd> {
+    let QuestionStream { session, reply, cancelled, .. } = *stream;
     let (texts, requests) = prepare(stream, &questions).map_err(failed)?;
     // Collected, they would stay where the questions were, which take more.
     let mut open = Vec::with_capacity(questions.len());
-    open.extend(questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }));
+    open.extend(questions.into_iter().map(|Question { key, kind, .. }| OpenQuestion { key, kind }));
     let (time, given, approval) = (patience(journal), given(journal), journal.approval);
-    let sent = Sent { requests, reply, count: AtomicUsize::new(0) };
+    let sent = SentRequests { requests, reply, count: AtomicUsize::new(0) };
     let mut ended = pin!(async move {
         tokio::select! {
             biased;
-            () = cancelled.cancelled() => Err(Ended::Cancelled),
-            () = reply.closed() => Err(Ended::Cancelled),
+            () = cancelled.cancelled() => Err(InterviewEnd::Cancelled),
+            () = reply.closed() => Err(InterviewEnd::Cancelled),
             // The responses would come too late.
-            () = session.life.closing.cancelled() => Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
+            () = session.life.closing.cancelled() => Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
             () = tokio::time::sleep(time) => late(given, approval),
         }
     });
@@ -112,7 +112,7 @@ pub(crate) async fn conduct(
 }
 
 /// The time that is left for the answers.
-pub(crate) fn patience(journal: &Journal) -> Duration {
+pub(crate) fn patience(journal: &CallJournal) -> Duration {
     if journal.until == 0 {
         return LIFE;
     }
@@ -127,21 +127,21 @@ pub(crate) fn patience(journal: &Journal) -> Duration {
 /// There are no answers.
 pub(crate) async fn wait(
     session: &Session,
-    live: &Live,
+    live: &LiveTask,
     questions: Vec<Question>,
-    journal: &mut Journal,
-) -> Result<Vec<Portion>, Ended> {
+    journal: &mut CallJournal,
+) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     let asking = session.host.tasks().ask(live, questions).await.map_err(|none| match none {
         NoRoom::Exhausted(_) => {
             failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned())
         }
-        NoRoom::Forgotten => Ended::Cancelled,
+        NoRoom::Forgotten => InterviewEnd::Cancelled,
     })?;
     let (answers, held) = tokio::select! {
         biased;
-        () = live.cancelled().cancelled() => return Err(Ended::Cancelled),
-        answers = asking.answers() => answers.map_err(Ended::Failed)?,
-        () = session.life.closing.cancelled() => return Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
+        () = live.cancelled().cancelled() => return Err(InterviewEnd::Cancelled),
+        answers = asking.answers() => answers.map_err(InterviewEnd::Failed)?,
+        () = session.life.closing.cancelled() => return Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(patience(journal)) => return late(given(journal), journal.approval),
     };
     journal.answers.extend(answers);
@@ -149,8 +149,11 @@ pub(crate) async fn wait(
 }
 
 /// Writes the requests, and registers them.
-fn prepare<'a>(stream: &Stream<'a>, questions: &[Question]) -> Result<(Vec<Vec<u8>>, Requests<'a>), String> {
-    let Stream { session, revision, task, .. } = *stream;
+fn prepare<'a>(
+    stream: &QuestionStream<'a>,
+    questions: &[Question],
+) -> Result<(Vec<Vec<u8>>, CallRequests<'a>), String> {
+    let QuestionStream { session, revision, task, .. } = *stream;
     let params = questions.iter().map(|question| {
         let params = question::params(question, revision)?;
         Ok(if let Some(task) = task { Some(related(params.unwrap_or_default(), task)) } else { params })
@@ -175,9 +178,12 @@ pub(crate) fn related(mut message: Map<String, Value>, task: &str) -> Map<String
 }
 
 /// The answers by the keys of their questions, and the bytes that they hold.
-fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<(Answers, Vec<Portion>), String> {
-    let (mut answers, mut held) = (Answers::new(), Vec::new());
-    for (Open { key, kind }, response) in questions.iter().zip(responses) {
+fn answers(
+    questions: &[OpenQuestion],
+    responses: Vec<Option<PendingResponse>>,
+) -> Result<(AnswerMap, Vec<QuotaPortion>), String> {
+    let (mut answers, mut held) = (AnswerMap::new(), Vec::new());
+    for (OpenQuestion { key, kind }, response) in questions.iter().zip(responses) {
         let answer = match response {
             Some(Ok((text, portion))) => {
                 held.push(portion);
@@ -201,17 +207,17 @@ fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<(Answ
 }
 
 /// The time that the answers may take in all.
-fn given(journal: &Journal) -> Duration {
+fn given(journal: &CallJournal) -> Duration {
     Duration::from_millis(journal.until.saturating_sub(journal.began))
 }
 
 /// What comes of questions that nobody answered in that time: the call of a plugin that asked fails. Where the host asked, it
 /// rules on the call without an answer.
-fn late(given: Duration, approval: Approval) -> Result<Vec<Portion>, Ended> {
-    if matches!(approval, Approval::Asked(_)) {
+fn late(given: Duration, approval: ApprovalState) -> Result<Vec<QuotaPortion>, InterviewEnd> {
+    if matches!(approval, ApprovalState::Asked(_)) {
         return Ok(Vec::new());
     }
-    Err(Ended::Failed(Failure::Call(CallError::Limit { limit: Limit::AskTime(given), tool: None })))
+    Err(InterviewEnd::Failed(CallFailure::Call(CallError::Limit { limit: Limit::AskTime(given), tool: None })))
 }
 
 fn refusal(key: &str, kind: QuestionKind, error: &Error) -> String {
@@ -219,44 +225,44 @@ fn refusal(key: &str, kind: QuestionKind, error: &Error) -> String {
     format!("The client did not answer {key:?} ({}): error {code}, {}.", kind.method(), shown(message, QUOTED))
 }
 
-fn failed(what: String) -> Ended {
-    Ended::Failed(Failure::Call(CallError::Failed(what)))
+fn failed(what: String) -> InterviewEnd {
+    InterviewEnd::Failed(CallFailure::Call(CallError::Failed(what)))
 }
 
 /// Requests that were sent to a client. When this is dropped, the client is told that nobody waits for the responses that are
 /// missing.
-struct Sent<'a> {
-    requests: Requests<'a>,
+struct SentRequests<'a> {
+    requests: CallRequests<'a>,
     reply: &'a Outbox,
     /// How many of them were sent.
     count: AtomicUsize,
 }
 
-impl Sent<'_> {
+impl SentRequests<'_> {
     /// Sends the requests, waiting for capacity.
     async fn send(&self, texts: Vec<Vec<u8>>) {
         for text in texts {
             if let Some(capacity) = self.reply.reserve(text.len()).await {
                 self.count.fetch_add(1, Ordering::Relaxed);
-                capacity.send(Outgoing::request(text));
+                capacity.send(OutgoingMessage::request(text));
             }
         }
     }
 }
 
-impl Drop for Sent<'_> {
+impl Drop for SentRequests<'_> {
     fn drop(&mut self) {
         for id in self.requests.open(self.count.load(Ordering::Relaxed)) {
-            let params = Withdrawn { request_id: &id, reason: "nobody waits for the answer any more" };
+            let params = WithdrawnQuestion { request_id: &id, reason: "nobody waits for the answer any more" };
             let text = jsonrpc::notification("notifications/cancelled", Some(&params));
-            self.reply.offer(Outgoing::notification(text));
+            self.reply.offer(OutgoingMessage::notification(text));
         }
     }
 }
 
 #[derive(serde::Serialize)]
-struct Withdrawn<'a> {
+struct WithdrawnQuestion<'a> {
     #[serde(rename = "requestId")]
-    request_id: &'a Id,
+    request_id: &'a RequestId,
     reason: &'static str,
 }

@@ -24,14 +24,14 @@ const AN_ID: &str = "a string of at most 1,024 bytes or a number of at most 64 b
 /// The id of a request: a string or a number (MCP allows no `null`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
-pub enum Id {
+pub enum RequestId {
     /// A number.
     Number(Number),
     /// A string.
     Text(String),
 }
 
-impl Id {
+impl RequestId {
     /// Parses an id. An integer of more than 64 bits is rejected, because it could not be returned unchanged. So is one
     /// that is too long.
     fn read(raw: &RawValue) -> Option<Self> {
@@ -48,7 +48,7 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
@@ -57,34 +57,34 @@ impl fmt::Display for Id {
     }
 }
 
-impl<'de> Deserialize<'de> for Id {
+impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Self::read(&raw).ok_or_else(|| D::Error::custom(format_args!("expected {AN_ID}")))
     }
 }
 
-impl From<Id> for Value {
-    fn from(id: Id) -> Self {
+impl From<RequestId> for Value {
+    fn from(id: RequestId) -> Self {
         match id {
-            Id::Number(number) => Self::Number(number),
-            Id::Text(text) => Self::String(text),
+            RequestId::Number(number) => Self::Number(number),
+            RequestId::Text(text) => Self::String(text),
         }
     }
 }
 
 /// The content of one line or body.
 #[derive(Debug)]
-pub enum Incoming<'a> {
+pub enum IncomingContent<'a> {
     /// One message.
     Single(Message<'a>),
     /// A batch: an array of messages.
     Batch(Vec<Result<Message<'a>, Error>>),
 }
 
-impl Incoming<'_> {
+impl IncomingContent<'_> {
     /// The id of a single request.
-    pub fn id(&self) -> Option<&Id> {
+    pub fn id(&self) -> Option<&RequestId> {
         match self {
             Self::Single(Message::Request(request)) => Some(&request.id),
             _ => None,
@@ -115,7 +115,7 @@ pub enum Message<'a> {
     /// The response to a request of the server.
     Response {
         /// The id of the request; `None` if the client could not tell it.
-        id: Option<Id>,
+        id: Option<RequestId>,
         /// The result, not yet parsed, or the error.
         outcome: Result<&'a RawValue, Error>,
     },
@@ -125,7 +125,7 @@ pub enum Message<'a> {
 #[derive(Debug)]
 pub struct Request<'a> {
     /// The id, which the response repeats.
-    pub id: Id,
+    pub id: RequestId,
     /// The method's name.
     pub method: Cow<'a, str>,
     /// The parameters, not yet parsed.
@@ -136,7 +136,7 @@ pub struct Request<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// The request's id.
-    pub id: Option<Id>,
+    pub id: Option<RequestId>,
     /// One of the codes of this module.
     pub code: i32,
     /// A message for people and models.
@@ -164,14 +164,14 @@ impl Error {
 
     /// The same error with the id of its request.
     #[must_use]
-    pub fn of(self, id: &Id) -> Self {
+    pub fn of(self, id: &RequestId) -> Self {
         Self { id: Some(id.clone()), ..self }
     }
 }
 
 /// Members of a message; unknown ones are ignored, duplicates rejected.
 #[derive(Deserialize)]
-struct Members<'a> {
+struct MessageMembers<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -214,7 +214,7 @@ struct IdAlone<'a> {
 }
 
 /// The id of a message of which only the beginning is there.
-pub fn id_of_beginning(bytes: &[u8]) -> Option<Id> {
+pub fn id_of_beginning(bytes: &[u8]) -> Option<RequestId> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut id = None;
     // The end is an error: it is missing.
@@ -223,7 +223,7 @@ pub fn id_of_beginning(bytes: &[u8]) -> Option<Id> {
 }
 
 /// Takes the first member `id` of an object.
-struct IdFirst<'i>(&'i mut Option<Id>);
+struct IdFirst<'i>(&'i mut Option<RequestId>);
 
 impl<'de> Visitor<'de> for IdFirst<'_> {
     type Value = ();
@@ -238,7 +238,7 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
                 let id = map.next_value::<Box<RawValue>>()?;
                 // A number may go on where the text ends.
                 map.next_key::<IgnoredAny>()?;
-                *self.0 = Id::read(&id);
+                *self.0 = RequestId::read(&id);
                 return Ok(());
             }
             map.next_value::<IgnoredAny>()?;
@@ -252,14 +252,14 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
 /// # Errors
 ///
 /// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
-pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
+pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
     let invalid = |error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}"));
     if text.trim_ascii_start().starts_with('[') {
         let mut items = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
-        let read = reader.deserialize_seq(Items(&mut items)).and_then(|()| reader.end());
+        let read = reader.deserialize_seq(BatchItems(&mut items)).and_then(|()| reader.end());
         if items.len() > BATCH {
             return Err(Error::new(INVALID_REQUEST, format!("a batch can have at most {BATCH} messages")));
         }
@@ -267,15 +267,15 @@ pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
         if items.is_empty() {
             return Err(Error::new(INVALID_REQUEST, "the batch is empty"));
         }
-        return Ok(Incoming::Batch(items.into_iter().map(message).collect()));
+        return Ok(IncomingContent::Batch(items.into_iter().map(message).collect()));
     }
-    message(serde_json::from_str(text).map_err(invalid)?).map(Incoming::Single)
+    message(serde_json::from_str(text).map_err(invalid)?).map(IncomingContent::Single)
 }
 
 /// Takes the messages of a batch, not yet parsed, and stops at the first beyond [`BATCH`].
-struct Items<'v, 'a>(&'v mut Vec<&'a RawValue>);
+struct BatchItems<'v, 'a>(&'v mut Vec<&'a RawValue>);
 
-impl<'de> Visitor<'de> for Items<'_, 'de> {
+impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -297,9 +297,9 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     if !raw.get().starts_with('{') {
         return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
     }
-    let members: Members<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+    let members: MessageMembers<'_> = serde_json::from_str(raw.get()).map_err(|error| {
         let alone: Option<IdAlone<'_>> = serde_json::from_str(raw.get()).ok();
-        let id = alone.and_then(|alone| Id::read(alone.id?));
+        let id = alone.and_then(|alone| RequestId::read(alone.id?));
         Error { id, ..Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", cut(&error.to_string()))) }
     })?;
     let params = parameters(members.params);
@@ -308,7 +308,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
         None => None,
         // A client that could not read the id of a request says so like this.
         Some(raw) if answers && raw.get() == "null" => None,
-        Some(raw) => Some(Id::read(raw).ok_or_else(|| {
+        Some(raw) => Some(RequestId::read(raw).ok_or_else(|| {
             let what = shorten(raw.get());
             Error::new(INVALID_REQUEST, format!("id must be {AN_ID}, not {what}"))
         })?),
@@ -348,11 +348,11 @@ pub(crate) fn shorten(text: &str) -> &str {
 }
 
 /// Encodes the result of a request.
-pub fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
+pub fn result(id: &RequestId, result: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Answer<'a, T> {
         jsonrpc: &'static str,
-        id: &'a Id,
+        id: &'a RequestId,
         result: &'a T,
     }
     encode(&Answer { jsonrpc: "2.0", id, result })
@@ -380,11 +380,11 @@ pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
 }
 
 /// Encodes a request.
-pub fn request(id: &Id, method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
+pub fn request(id: &RequestId, method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Request<'a, T> {
         jsonrpc: &'static str,
-        id: &'a Id,
+        id: &'a RequestId,
         method: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a T>,
@@ -446,31 +446,33 @@ mod tests {
     #[test]
     fn the_kinds_of_messages_are_distinguished() {
         let single = |text: &'static str| match decode(text.as_bytes()).unwrap() {
-            Incoming::Single(message) => message,
-            Incoming::Batch(_) => panic!("{text}"),
+            IncomingContent::Single(message) => message,
+            IncomingContent::Batch(_) => panic!("{text}"),
         };
         assert!(matches!(single(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request(r)
-            if r.method == "ping" && r.id == Id::Number(1.into()) && r.params.is_none()));
+            if r.method == "ping" && r.id == RequestId::Number(1.into()) && r.params.is_none()));
         assert!(matches!(single(r#" {"jsonrpc":"2.0","method":"pi\u006eg","params":{}} "#),
             Message::Notification { method, params: Some(_) } if method == "ping"));
         assert!(matches!(single(r#"{"jsonrpc":"2.0","id":"a","result":{"b":1}}"#),
-            Message::Response { id: Some(Id::Text(id)), outcome: Ok(result) } if id == "a" && result.get() == r#"{"b":1}"#));
+            Message::Response { id: Some(RequestId::Text(id)), outcome: Ok(result) } if id == "a" && result.get() == r#"{"b":1}"#));
         assert!(matches!(
             single(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
             Message::Response { outcome: Ok(_), .. }
         ));
         let batch = decode(br#"[{"jsonrpc":"2.0","method":"a"},1]"#).unwrap();
-        assert!(matches!(batch, Incoming::Batch(items) if items.len() == 2 && items[1].is_err()));
+        assert!(matches!(batch, IncomingContent::Batch(items) if items.len() == 2 && items[1].is_err()));
     }
 
     #[test]
     fn the_error_of_a_client_is_short() {
         let read = |text: &str| match decode(text.as_bytes()) {
-            Ok(Incoming::Single(Message::Response { id, outcome: Err(error) })) => (id, error.code, error.message),
+            Ok(IncomingContent::Single(Message::Response { id, outcome: Err(error) })) => {
+                (id, error.code, error.message)
+            }
             other => panic!("{text}: {other:?}"),
         };
         let error = read(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":-1,"message":"no","data":[]}}"#);
-        assert_eq!(error, (Some(Id::Number(1.into())), -1, "no".into()));
+        assert_eq!(error, (Some(RequestId::Number(1.into())), -1, "no".into()));
         let long =
             format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-1,"message":"{}"}}}}"#, "é".repeat(1 << 20));
         let (id, _, message) = read(&long);
@@ -503,18 +505,18 @@ mod tests {
         for params in ["null", "[]", "[ ]"] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{params}}}"#);
             assert!(
-                matches!(decode(text.as_bytes()), Ok(Incoming::Single(Message::Request(r))) if r.params.is_none()),
+                matches!(decode(text.as_bytes()), Ok(IncomingContent::Single(Message::Request(r))) if r.params.is_none()),
                 "{params}"
             );
         }
         let list = br#"{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}"#;
-        assert!(matches!(decode(list), Ok(Incoming::Single(Message::Request(r))) if r.params.is_some()));
+        assert!(matches!(decode(list), Ok(IncomingContent::Single(Message::Request(r))) if r.params.is_some()));
     }
 
     #[test]
     fn a_byte_order_mark_before_a_message_is_skipped() {
         let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
-        assert!(matches!(decode(text.as_bytes()), Ok(Incoming::Single(Message::Request(_)))));
+        assert!(matches!(decode(text.as_bytes()), Ok(IncomingContent::Single(Message::Request(_)))));
         assert!(decode("\u{feff}\u{feff}{}".as_bytes()).is_err());
     }
 
@@ -546,7 +548,7 @@ mod tests {
     #[test]
     fn a_message_is_one_line_for_every_reader() {
         let text = "a\u{2028}\u{2029}b\u{85}\u{2028}ü\u{2027}";
-        let message = result(&Id::Number(1.into()), &serde_json::json!({ text: text }));
+        let message = result(&RequestId::Number(1.into()), &serde_json::json!({ text: text }));
         let message = String::from_utf8(message).unwrap();
         assert!(!message.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{message}");
         assert!(message.contains("\\u2028\\u2029b\\u0085\\u2028ü\u{2027}"), "{message}");
@@ -558,7 +560,7 @@ mod tests {
     fn a_batch_is_read_up_to_its_limit() {
         let batch = |messages: usize| format!(" [{}]", vec![r#"{"jsonrpc":"2.0","method":"a"}"#; messages].join(","));
         let read = |text: &str| match decode(text.as_bytes()) {
-            Ok(Incoming::Batch(messages)) => messages.len(),
+            Ok(IncomingContent::Batch(messages)) => messages.len(),
             other => panic!("{other:?}"),
         };
         assert_eq!(read(&batch(BATCH)), BATCH);

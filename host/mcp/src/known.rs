@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::access::Rights;
-use crate::list::{List, News};
-use crate::view::View;
+use crate::access::CallerRights;
+use crate::list::{ListChange, ListKind};
+use crate::view::CallerView;
 
 /// Different rights of one session that are remembered: those that were used last. More than a few are not to be
 /// expected, because every token of a session has the same owner.
@@ -12,20 +12,20 @@ const RIGHTS: usize = 8;
 
 /// What the client of a session knows of the lists.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    views: Mutex<Vec<Entry>>,
+pub(crate) struct KnownLists {
+    views: Mutex<Vec<KnownEntry>>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    rights: Rights,
-    /// What the client knows of each list, in the order of [`List::ALL`].
-    lists: [Seen; List::ALL.len()],
+struct KnownEntry {
+    rights: CallerRights,
+    /// What the client knows of each list, in the order of [`ListKind::ALL`].
+    lists: [SeenList; ListKind::ALL.len()],
 }
 
 /// What a client knows of one list.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct SeenList {
     /// The number of the lists when it looked.
     listing: u64,
     /// The digest of what it saw.
@@ -34,19 +34,19 @@ struct Seen {
     listed: bool,
 }
 
-impl Known {
+impl KnownLists {
     /// Forgets everything but the view that a client has when its session begins.
-    pub(crate) fn begin(&self, rights: &Rights, view: View) {
-        *self.views() = vec![Entry::new(rights, view)];
+    pub(crate) fn begin(&self, rights: &CallerRights, view: CallerView) {
+        *self.views() = vec![KnownEntry::new(rights, view)];
     }
 
     /// What the client last knew; with rights that are new, `now`.
-    pub(crate) fn last(&self, rights: &Rights, now: View) -> View {
+    pub(crate) fn last(&self, rights: &CallerRights, now: CallerView) -> CallerView {
         let mut views = self.views();
         let lists = entry(&mut views, rights, now).lists;
         let listing = lists.map(|seen| seen.listing).into_iter().min();
         let [tools, prompts, resources, ..] = lists;
-        View {
+        CallerView {
             listing: listing.unwrap_or(now.listing),
             tools: tools.digest,
             prompts: prompts.digest,
@@ -55,14 +55,14 @@ impl Known {
     }
 
     /// The client has asked for a list; `whole` if the response contained all of it.
-    pub(crate) fn listed(&self, rights: &Rights, list: List, view: View, whole: bool) {
+    pub(crate) fn listed(&self, rights: &CallerRights, list: ListKind, view: CallerView, whole: bool) {
         let mut views = self.views();
         let entry = entry(&mut views, rights, view);
-        for (seen, _) in entry.lists.iter_mut().zip(List::ALL).filter(|(_, known)| *known == list) {
+        for (seen, _) in entry.lists.iter_mut().zip(ListKind::ALL).filter(|(_, known)| *known == list) {
             // The first response contains the changes since the session began. After that a client lists when it was told
             // to, or whenever it likes.
             if !seen.listed && whole && view.listing > seen.listing {
-                *seen = Seen::of(list, view);
+                *seen = SeenList::of(list, view);
             }
             seen.listed = true;
         }
@@ -70,11 +70,11 @@ impl Known {
 
     /// Something that is different now from what the client last knew, as far as it can see it. `told` is what it was last
     /// told, in case that was forgotten here.
-    pub(crate) fn news(&self, rights: &Rights, told: View, now: View) -> Option<News> {
+    pub(crate) fn news(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Option<ListChange> {
         let mut views = self.views();
         let lists = &mut entry(&mut views, rights, told).lists;
         // The client may have asked for the list in the meantime, for the first time.
-        let newer = lists.iter_mut().zip(List::ALL).filter(|(seen, _)| now.listing > seen.listing);
+        let newer = lists.iter_mut().zip(ListKind::ALL).filter(|(seen, _)| now.listing > seen.listing);
         let mut changed = newer.filter_map(|(seen, list)| {
             if seen.digest == list.digest(now) {
                 seen.listing = now.listing;
@@ -87,40 +87,40 @@ impl Known {
 
     /// From here on the client knows of this; false if it did already. Called when the notification has its place in the
     /// outbox.
-    pub(crate) fn tell(&self, rights: &Rights, news: News, told: View, now: View) -> bool {
+    pub(crate) fn tell(&self, rights: &CallerRights, news: ListChange, told: CallerView, now: CallerView) -> bool {
         let mut views = self.views();
-        let lists = entry(&mut views, rights, told).lists.iter_mut().zip(List::ALL);
+        let lists = entry(&mut views, rights, told).lists.iter_mut().zip(ListKind::ALL);
         let mut is_new = false;
         for (seen, list) in lists.filter(|(seen, list)| list.news() == news && now.listing > seen.listing) {
             is_new |= seen.digest != list.digest(now);
-            *seen = Seen { listed: seen.listed, ..Seen::of(list, now) };
+            *seen = SeenList { listed: seen.listed, ..SeenList::of(list, now) };
         }
         is_new
     }
 
     // Held for a few instructions and never across an await.
-    fn views(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn views(&self) -> MutexGuard<'_, Vec<KnownEntry>> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
-    fn new(rights: &Rights, view: View) -> Self {
-        Self { rights: rights.clone(), lists: List::ALL.map(|list| Seen::of(list, view)) }
+impl KnownEntry {
+    fn new(rights: &CallerRights, view: CallerView) -> Self {
+        Self { rights: rights.clone(), lists: ListKind::ALL.map(|list| SeenList::of(list, view)) }
     }
 }
 
-impl Seen {
-    fn of(list: List, view: View) -> Self {
+impl SeenList {
+    fn of(list: ListKind, view: CallerView) -> Self {
         Self { listing: view.listing, digest: list.digest(view), listed: false }
     }
 }
 
 /// The entry for these rights, as the one that was used last; `first` if they are new.
-fn entry<'a>(views: &'a mut Vec<Entry>, rights: &Rights, first: View) -> &'a mut Entry {
+fn entry<'a>(views: &'a mut Vec<KnownEntry>, rights: &CallerRights, first: CallerView) -> &'a mut KnownEntry {
     let entry = match views.iter().position(|entry| entry.rights == *rights) {
         Some(place) => views.remove(place),
-        None => Entry::new(rights, first),
+        None => KnownEntry::new(rights, first),
     };
     if views.len() >= RIGHTS {
         views.remove(0);
@@ -131,16 +131,16 @@ fn entry<'a>(views: &'a mut Vec<Entry>, rights: &Rights, first: View) -> &'a mut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Pattern;
+    use crate::access::NamePattern;
 
     /// Lists with this number, of which only the tools ever change.
-    fn view(listing: u64, tools: u64) -> View {
-        View { listing, tools, prompts: 1, resources: 1 }
+    fn view(listing: u64, tools: u64) -> CallerView {
+        CallerView { listing, tools, prompts: 1, resources: 1 }
     }
 
-    impl Known {
+    impl KnownLists {
         /// Everything that is different now, which the client then knows.
-        fn differs(&self, rights: &Rights, told: View, now: View) -> Vec<News> {
+        fn differs(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Vec<ListChange> {
             let mut all = Vec::new();
             while let Some(news) = self.news(rights, told, now) {
                 assert!(self.tell(rights, news, told, now) && !self.tell(rights, news, told, now));
@@ -150,72 +150,72 @@ mod tests {
         }
     }
 
-    fn only(name: &str) -> Rights {
-        Rights::Only(vec![Pattern::try_from(name.to_owned()).unwrap()])
+    fn only(name: &str) -> CallerRights {
+        CallerRights::Only(vec![NamePattern::try_from(name.to_owned()).unwrap()])
     }
 
     #[test]
     fn only_a_difference_that_the_rights_show_counts() {
-        let known = Known::default();
-        known.begin(&Rights::All, view(1, 10));
+        let known = KnownLists::default();
+        known.begin(&CallerRights::All, view(1, 10));
         assert_eq!(known.last(&only("a"), view(1, 5)), view(1, 5));
-        assert_eq!(known.differs(&Rights::All, view(1, 10), view(2, 20)), [News::Tools]);
+        assert_eq!(known.differs(&CallerRights::All, view(1, 10), view(2, 20)), [ListChange::Tools]);
         assert_eq!(known.differs(&only("a"), view(1, 5), view(2, 5)), [], "what changed is hidden from it");
         // There and back again, unseen.
-        assert_eq!(known.differs(&Rights::All, view(2, 20), view(4, 20)), []);
-        assert_eq!(known.differs(&only("a"), view(2, 5), view(5, 6)), [News::Tools]);
+        assert_eq!(known.differs(&CallerRights::All, view(2, 20), view(4, 20)), []);
+        assert_eq!(known.differs(&only("a"), view(2, 5), view(5, 6)), [ListChange::Tools]);
         assert_eq!(known.differs(&only("a"), view(5, 6), view(5, 6)), [], "once");
     }
 
     #[test]
     fn each_list_has_its_news() {
-        let known = Known::default();
-        let now = |listing, tools, prompts, resources| View { listing, tools, prompts, resources };
-        known.begin(&Rights::All, now(1, 1, 1, 1));
+        let known = KnownLists::default();
+        let now = |listing, tools, prompts, resources| CallerView { listing, tools, prompts, resources };
+        known.begin(&CallerRights::All, now(1, 1, 1, 1));
         let mut told = now(1, 1, 1, 1);
         for (next, news) in [
-            (now(2, 1, 2, 1), vec![News::Prompts]),
-            (now(3, 1, 2, 2), vec![News::Resources]),
-            (now(4, 2, 3, 3), vec![News::Tools, News::Prompts, News::Resources]),
+            (now(2, 1, 2, 1), vec![ListChange::Prompts]),
+            (now(3, 1, 2, 2), vec![ListChange::Resources]),
+            (now(4, 2, 3, 3), vec![ListChange::Tools, ListChange::Prompts, ListChange::Resources]),
             (now(5, 2, 3, 3), vec![]),
         ] {
-            assert_eq!(known.differs(&Rights::All, told, next), news);
+            assert_eq!(known.differs(&CallerRights::All, told, next), news);
             told = next;
         }
     }
 
     #[test]
     fn the_first_list_contains_the_changes_before_it() {
-        let known = Known::default();
-        known.begin(&Rights::All, view(0, 1));
-        known.listed(&Rights::All, List::Tools, view(2, 2), true);
-        assert_eq!(known.differs(&Rights::All, view(0, 1), view(2, 2)), []);
+        let known = KnownLists::default();
+        known.begin(&CallerRights::All, view(0, 1));
+        known.listed(&CallerRights::All, ListKind::Tools, view(2, 2), true);
+        assert_eq!(known.differs(&CallerRights::All, view(0, 1), view(2, 2)), []);
         // Listing again tells a client nothing that it would not be told.
-        known.listed(&Rights::All, List::Tools, view(3, 3), true);
-        assert_eq!(known.differs(&Rights::All, view(2, 2), view(3, 3)), [News::Tools]);
+        known.listed(&CallerRights::All, ListKind::Tools, view(3, 3), true);
+        assert_eq!(known.differs(&CallerRights::All, view(2, 2), view(3, 3)), [ListChange::Tools]);
         // A page is not the list.
-        known.begin(&Rights::All, view(3, 3));
-        known.listed(&Rights::All, List::Tools, view(4, 4), false);
-        assert_eq!(known.differs(&Rights::All, view(3, 3), view(4, 4)), [News::Tools]);
+        known.begin(&CallerRights::All, view(3, 3));
+        known.listed(&CallerRights::All, ListKind::Tools, view(4, 4), false);
+        assert_eq!(known.differs(&CallerRights::All, view(3, 3), view(4, 4)), [ListChange::Tools]);
     }
 
     #[test]
     fn one_list_says_nothing_of_another() {
-        let known = Known::default();
-        let before = View { listing: 1, tools: 1, prompts: 1, resources: 1 };
-        let after = View { listing: 2, tools: 2, prompts: 2, resources: 2 };
-        known.begin(&Rights::All, before);
-        for list in [List::Prompts, List::Resources] {
-            known.listed(&Rights::All, list, after, true);
+        let known = KnownLists::default();
+        let before = CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 };
+        let after = CallerView { listing: 2, tools: 2, prompts: 2, resources: 2 };
+        known.begin(&CallerRights::All, before);
+        for list in [ListKind::Prompts, ListKind::Resources] {
+            known.listed(&CallerRights::All, list, after, true);
         }
-        assert_eq!(known.last(&Rights::All, after), View { prompts: 2, resources: 2, ..before });
+        assert_eq!(known.last(&CallerRights::All, after), CallerView { prompts: 2, resources: 2, ..before });
         // The templates were not asked for.
-        assert_eq!(known.differs(&Rights::All, before, after), [News::Tools, News::Resources]);
+        assert_eq!(known.differs(&CallerRights::All, before, after), [ListChange::Tools, ListChange::Resources]);
     }
 
     #[test]
     fn only_the_last_rights_are_remembered() {
-        let known = Known::default();
+        let known = KnownLists::default();
         for n in 0..100 {
             known.last(&only(&format!("tool-{n}")), view(1, n));
         }

@@ -64,17 +64,20 @@ pub mod jsonrpc;
 pub mod stdio;
 pub mod streams;
 
-pub use self::access::{Pattern, Rights};
+pub use self::access::{CallerRights, NamePattern};
 pub use self::caller::Caller;
-pub use self::capabilities::Capabilities;
-pub use self::elsewhere::{AnsweredElsewhere, Elsewhere, Put};
-pub use self::host::{Call, Client, Host, MetricsForm, Options, Page, Place, ServerInfo, Traffic, TrafficSource, Wire};
-pub use self::listings::Listings;
+pub use self::capabilities::CapabilityNames;
+pub use self::elsewhere::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
+pub use self::host::{
+    ClientCall, ClientShare, Host, ListPage, MetricsForm, ProtocolOptions, QueuePlace, RequestWire, ServerInfo,
+    TrafficSource, TransportTraffic,
+};
+pub use self::listings::PageCache;
 pub use self::local::{LocalClient, LocalMessage};
-pub use self::quota::{Exhausted, Portion, Quota};
+pub use self::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 pub use self::request_state::RequestStates;
 pub use self::revision::Revision;
-pub use self::tasks::{TaskOptions, Tasks};
-pub use self::updates::Updates;
-pub use self::view::View;
+pub use self::tasks::{TaskOptions, TaskTable};
+pub use self::updates::ResourceUpdates;
+pub use self::view::CallerView;
 pub use self::written::{definition_json, prompt_json, resource_json, result_json, template_json};

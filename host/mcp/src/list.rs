@@ -1,10 +1,10 @@
 //! The lists that a client can page through.
 
-use crate::view::View;
+use crate::view::CallerView;
 
 /// A list that a client can page through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum List {
+pub(crate) enum ListKind {
     /// `tools/list`.
     Tools,
     /// `prompts/list`.
@@ -19,7 +19,7 @@ pub(crate) enum List {
 
 /// What a client is notified of when lists change. Resources, their templates and skills share a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum ListChange {
     /// `notifications/tools/list_changed`.
     Tools,
     /// `notifications/prompts/list_changed`.
@@ -28,7 +28,7 @@ pub(crate) enum News {
     Resources,
 }
 
-impl List {
+impl ListKind {
     /// Every list.
     pub(crate) const ALL: [Self; 5] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates, Self::Skills];
 
@@ -44,21 +44,21 @@ impl List {
     }
 
     /// The digest of the list in a view: if two are equal, so are the lists.
-    pub(crate) const fn digest(self, view: View) -> u64 {
+    pub(crate) const fn digest(self, view: CallerView) -> u64 {
         self.news().digest(view)
     }
 
     /// What a client is notified of when the list changes.
-    pub(crate) const fn news(self) -> News {
+    pub(crate) const fn news(self) -> ListChange {
         match self {
-            Self::Tools => News::Tools,
-            Self::Prompts => News::Prompts,
-            Self::Resources | Self::Templates | Self::Skills => News::Resources,
+            Self::Tools => ListChange::Tools,
+            Self::Prompts => ListChange::Prompts,
+            Self::Resources | Self::Templates | Self::Skills => ListChange::Resources,
         }
     }
 }
 
-impl News {
+impl ListChange {
     /// All that there is, in the order in which it is told.
     pub(crate) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
@@ -81,7 +81,7 @@ impl News {
     }
 
     /// The digest in a view of what it is about.
-    pub(crate) const fn digest(self, view: View) -> u64 {
+    pub(crate) const fn digest(self, view: CallerView) -> u64 {
         match self {
             Self::Tools => view.tools,
             Self::Prompts => view.prompts,

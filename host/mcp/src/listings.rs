@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
-use toolbay_model::{Json, SchemaForm};
+use toolbay_model::{JsonText, SchemaForm};
 
-use crate::list::List;
+use crate::list::ListKind;
 use crate::revision::Revision;
-use crate::view::View;
+use crate::view::CallerView;
 
 /// Bytes of all pages that are kept. A server has them once, however many clients it has.
 const BYTES: usize = 32 << 20;
@@ -18,25 +18,25 @@ const PAGES: usize = 512;
 
 /// The pages of the current lists that were written.
 #[derive(Default)]
-pub struct Listings {
-    kept: Mutex<Kept>,
+pub struct PageCache {
+    kept: Mutex<CachedPages>,
     /// One page is written at a time: after a change, a thousand clients ask for the same one.
     writing: AsyncMutex<()>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedPages {
     /// Number of the lists. Pages of older ones are forgotten.
     listing: u64,
     /// The page that was used last comes last.
-    pages: Vec<(Key, Arc<Page>)>,
+    pages: Vec<(PageKey, Arc<CachedPage>)>,
 }
 
 /// What a page depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    list: List,
-    /// The digest of the list that the caller can see, see [`View`].
+pub(crate) struct PageKey {
+    list: ListKind,
+    /// The digest of the list that the caller can see, see [`CallerView`].
     digest: u64,
     revision: Revision,
     schemas: SchemaForm,
@@ -46,17 +46,17 @@ pub(crate) struct Key {
 
 /// A page.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct CachedPage {
     /// The items, as an array.
-    pub(crate) items: Json,
+    pub(crate) items: JsonText,
     /// The name or URI of the last item, if there are more.
     pub(crate) next: Option<String>,
 }
 
-impl Key {
+impl PageKey {
     pub(crate) fn new(
-        list: List,
-        view: View,
+        list: ListKind,
+        view: CallerView,
         (revision, schemas): (Revision, SchemaForm),
         after: Option<&str>,
     ) -> Self {
@@ -64,16 +64,16 @@ impl Key {
     }
 
     /// Whether the page follows this one.
-    fn follows(&self, key: &Self, page: &Page) -> bool {
+    fn follows(&self, key: &Self, page: &CachedPage) -> bool {
         let of_same =
             (self.list, self.digest, self.revision, self.schemas) == (key.list, key.digest, key.revision, key.schemas);
         of_same && self.after.is_some() && self.after == page.next
     }
 }
 
-impl Listings {
+impl PageCache {
     /// The page, if it was written.
-    pub(crate) fn find(&self, key: &Key) -> Option<Arc<Page>> {
+    pub(crate) fn find(&self, key: &PageKey) -> Option<Arc<CachedPage>> {
         let mut kept = self.kept();
         let place = kept.pages.iter().position(|(known, _)| known == key)?;
         let found = kept.pages.remove(place);
@@ -90,13 +90,13 @@ impl Listings {
     /// Keeps a page of the lists with this number. Forgets those that were used least recently if there is no room, and
     /// all pages of older lists. A page that follows none that is kept is not kept either: a client can make up any number
     /// of cursors.
-    pub(crate) fn keep(&self, listing: u64, key: Key, page: Arc<Page>) {
+    pub(crate) fn keep(&self, listing: u64, key: PageKey, page: Arc<CachedPage>) {
         let mut kept = self.kept();
         if listing < kept.listing || page.size() > BYTES {
             return;
         }
         if listing > kept.listing {
-            *kept = Kept { listing, pages: Vec::new() };
+            *kept = CachedPages { listing, pages: Vec::new() };
         }
         if key.after.is_some() && !kept.pages.iter().any(|(known, before)| key.follows(known, before)) {
             return;
@@ -113,18 +113,18 @@ impl Listings {
     }
 
     // Held for a few microseconds and never across an await.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CachedPages> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Page {
+impl CachedPage {
     fn size(&self) -> usize {
         self.items.get().len()
     }
 }
 
-impl fmt::Debug for Listings {
+impl fmt::Debug for PageCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listings").finish_non_exhaustive()
     }
@@ -136,24 +136,29 @@ mod tests {
 
     use super::*;
 
-    fn page(bytes: usize) -> Arc<Page> {
-        Arc::new(Page { items: Json::new(&Value::from("x".repeat(bytes - 2))), next: None })
+    fn page(bytes: usize) -> Arc<CachedPage> {
+        Arc::new(CachedPage { items: JsonText::new(&Value::from("x".repeat(bytes - 2))), next: None })
     }
 
-    fn key(digest: u64) -> Key {
-        Key::new(List::Tools, View { tools: digest, ..View::default() }, (Revision::NEWEST, SchemaForm::Standard), None)
+    fn key(digest: u64) -> PageKey {
+        PageKey::new(
+            ListKind::Tools,
+            CallerView { tools: digest, ..CallerView::default() },
+            (Revision::NEWEST, SchemaForm::Standard),
+            None,
+        )
     }
 
     #[test]
     fn a_page_is_found_by_everything_that_it_depends_on() {
-        let listings = Listings::default();
+        let listings = PageCache::default();
         listings.keep(1, key(1), page(10));
         assert!(listings.find(&key(1)).is_some());
         assert!(listings.find(&key(2)).is_none());
-        assert!(listings.find(&Key { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
-        assert!(listings.find(&Key { schemas: SchemaForm::Portable, ..key(1) }).is_none());
-        assert!(listings.find(&Key { after: Some("a".into()), ..key(1) }).is_none());
-        assert!(listings.find(&Key { list: List::Prompts, ..key(1) }).is_none());
+        assert!(listings.find(&PageKey { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
+        assert!(listings.find(&PageKey { schemas: SchemaForm::Portable, ..key(1) }).is_none());
+        assert!(listings.find(&PageKey { after: Some("a".into()), ..key(1) }).is_none());
+        assert!(listings.find(&PageKey { list: ListKind::Prompts, ..key(1) }).is_none());
         listings.keep(2, key(3), page(10));
         assert!(listings.find(&key(1)).is_none(), "a page of an older list");
         listings.keep(1, key(1), page(10));
@@ -162,14 +167,15 @@ mod tests {
 
     #[test]
     fn only_pages_that_follow_one_another_are_kept() {
-        let listings = Listings::default();
-        let page =
-            |next: Option<&str>| Arc::new(Page { items: Json::new(&Value::Null), next: next.map(str::to_owned) });
-        let after = |digest, name: &str| Key { after: Some(name.to_owned()), ..key(digest) };
+        let listings = PageCache::default();
+        let page = |next: Option<&str>| {
+            Arc::new(CachedPage { items: JsonText::new(&Value::Null), next: next.map(str::to_owned) })
+        };
+        let after = |digest, name: &str| PageKey { after: Some(name.to_owned()), ..key(digest) };
         listings.keep(1, after(1, "b"), page(None));
         assert!(listings.find(&after(1, "b")).is_none(), "made up");
         listings.keep(1, key(1), page(Some("b")));
-        for wrong in [after(1, "a"), after(2, "b"), Key { list: List::Prompts, ..after(1, "b") }] {
+        for wrong in [after(1, "a"), after(2, "b"), PageKey { list: ListKind::Prompts, ..after(1, "b") }] {
             listings.keep(1, wrong.clone(), page(None));
             assert!(listings.find(&wrong).is_none(), "{wrong:?}");
         }
@@ -180,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_pages_that_are_kept_are_bounded_in_bytes_and_in_number() {
-        let listings = Listings::default();
+        let listings = PageCache::default();
         for digest in 0..4 {
             listings.keep(1, key(digest), page(BYTES / 4));
         }

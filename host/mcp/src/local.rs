@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
 
 use crate::capabilities::TASKS;
-use crate::jsonrpc::{self, Id};
+use crate::jsonrpc::{self, RequestId};
 use crate::revision::Revision;
 use crate::rules;
 
@@ -45,7 +45,7 @@ impl LocalClient {
     pub async fn send(&mut self, method: &str, mut params: Map<String, Value>) -> io::Result<()> {
         self.last += 1;
         params.insert("_meta".to_owned(), rules::stating(Revision::NEWEST, &json!({"extensions": {TASKS: {}}})));
-        let mut line = jsonrpc::request(&Id::Number(self.last.into()), method, Some(&params));
+        let mut line = jsonrpc::request(&RequestId::Number(self.last.into()), method, Some(&params));
         line.push(b'\n');
         self.writer.write_all(&line).await
     }

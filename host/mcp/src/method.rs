@@ -4,7 +4,7 @@ use crate::revision::Revision;
 
 /// A supported method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum McpMethod {
     /// `initialize`.
     Initialize,
     /// `ping`.
@@ -53,7 +53,7 @@ pub(crate) enum Method {
     ListTasks,
 }
 
-impl Method {
+impl McpMethod {
     /// Every method.
     pub(crate) const ALL: [Self; 23] = [
         Self::Initialize,

@@ -39,7 +39,7 @@ use crate::shape;
 const SETTLING: Duration = Duration::from_secs(1);
 
 /// The result of a method, or an error.
-pub(crate) type Answered = Result<Map<String, Value>, Error>;
+pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
 
 /// Adds the text for the client's model.
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {

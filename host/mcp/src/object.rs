@@ -13,12 +13,12 @@ use serde::{Deserialize, Deserializer};
 ///
 /// It is something else, or invalid.
 pub(crate) fn object<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_any(Object(PhantomData))
+    deserializer.deserialize_any(LenientObject(PhantomData))
 }
 
-struct Object<T>(PhantomData<T>);
+struct LenientObject<T>(PhantomData<T>);
 
-impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for Object<T> {
+impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for LenientObject<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

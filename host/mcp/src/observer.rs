@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use toolbay_model::{LogLevel, Observer, Progress};
+use toolbay_model::{CallObserver, LogLevel, ProgressUpdate};
 
-use crate::jsonrpc::{self, Id};
-use crate::outbox::{Outbox, Outgoing};
+use crate::jsonrpc::{self, RequestId};
+use crate::outbox::{Outbox, OutgoingMessage};
 use crate::revision::Revision;
-use crate::rules::Rules;
-use crate::updates::Updates;
+use crate::rules::RequestContext;
+use crate::updates::ResourceUpdates;
 
 /// Progress notifications per second that are forwarded; more would not be readable.
 const PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
@@ -29,22 +29,22 @@ pub(crate) struct PeerObserver {
     /// Lowest level of log messages to send; `None` sends none.
     log: Option<LogLevel>,
     /// The progress token and its rate limiter; `None` if the peer requested no progress.
-    progress: Option<(Id, DefaultDirectRateLimiter)>,
+    progress: Option<(RequestId, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
     /// The last progress that was sent. It must grow, also when the plugin is entered again and begins anew.
     last: Mutex<Option<f64>>,
     /// Who wants to know of resources that change.
-    updates: Updates,
+    updates: ResourceUpdates,
 }
 
 impl PeerObserver {
     pub(crate) fn new(
         outbox: Outbox,
         target: &str,
-        rules: &Rules,
-        token: Option<Id>,
+        rules: &RequestContext,
+        token: Option<RequestId>,
         cancel: CancellationToken,
-        updates: Updates,
+        updates: ResourceUpdates,
     ) -> Self {
         let quota = Quota::per_second(PER_SECOND).allow_burst(BURST);
         let progress = token.map(|token| (token, RateLimiter::direct(quota)));
@@ -61,16 +61,17 @@ impl PeerObserver {
     }
 }
 
-impl Observer for PeerObserver {
+impl CallObserver for PeerObserver {
     fn log(&self, level: LogLevel, message: &str) {
         // The sandbox already enforces `limits.log`.
         if self.log.is_some_and(|least| level >= least) {
             let params = json!({"level": level, "logger": self.target, "data": message});
-            self.outbox.offer(Outgoing::notification(jsonrpc::notification("notifications/message", Some(&params))));
+            self.outbox
+                .offer(OutgoingMessage::notification(jsonrpc::notification("notifications/message", Some(&params))));
         }
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: ProgressUpdate) {
         let Some((token, limiter)) = &self.progress else { return };
         {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +90,7 @@ impl Observer for PeerObserver {
             params.insert("message".into(), message.into());
         }
         let message = jsonrpc::notification("notifications/progress", Some(&Value::Object(params)));
-        self.outbox.offer(Outgoing::notification(message));
+        self.outbox.offer(OutgoingMessage::notification(message));
     }
 
     fn resource_updated(&self, uri: &str) {

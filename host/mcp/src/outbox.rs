@@ -18,18 +18,18 @@ const BYTES: u32 = 1 << 20;
 
 /// One encoded message.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingMessage {
     /// JSON, without a line feed.
     pub text: Vec<u8>,
     /// The kind of the message, for transports that need it.
-    pub kind: Kind,
+    pub kind: OutgoingKind,
     /// Time after which a rejected call can be retried.
     pub retry_after: Option<Duration>,
 }
 
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OutgoingKind {
     /// A notification.
     Notification,
     /// A request of the server.
@@ -40,40 +40,40 @@ pub(crate) enum Kind {
     Refusal(i32),
 }
 
-impl Kind {
+impl OutgoingKind {
     /// Whether the message responds to a message of the client.
     pub(crate) fn responds(self) -> bool {
         matches!(self, Self::Answer | Self::Refusal(_))
     }
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     /// A request of the server.
     pub(crate) fn request(text: Vec<u8>) -> Self {
-        Self { text, kind: Kind::Request, retry_after: None }
+        Self { text, kind: OutgoingKind::Request, retry_after: None }
     }
 
     /// A notification.
     pub(crate) fn notification(text: Vec<u8>) -> Self {
-        Self { text, kind: Kind::Notification, retry_after: None }
+        Self { text, kind: OutgoingKind::Notification, retry_after: None }
     }
 
     /// The response to a request that was rejected before it was processed.
     pub(crate) fn refusal(text: Vec<u8>, code: i32) -> Self {
-        Self { text, kind: Kind::Refusal(code), retry_after: None }
+        Self { text, kind: OutgoingKind::Refusal(code), retry_after: None }
     }
 
     /// The response to a request that was processed.
     pub(crate) fn answer(text: Vec<u8>) -> Self {
-        Self { text, kind: Kind::Answer, retry_after: None }
+        Self { text, kind: OutgoingKind::Answer, retry_after: None }
     }
 }
 
 /// What both halves share. There is one for each request over HTTP, which may wait for a person: it is small, and has no
 /// places before there are messages.
 #[derive(Debug)]
-struct Queue {
-    waiting: Mutex<Waiting>,
+struct OutboxQueue {
+    waiting: Mutex<WaitingSender>,
     /// Bytes that may still be queued. Closed when the peer has disconnected.
     room: Semaphore,
     /// A message was queued, or the last sender is gone.
@@ -83,49 +83,49 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    messages: VecDeque<Queued>,
+struct WaitingSender {
+    messages: VecDeque<QueuedMessage>,
     senders: usize,
 }
 
 /// A message, and the room that it takes in the queue.
-type Queued = Box<(Outgoing, u32)>;
+type QueuedMessage = Box<(OutgoingMessage, u32)>;
 
 /// The sending half. Clones share the queue.
 #[derive(Debug)]
-pub(crate) struct Outbox(Arc<Queue>);
+pub(crate) struct Outbox(Arc<OutboxQueue>);
 
 /// The receiving half, for the transport.
 #[derive(Debug)]
-pub(crate) struct Messages(Arc<Queue>);
+pub(crate) struct OutboxReceiver(Arc<OutboxQueue>);
 
 /// An empty queue.
-pub(crate) fn channel() -> (Outbox, Messages) {
-    let queue = Arc::new(Queue {
-        waiting: Mutex::new(Waiting { messages: VecDeque::new(), senders: 1 }),
+pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
+    let queue = Arc::new(OutboxQueue {
+        waiting: Mutex::new(WaitingSender { messages: VecDeque::new(), senders: 1 }),
         room: Semaphore::new(BYTES as usize),
         arrived: Notify::new(),
         left: Notify::new(),
     });
-    (Outbox(Arc::clone(&queue)), Messages(queue))
+    (Outbox(Arc::clone(&queue)), OutboxReceiver(queue))
 }
 
 /// Capacity for one message, which is queued at once.
-pub(crate) struct Capacity<'a> {
-    queue: &'a Queue,
+pub(crate) struct OutboxPermit<'a> {
+    queue: &'a OutboxQueue,
     room: u32,
 }
 
-impl Capacity<'_> {
+impl OutboxPermit<'_> {
     /// Queues the message.
-    pub(crate) fn send(mut self, message: Outgoing) {
+    pub(crate) fn send(mut self, message: OutgoingMessage) {
         // Taken, it is not given back now.
         let room = std::mem::take(&mut self.room);
         self.queue.push(message, room);
     }
 }
 
-impl Drop for Capacity<'_> {
+impl Drop for OutboxPermit<'_> {
     fn drop(&mut self) {
         self.queue.room.add_permits(self.room as usize);
     }
@@ -136,12 +136,12 @@ fn room(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(BYTES).clamp(BYTES / CAPACITY, BYTES)
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+impl OutboxQueue {
+    fn lock(&self) -> MutexGuard<'_, WaitingSender> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, message: Outgoing, room: u32) {
+    fn push(&self, message: OutgoingMessage, room: u32) {
         let queued = Box::new((message, room));
         let mut waiting = self.lock();
         // What is queued for a peer that left would never be taken.
@@ -174,21 +174,21 @@ impl Drop for Outbox {
 
 impl Outbox {
     /// Sends a message, waiting for capacity. If the peer has disconnected, the message is dropped.
-    pub(crate) async fn send(&self, message: Outgoing) {
+    pub(crate) async fn send(&self, message: OutgoingMessage) {
         if let Some(capacity) = self.reserve(message.text.len()).await {
             capacity.send(message);
         }
     }
 
     /// Waits for capacity for one message of up to this many bytes; `None` if the peer has disconnected.
-    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Capacity<'_>> {
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<OutboxPermit<'_>> {
         let room = room(bytes);
         self.0.room.acquire_many(room).await.ok()?.forget();
-        Some(Capacity { queue: &self.0, room })
+        Some(OutboxPermit { queue: &self.0, room })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
-    pub(crate) fn offer(&self, message: Outgoing) {
+    pub(crate) fn offer(&self, message: OutgoingMessage) {
         let room = room(message.text.len());
         if let Ok(permit) = self.0.room.try_acquire_many(room) {
             permit.forget();
@@ -207,9 +207,9 @@ impl Outbox {
     }
 }
 
-impl Messages {
+impl OutboxReceiver {
     /// The next message, whose room is free again; `None` if no sender is left.
-    pub(crate) async fn recv(&self) -> Option<Outgoing> {
+    pub(crate) async fn recv(&self) -> Option<OutgoingMessage> {
         loop {
             match self.try_recv() {
                 None if !self.is_complete() => {}
@@ -223,7 +223,7 @@ impl Messages {
     }
 
     /// The next message if one is queued. Its room is free again.
-    pub(crate) fn try_recv(&self) -> Option<Outgoing> {
+    pub(crate) fn try_recv(&self) -> Option<OutgoingMessage> {
         let (message, room) = *self.0.lock().messages.pop_front()?;
         self.0.room.add_permits(room as usize);
         Some(message)
@@ -234,7 +234,7 @@ impl Messages {
         self.0.lock().senders == 0
     }
 
-    /// A change since this was called: a message was queued, the last sender is gone, or [`Messages::wake`] was called.
+    /// A change since this was called: a message was queued, the last sender is gone, or [`OutboxReceiver::wake`] was called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.0.arrived.notified()
     }
@@ -247,7 +247,7 @@ impl Messages {
     }
 }
 
-impl Drop for Messages {
+impl Drop for OutboxReceiver {
     fn drop(&mut self) {
         // With the lock, so that nothing is queued afterwards.
         let mut waiting = self.0.lock();
@@ -263,8 +263,8 @@ impl Drop for Messages {
 mod tests {
     use super::*;
 
-    fn message(bytes: usize) -> Outgoing {
-        Outgoing::notification(vec![b'x'; bytes])
+    fn message(bytes: usize) -> OutgoingMessage {
+        OutgoingMessage::notification(vec![b'x'; bytes])
     }
 
     #[tokio::test]
@@ -333,7 +333,7 @@ mod tests {
             let outbox = outbox.clone();
             tokio::spawn(async move {
                 for n in 0..200_u8 {
-                    outbox.send(Outgoing::notification(vec![sender, n])).await;
+                    outbox.send(OutgoingMessage::notification(vec![sender, n])).await;
                     if n % 16 == sender {
                         tokio::task::yield_now().await;
                     }

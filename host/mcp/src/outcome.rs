@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    Answer, CallError, ErrorKind, Failure, Question, QuestionKind, Rejection, Reply, TargetKind, Usage,
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, Question, QuestionKind,
+    TargetKind,
 };
 
 use crate::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
 use crate::question;
-use crate::request_state::Invalid;
+use crate::request_state::InvalidState;
 use crate::revision::Revision;
 use crate::shape;
 use crate::updates::LONGEST;
@@ -41,7 +42,7 @@ const QUOTED: usize = 200;
 /// The response to a request of this kind that entered a plugin, or should have: a result, or a protocol error. Failures of
 /// tools are results, which the model reads; the other methods have errors.
 pub(crate) fn outcome(
-    answer: Answer,
+    answer: CallResult,
     kind: TargetKind,
     revision: Revision,
     with_usage: bool,
@@ -50,12 +51,12 @@ pub(crate) fn outcome(
     let failure = match answer.result {
         Ok(reply) => {
             let mut result = match reply {
-                Reply::Tool(output) => shape::output(output, revision),
-                Reply::Prompt(output) => shape::prompt_output(output, revision),
-                Reply::Resource(items) => shape::contents(items, revision),
-                Reply::Completion(completions) => shape::completions(completions),
+                CallReply::Tool(output) => shape::output(output, revision),
+                CallReply::Prompt(output) => shape::prompt_output(output, revision),
+                CallReply::Resource(items) => shape::contents(items, revision),
+                CallReply::Completion(completions) => shape::completions(completions),
                 // The mechanism of entering handles them: outside of the protocol, nobody answers.
-                Reply::Questions(_) => return Err(internal(&format!("nobody answers the questions of a {kind}"))),
+                CallReply::Questions(_) => return Err(internal(&format!("nobody answers the questions of a {kind}"))),
             };
             add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
             return Ok(result);
@@ -68,10 +69,12 @@ pub(crate) fn outcome(
         _ => Err(error(FAILED, text, error_kind)),
     };
     match failure {
-        Failure::Unknown(TargetKind::Resource, uri) => Err(no_resource(&uri, revision)),
-        Failure::Unknown(kind, name) => Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", quoted(&name)))),
-        Failure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
-        Failure::InvalidArguments { violations, example } => {
+        CallFailure::Unknown(TargetKind::Resource, uri) => Err(no_resource(&uri, revision)),
+        CallFailure::Unknown(kind, name) => {
+            Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", quoted(&name))))
+        }
+        CallFailure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
+        CallFailure::InvalidArguments { violations, example } => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let expected = match kind {
                 TargetKind::Tool => "the tool's input schema".to_owned(),
@@ -85,21 +88,23 @@ pub(crate) fn outcome(
             let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
             Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) })
         }
-        Failure::Outdated if revision.features().input_requests => Err(invalid_state(Invalid::Outdated)),
-        Failure::Outdated => failed("The plugin or its grant changed while the call waited for an answer. Call again."),
-        Failure::Unapproved(unapproved) => failed(&unapproved.to_string()),
-        Failure::Oversized(output) => {
+        CallFailure::Outdated if revision.features().input_requests => Err(invalid_state(InvalidState::Outdated)),
+        CallFailure::Outdated => {
+            failed("The plugin or its grant changed while the call waited for an answer. Call again.")
+        }
+        CallFailure::Unapproved(unapproved) => failed(&unapproved.to_string()),
+        CallFailure::Oversized(output) => {
             let mut result = shape::output(*output, revision);
             result.insert("isError".into(), true.into());
             add_meta(&mut result, Some((ERROR, error_kind.as_str().into())));
             add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
             Ok(result)
         }
-        Failure::Rejected(rejection) => rejected(rejection, kind),
-        Failure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
+        CallFailure::Rejected(rejection) => rejected(rejection, kind),
+        CallFailure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
             Err(error(INVALID_PARAMS, &text, error_kind))
         }
-        Failure::Call(error) => match error {
+        CallFailure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
             CallError::Limit { limit, tool } => failed(&limit.message(&kind.to_string(), tool.as_deref())),
             CallError::Denied { words, denied } => failed(&format!("{words}\n{denied}")),
@@ -127,7 +132,7 @@ fn missing_capabilities(missing: &Map<String, Value>, kind: TargetKind, revision
 pub(crate) fn input_required(
     questions: &[Question],
     state: String,
-    usage: Option<Usage>,
+    usage: Option<CallUsage>,
     revision: Revision,
 ) -> Result<Map<String, Value>, Error> {
     let requests =
@@ -142,7 +147,7 @@ pub(crate) fn input_required(
 }
 
 /// The error for a request state that is not accepted.
-pub(crate) fn invalid_state(why: Invalid) -> Error {
+pub(crate) fn invalid_state(why: InvalidState) -> Error {
     let data = Some(Box::new(json!({"reason": why.as_str()})));
     Error { data, ..Error::new(INVALID_PARAMS, why.to_string()) }
 }
@@ -162,7 +167,7 @@ pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
     Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", quoted(uri))) }
 }
 
-fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
+fn rejected(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
     // Rounded up: a retry that is slightly early would be rejected again.
     let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
     let (wait, mut text) = (rejection.retry_after.map(milliseconds), rejection.reason.message(&kind.to_string()));
@@ -206,7 +211,7 @@ pub(crate) fn internal(what: &str) -> Error {
     Error::new(INTERNAL_ERROR, format!("Internal error {id}. See the server's log for details."))
 }
 
-fn failure(text: &str, kind: ErrorKind, usage: Option<Usage>) -> Map<String, Value> {
+fn failure(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("content".into(), vec![shape::text(text)].into());
     result.insert("isError".into(), true.into());
@@ -225,7 +230,7 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
     }
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: CallUsage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
     let mut used = Map::new();
@@ -252,16 +257,16 @@ fn named((name, value): (&str, Value)) -> (String, Value) {
 mod tests {
     use std::time::Duration;
 
-    use toolbay_model::{Bound, Limit, Output, RateLimit, Reason, Rejection, Violation};
+    use toolbay_model::{CallRejection, CapacityLimit, Limit, RateLimit, RejectionReason, SchemaViolation, ToolOutput};
 
     use super::*;
 
-    fn told(failure: Failure, revision: Revision) -> Value {
+    fn told(failure: CallFailure, revision: Revision) -> Value {
         told_of(failure, TargetKind::Tool, revision)
     }
 
-    fn told_of(failure: Failure, kind: TargetKind, revision: Revision) -> Value {
-        match outcome(Answer { result: Err(failure), usage: None }, kind, revision, true) {
+    fn told_of(failure: CallFailure, kind: TargetKind, revision: Revision) -> Value {
+        match outcome(CallResult { result: Err(failure), usage: None }, kind, revision, true) {
             Ok(result) => result.into(),
             Err(error) => json!({"code": error.code, "message": error.message, "data": error.data}),
         }
@@ -269,71 +274,77 @@ mod tests {
 
     #[test]
     fn every_failure_as_the_client_receives_it() {
-        let violation = || Violation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
+        let violation = || SchemaViolation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
         let latest = Revision::NEWEST_SESSION;
         let refused =
-            |reason| Failure::Rejected(Rejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
+            |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
         let limit = RateLimit::per_minute(60).unwrap();
         let cases = [
-            told(Failure::Unknown(TargetKind::Tool, "x".into()), latest),
-            told(Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
-            told(Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), Revision::NEWEST),
-            told(Failure::InvalidArguments { violations: vec![violation()], example: None }, latest),
-            told(Failure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
-            told(refused(Reason::Busy { bound: Bound::Server, most: 64 }), latest),
-            told(refused(Reason::Busy { bound: Bound::Plugin, most: 16 }), latest),
-            told(refused(Reason::Busy { bound: Bound::Target, most: 15 }), latest),
-            told(refused(Reason::Busy { bound: Bound::Client, most: 32 }), latest),
-            told(refused(Reason::Busy { bound: Bound::Queue, most: 1024 }), latest),
-            told(refused(Reason::ToolRate(limit)), latest),
-            told(refused(Reason::ClientRate(limit)), latest),
-            told(refused(Reason::Disabled), latest),
-            told(Failure::Rejected(Rejection { reason: Reason::Resting, retry_after: None }), latest),
-            told(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
-            told(Failure::Call(CallError::Failed("no luck".into())), latest),
-            told(Failure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            told(CallFailure::Unknown(TargetKind::Tool, "x".into()), latest),
+            told(CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
             told(
-                Failure::Call(CallError::Denied {
+                CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])),
+                Revision::NEWEST,
+            ),
+            told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Server, most: 64 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Plugin, most: 16 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Target, most: 15 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Client, most: 32 }), latest),
+            told(refused(RejectionReason::Busy { bound: CapacityLimit::Queue, most: 1024 }), latest),
+            told(refused(RejectionReason::ToolRate(limit)), latest),
+            told(refused(RejectionReason::ClientRate(limit)), latest),
+            told(refused(RejectionReason::Disabled), latest),
+            told(CallFailure::Rejected(CallRejection { reason: RejectionReason::Resting, retry_after: None }), latest),
+            told(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
+            told(CallFailure::Call(CallError::Failed("no luck".into())), latest),
+            told(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            told(
+                CallFailure::Call(CallError::Denied {
                     words: "no weather".into(),
                     denied: "https://evil.example is not among the origins that this tool may send requests to.".into(),
                 }),
                 latest,
             ),
-            told(Failure::Call(CallError::Trap { what: "unreachable".into(), stderr: Some("boom".into()) }), latest),
-            told(Failure::Call(CallError::InvalidOutput("(root): no".into())), latest),
-            told(Failure::Call(CallError::Cancelled), latest),
+            told(
+                CallFailure::Call(CallError::Trap { what: "unreachable".into(), stderr: Some("boom".into()) }),
+                latest,
+            ),
+            told(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), latest),
+            told(CallFailure::Call(CallError::Cancelled), latest),
         ];
         insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
     }
 
     #[test]
     fn every_failure_without_a_result_as_the_client_receives_it() {
-        let violation = || Violation { pointer: "/a".into(), message: "is required".into() };
+        let violation = || SchemaViolation { pointer: "/a".into(), message: "is required".into() };
         let latest = Revision::NEWEST_SESSION;
-        let busy = Reason::Busy { bound: Bound::Server, most: 64 };
+        let busy = RejectionReason::Busy { bound: CapacityLimit::Server, most: 64 };
         let refused =
-            |reason| Failure::Rejected(Rejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
-        let missing = || Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
+            |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
+        let missing = || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
         let long = format!("test://{}", "x".repeat(LONGEST));
-        let no_resource = |uri: &str| Failure::Unknown(TargetKind::Resource, uri.to_owned());
+        let no_resource = |uri: &str| CallFailure::Unknown(TargetKind::Resource, uri.to_owned());
         let of_prompt = |failure, revision| told_of(failure, TargetKind::Prompt, revision);
         let cases = [
-            of_prompt(Failure::Unknown(TargetKind::Prompt, "x".into()), latest),
+            of_prompt(CallFailure::Unknown(TargetKind::Prompt, "x".into()), latest),
             of_prompt(missing(), latest),
             of_prompt(missing(), Revision::NEWEST),
-            of_prompt(Failure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            of_prompt(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
             of_prompt(refused(busy), latest),
-            of_prompt(refused(Reason::ToolRate(RateLimit::per_minute(60).unwrap())), Revision::NEWEST),
-            of_prompt(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
-            of_prompt(Failure::Call(CallError::Failed("no luck".into())), latest),
-            of_prompt(Failure::Call(CallError::limit(Limit::Fuel(1000))), latest),
-            of_prompt(Failure::Call(CallError::Trap { what: "unreachable".into(), stderr: None }), latest),
-            of_prompt(Failure::Call(CallError::Cancelled), latest),
+            of_prompt(refused(RejectionReason::ToolRate(RateLimit::per_minute(60).unwrap())), Revision::NEWEST),
+            of_prompt(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
+            of_prompt(CallFailure::Call(CallError::Failed("no luck".into())), latest),
+            of_prompt(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            of_prompt(CallFailure::Call(CallError::Trap { what: "unreachable".into(), stderr: None }), latest),
+            of_prompt(CallFailure::Call(CallError::Cancelled), latest),
             told_of(no_resource("test://x"), TargetKind::Resource, Revision::V2024_11_05),
             told_of(no_resource("test://x"), TargetKind::Resource, latest),
             told_of(no_resource("test://x"), TargetKind::Resource, Revision::NEWEST),
-            told_of(Failure::Call(CallError::InvalidOutput("(root): no".into())), TargetKind::Resource, latest),
-            told_of(Failure::Unknown(TargetKind::Template, "test://{x}".into()), TargetKind::Template, latest),
+            told_of(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), TargetKind::Resource, latest),
+            told_of(CallFailure::Unknown(TargetKind::Template, "test://{x}".into()), TargetKind::Template, latest),
         ];
         insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
         let error = told_of(no_resource(&long), TargetKind::Resource, latest);
@@ -350,7 +361,8 @@ mod tests {
 
     #[test]
     fn usage_can_be_switched_off() {
-        let answer = || Answer { result: Ok(Reply::Tool(Output::default())), usage: Some(Usage::default()) };
+        let answer =
+            || CallResult { result: Ok(CallReply::Tool(ToolOutput::default())), usage: Some(CallUsage::default()) };
         let on = outcome(answer(), TargetKind::Tool, Revision::NEWEST, true).unwrap();
         let off = outcome(answer(), TargetKind::Tool, Revision::NEWEST, false).unwrap();
         assert_eq!(on["_meta"][USAGE]["fuel"], 0);

@@ -6,20 +6,20 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolbay_model::{Json, SchemaForm};
+use toolbay_model::{JsonText, SchemaForm};
 
-use crate::access::Rights;
+use crate::access::CallerRights;
 use crate::caller::Caller;
 use crate::cursor;
 use crate::host::{self, Host};
 use crate::jsonrpc::Error;
-use crate::list::List;
-use crate::listings::{Key, Page};
+use crate::list::ListKind;
+use crate::listings::{CachedPage, PageKey};
 use crate::outcome::internal;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::view::View;
+use crate::view::CallerView;
 
 /// How long clients may cache a list, in ms: the folder can change at any time.
 const TTL_MS: u64 = 0;
@@ -28,14 +28,14 @@ const TTL_MS: u64 = 0;
 const PAGE: usize = 4 << 20;
 
 /// What is listed.
-pub(crate) trait Paged {
+pub(crate) trait PagedList {
     /// The list.
-    const LIST: List;
+    const LIST: ListKind;
     /// What it lists.
     type Entry: Send + Sync + 'static;
 
     /// At most `limit` items after `after`, as [`Host`] orders them.
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> host::Page<Self::Entry>;
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> host::ListPage<Self::Entry>;
 
     /// The name or URI by which the list is ordered.
     fn name(entry: &Self::Entry) -> &str;
@@ -53,27 +53,27 @@ pub(crate) trait Paged {
 }
 
 #[derive(Default, Deserialize)]
-struct Params {
+struct PagingParams {
     cursor: Option<String>,
 }
 
 /// The result of a list method, or of another one whose result is JSON that was written already.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListResult {
     /// The member that has it.
     member: &'static str,
-    items: Json,
+    items: JsonText,
     rest: Map<String, Value>,
 }
 
-impl Listed {
+impl ListResult {
     /// A result that has `items` as `member`, of which `next` is the cursor if there are more.
     pub(crate) fn new(
         session: &Session,
         caller: &Caller,
         revision: Revision,
         member: &'static str,
-        items: Json,
+        items: JsonText,
         next: Option<String>,
     ) -> Self {
         let mut rest = Map::new();
@@ -91,7 +91,7 @@ impl Listed {
     }
 }
 
-impl Serialize for Listed {
+impl Serialize for ListResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_map(Some(self.rest.len() + 1))?;
         members.serialize_entry(self.member, &self.items)?;
@@ -107,13 +107,13 @@ impl Serialize for Listed {
 /// # Errors
 ///
 /// The parameters are malformed, or the cursor is not one of this list.
-pub(crate) async fn answer<P: Paged>(
+pub(crate) async fn answer<P: PagedList>(
     session: &Session,
     caller: &Caller,
     params: Option<&RawValue>,
     revision: Revision,
-) -> Result<Listed, Error> {
-    let params: Params = read(params)?;
+) -> Result<ListResult, Error> {
+    let params: PagingParams = read(params)?;
     let after = params.cursor.map(|cursor| cursor::decode(P::LIST, &cursor)).transpose()?;
     let after = after.filter(|after| !after.is_empty());
     session.settled().await;
@@ -122,22 +122,22 @@ pub(crate) async fn answer<P: Paged>(
         session.known.listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
     }
     let next = page.next.as_ref().map(|next| cursor::encode(P::LIST, next));
-    Ok(Listed::new(session, caller, revision, P::LIST.member(), page.items.clone(), next))
+    Ok(ListResult::new(session, caller, revision, P::LIST.member(), page.items.clone(), next))
 }
 
 /// The page after `after`, and the lists that it is part of.
-async fn page<P: Paged>(
+async fn page<P: PagedList>(
     session: &Session,
     caller: &Caller,
     after: Option<&str>,
     revision: Revision,
-) -> Result<(Arc<Page>, View), Error> {
+) -> Result<(Arc<CachedPage>, CallerView), Error> {
     let (host, listings) = (&session.host, session.host.listings());
     let schemas = caller.preferences.schemas.unwrap_or(host.options().schemas);
     let written = (revision, schemas);
     let find = || {
         let view = host.view(&caller.rights);
-        listings.find(&Key::new(P::LIST, view, written, after)).map(|page| (page, view))
+        listings.find(&PageKey::new(P::LIST, view, written, after)).map(|page| (page, view))
     };
     if let Some(found) = find() {
         return Ok(found);
@@ -146,21 +146,21 @@ async fn page<P: Paged>(
     if let Some(found) = find() {
         return Ok(found);
     }
-    let host::Page { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
+    let host::ListPage { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
     let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(host));
     let page = Arc::new(write_elsewhere::<P>(items, more, revision, portable).await?);
-    listings.keep(view.listing, Key::new(P::LIST, view, written, after), Arc::clone(&page));
+    listings.keep(view.listing, PageKey::new(P::LIST, view, written, after), Arc::clone(&page));
     Ok((page, view))
 }
 
 /// Writes a page of these items, as far as they fit, as `portable` has them if it is given. Megabytes of text: not on a thread
 /// of the protocol.
-pub(crate) async fn write_elsewhere<P: Paged>(
+pub(crate) async fn write_elsewhere<P: PagedList>(
     items: Vec<Arc<P::Entry>>,
     more: bool,
     revision: Revision,
     portable: Option<Arc<dyn Host>>,
-) -> Result<Page, Error> {
+) -> Result<CachedPage, Error> {
     let page = tokio::task::spawn_blocking(move || match portable {
         Some(host) => {
             let items: Vec<_> = items.into_iter().map(|item| P::portable(&*host, item)).collect();
@@ -173,14 +173,14 @@ pub(crate) async fn write_elsewhere<P: Paged>(
 }
 
 /// Writes a page of these items, as far as they fit. `more` says whether others come after them.
-fn write<P: Paged>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> Page {
+fn write<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> CachedPage {
     let mut room = PAGE;
     let fit = |entry: &&Arc<P::Entry>| room.checked_sub(P::size(entry)).map(|left| room = left).is_some();
     let fitting = items.iter().take_while(fit).count().max(1);
     let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
     let shaped: Vec<_> = page.iter().map(|entry| P::shape(entry, revision)).collect();
     let last = page.last().filter(|_| more || !rest.is_empty());
-    Page { items: Json::written(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
+    CachedPage { items: JsonText::written(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
 }
 
 #[cfg(test)]
@@ -192,11 +192,11 @@ mod tests {
 
     struct Tools;
 
-    impl Paged for Tools {
-        const LIST: List = List::Tools;
+    impl PagedList for Tools {
+        const LIST: ListKind = ListKind::Tools;
         type Entry = Tool;
 
-        fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> host::Page<Tool> {
+        fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> host::ListPage<Tool> {
             host.tools(after, limit, rights)
         }
 
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    fn names(page: &Page) -> Vec<String> {
+    fn names(page: &CachedPage) -> Vec<String> {
         let tools: Vec<Value> = serde_json::from_str(page.items.get()).unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }

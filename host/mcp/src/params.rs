@@ -9,16 +9,16 @@ use crate::object::object;
 
 /// The part of the parameters that every method has.
 #[derive(Deserialize)]
-struct Common {
+struct CommonParams {
     #[serde(rename = "_meta", default, deserialize_with = "object")]
-    _meta: Ignored,
+    _meta: IgnoredObject,
 }
 
 /// An object, whatever its members are.
 #[derive(Default)]
-struct Ignored;
+struct IgnoredObject;
 
-impl<'de> Deserialize<'de> for Ignored {
+impl<'de> Deserialize<'de> for IgnoredObject {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
@@ -31,7 +31,7 @@ impl<'de> Deserialize<'de> for Ignored {
 /// [`INVALID_PARAMS`] if they are not an object or invalid for the method, or if `_meta` is not an object.
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
     if params.is_some_and(|params| params.get().contains("_meta")) {
-        read_with_meta::<Common>(params)?;
+        read_with_meta::<CommonParams>(params)?;
     }
     read_with_meta(params)
 }

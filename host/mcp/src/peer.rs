@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::access::{Pattern, Rights};
+use crate::access::{CallerRights, NamePattern};
 use crate::caller::Caller;
 use crate::host::Host as _;
-use crate::outbox::{self, Messages, Outbox};
+use crate::outbox::{self, Outbox, OutboxReceiver};
 use crate::revision::Revision;
-use crate::session::{Channel, Life, Session};
+use crate::session::{Session, SessionChannel, SessionLife};
 use crate::stub::Stub;
 use crate::{dispatch, jsonrpc};
 
@@ -26,7 +26,7 @@ pub(crate) struct Peer {
     /// What the client declares.
     capabilities: Value,
     outbox: Outbox,
-    messages: Messages,
+    messages: OutboxReceiver,
     /// The id of the last request.
     id: u64,
     /// Notifications that came before a response.
@@ -36,17 +36,17 @@ pub(crate) struct Peer {
 impl Peer {
     /// A client of a stub, with a session if the revision has sessions.
     pub(crate) async fn new(revision: Revision) -> Self {
-        Self::of(Stub::new(), revision, Rights::All).await
+        Self::of(Stub::new(), revision, CallerRights::All).await
     }
 
     /// A client of this stub with these rights.
-    pub(crate) async fn of(host: Arc<Stub>, revision: Revision, rights: Rights) -> Self {
+    pub(crate) async fn of(host: Arc<Stub>, revision: Revision, rights: CallerRights) -> Self {
         Self::begin(host, revision, rights, json!({})).await
     }
 
     /// A client of this stub that declares these capabilities.
     pub(crate) async fn declaring(host: Arc<Stub>, revision: Revision, capabilities: Value) -> Self {
-        Self::begin(host, revision, Rights::All, capabilities).await
+        Self::begin(host, revision, CallerRights::All, capabilities).await
     }
 
     /// A client of the caller with this name.
@@ -55,14 +55,20 @@ impl Peer {
         Self::of_caller(host, revision, caller, capabilities).await
     }
 
-    async fn begin(host: Arc<Stub>, revision: Revision, rights: Rights, capabilities: Value) -> Self {
+    async fn begin(host: Arc<Stub>, revision: Revision, rights: CallerRights, capabilities: Value) -> Self {
         let caller = Caller { rights, ..Caller::local(host.client(Caller::LOCAL)) };
         Self::of_caller(host, revision, caller, capabilities).await
     }
 
     async fn of_caller(host: Arc<Stub>, revision: Revision, caller: Caller, capabilities: Value) -> Self {
         let intake = host.options().intake(true);
-        let session = Session::new(host.clone(), Arc::new(caller.clone()), intake, Channel::Shared, Life::default());
+        let session = Session::new(
+            host.clone(),
+            Arc::new(caller.clone()),
+            intake,
+            SessionChannel::Shared,
+            SessionLife::default(),
+        );
         let (outbox, messages) = outbox::channel();
         let (id, heard) = (0, Vec::new());
         let mut peer = Self { host, session, caller, revision, capabilities, outbox, messages, id, heard };
@@ -166,6 +172,6 @@ impl Peer {
 }
 
 /// Rights to what matches one pattern.
-pub(crate) fn only(pattern: &str) -> Rights {
-    Rights::Only(vec![Pattern::try_from(pattern.to_owned()).unwrap()])
+pub(crate) fn only(pattern: &str) -> CallerRights {
+    CallerRights::Only(vec![NamePattern::try_from(pattern.to_owned()).unwrap()])
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
-use crate::jsonrpc::{Error, INTERNAL_ERROR, Id};
-use crate::quota::{Portion, Quota};
+use crate::jsonrpc::{Error, INTERNAL_ERROR, RequestId};
+use crate::quota::{QuotaPortion, SharedQuota};
 use crate::weight;
 
 /// The most requests of one session that wait at once.
@@ -25,47 +25,48 @@ const HEAVIEST: usize = 8 << 20;
 /// Nobody else can respond: a session has a table of its own. Their ids begin with random digits, so that a client that
 /// confuses its sessions is not understood by accident.
 #[derive(Default)]
-pub(crate) struct Pending {
-    table: Mutex<Table>,
+pub(crate) struct PendingClientRequests {
+    table: Mutex<PendingTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct PendingTable {
     /// The beginning of every id; empty before the first.
     prefix: Box<str>,
     /// Requests sent so far.
     count: u64,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, WaitingRequest>,
 }
 
 /// One request that waits: its number among those of its call.
-struct Waiting {
-    responses: Arc<Responses>,
+struct WaitingRequest {
+    responses: Arc<PendingResponses>,
     number: usize,
 }
 
 /// The responses to the requests of one call.
-struct Responses {
-    arrived: Mutex<Vec<Option<Response>>>,
+struct PendingResponses {
+    arrived: Mutex<Vec<Option<PendingResponse>>>,
     notify: Notify,
 }
 
 /// A response: the text of the result, a JSON object, and the bytes that it holds of those that requests may take; or the
 /// client's error.
-pub(crate) type Response = Result<(Box<str>, Portion), Error>;
+pub(crate) type PendingResponse = Result<(Box<str>, QuotaPortion), Error>;
 
 /// The requests of one call. Dropping it forgets those that have no response.
-pub(crate) struct Requests<'a> {
-    pending: &'a Pending,
+pub(crate) struct CallRequests<'a> {
+    pending: &'a PendingClientRequests,
     first: u64,
-    responses: Arc<Responses>,
+    responses: Arc<PendingResponses>,
     count: usize,
 }
 
-impl Pending {
+impl PendingClientRequests {
     /// Registers `count` requests of one call; `None` if too many are waiting.
-    pub(crate) fn open(&self, count: usize) -> Option<Requests<'_>> {
-        let responses = Responses { arrived: Mutex::new((0..count).map(|_| None).collect()), notify: Notify::new() };
+    pub(crate) fn open(&self, count: usize) -> Option<CallRequests<'_>> {
+        let responses =
+            PendingResponses { arrived: Mutex::new((0..count).map(|_| None).collect()), notify: Notify::new() };
         let responses = Arc::new(responses);
         let mut table = self.table();
         if table.waiting.len() + count > MOST {
@@ -79,27 +80,27 @@ impl Pending {
         let first = table.count;
         table.count += count as u64;
         for (id, number) in (first..).zip(0..count) {
-            table.waiting.insert(id, Waiting { responses: Arc::clone(&responses), number });
+            table.waiting.insert(id, WaitingRequest { responses: Arc::clone(&responses), number });
         }
-        Some(Requests { pending: self, first, responses, count })
+        Some(CallRequests { pending: self, first, responses, count })
     }
 
     /// Takes the response of `caller` to the request with this id. A response to a request that is not waiting is ignored:
     /// false.
     pub(crate) fn respond(
         &self,
-        id: Option<&Id>,
+        id: Option<&RequestId>,
         outcome: Result<&RawValue, Error>,
-        intake: &Arc<Quota>,
+        intake: &Arc<SharedQuota>,
         caller: &str,
     ) -> bool {
         let mut table = self.table();
-        let Some(Id::Text(id)) = id else { return false };
+        let Some(RequestId::Text(id)) = id else { return false };
         let number = id.strip_prefix(&*table.prefix).filter(|_| !table.prefix.is_empty());
         let waiting =
             number.and_then(|number| number.parse().ok()).and_then(|number: u64| table.waiting.remove(&number));
         drop(table);
-        let Some(Waiting { responses, number }) = waiting else { return false };
+        let Some(WaitingRequest { responses, number }) = waiting else { return false };
         let response = outcome.and_then(|result| received(result, intake, caller));
         if let Some(place) = responses.arrived().get_mut(number) {
             *place = Some(response);
@@ -115,13 +116,13 @@ impl Pending {
     }
 
     // Held for a few instructions and never across an await.
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, PendingTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The text of a result, within bounds. It is measured and not parsed: the sandbox does that, on a guest's account.
-fn received(result: &RawValue, intake: &Arc<Quota>, caller: &str) -> Response {
+fn received(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> PendingResponse {
     let text = result.get();
     let refused = |what: &str| Error::new(INTERNAL_ERROR, what);
     if !text.starts_with('{') {
@@ -134,29 +135,29 @@ fn received(result: &RawValue, intake: &Arc<Quota>, caller: &str) -> Response {
     Ok((text.into(), held))
 }
 
-impl Responses {
+impl PendingResponses {
     // Held for a few instructions and never across an await.
-    fn arrived(&self) -> MutexGuard<'_, Vec<Option<Response>>> {
+    fn arrived(&self) -> MutexGuard<'_, Vec<Option<PendingResponse>>> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Requests<'_> {
+impl CallRequests<'_> {
     /// The ids of the requests.
-    pub(crate) fn ids(&self) -> Vec<Id> {
+    pub(crate) fn ids(&self) -> Vec<RequestId> {
         let prefix = self.pending.table().prefix.clone();
         (self.first..).take(self.count).map(|number| id(&prefix, number)).collect()
     }
 
     /// The ids of those among the first `sent` that have no response.
-    pub(crate) fn open(&self, sent: usize) -> Vec<Id> {
+    pub(crate) fn open(&self, sent: usize) -> Vec<RequestId> {
         let table = self.pending.table();
         let open = (self.first..).take(self.count.min(sent)).filter(|number| table.waiting.contains_key(number));
         open.map(|number| id(&table.prefix, number)).collect()
     }
 
     /// Waits until each has a response, or one has an error. Returns those that are there, in the order of the requests.
-    pub(crate) async fn responses(&self) -> Vec<Option<Response>> {
+    pub(crate) async fn responses(&self) -> Vec<Option<PendingResponse>> {
         loop {
             {
                 let mut arrived = self.responses.arrived();
@@ -169,13 +170,13 @@ impl Requests<'_> {
     }
 }
 
-fn id(prefix: &str, number: u64) -> Id {
+fn id(prefix: &str, number: u64) -> RequestId {
     let mut id = prefix.to_owned();
     let _ = write!(id, "{number}");
-    Id::Text(id)
+    RequestId::Text(id)
 }
 
-impl Drop for Requests<'_> {
+impl Drop for CallRequests<'_> {
     fn drop(&mut self) {
         let mut table = self.pending.table();
         for number in (self.first..).take(self.count) {
@@ -198,22 +199,22 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn respond(pending: &Pending, id: &Id, outcome: Result<&str, Error>) -> bool {
-        let quota = Quota::new(1 << 21, 1 << 21);
+    fn respond(pending: &PendingClientRequests, id: &RequestId, outcome: Result<&str, Error>) -> bool {
+        let quota = SharedQuota::new(1 << 21, 1 << 21);
         let outcome = outcome.map(raw);
         pending.respond(Some(id), outcome.as_deref().map_err(Clone::clone), &quota, "stdio")
     }
 
     #[test]
     fn responses_find_their_requests_in_any_order() {
-        let pending = Pending::default();
+        let pending = PendingClientRequests::default();
         let (one, two) = (pending.open(2).unwrap(), pending.open(1).unwrap());
         let ids = [one.ids(), two.ids()].concat();
         assert!(respond(&pending, &ids[2], Ok("{\"c\":3}")) && respond(&pending, &ids[1], Ok("{\"b\":2}")));
         assert!(one.responses().now_or_never().is_none());
         assert_eq!((one.open(2), one.open(0)), (vec![ids[0].clone()], vec![]));
         assert!(respond(&pending, &ids[0], Ok("{\"a\":1}")));
-        let texts = |responses: Vec<Option<Response>>| {
+        let texts = |responses: Vec<Option<PendingResponse>>| {
             responses.into_iter().map(|response| response.unwrap().unwrap().0).collect::<Vec<_>>()
         };
         assert_eq!(texts(one.responses().now_or_never().unwrap()), ["{\"a\":1}".into(), "{\"b\":2}".into()]);
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn one_error_ends_the_wait() {
-        let pending = Pending::default();
+        let pending = PendingClientRequests::default();
         let requests = pending.open(3).unwrap();
         let ids = requests.ids();
         assert!(respond(&pending, &ids[1], Err(Error::new(-1, "no"))));
@@ -234,16 +235,16 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_ignored() {
-        let (pending, other) = (Pending::default(), Pending::default());
-        let nobody = Id::Text("0".into());
+        let (pending, other) = (PendingClientRequests::default(), PendingClientRequests::default());
+        let nobody = RequestId::Text("0".into());
         assert!(!respond(&pending, &nobody, Ok("{}")), "nothing was sent");
         let requests = pending.open(1).unwrap();
         let id = requests.ids().remove(0);
         let foreign = other.open(1).unwrap();
         assert!(!respond(&pending, &foreign.ids()[0], Ok("{}")));
         for number in 0..10_000_u64 {
-            assert!(!respond(&pending, &Id::Number(number.into()), Ok("{}")));
-            assert!(!respond(&pending, &Id::Text(number.to_string()), Ok("{}")));
+            assert!(!respond(&pending, &RequestId::Number(number.into()), Ok("{}")));
+            assert!(!respond(&pending, &RequestId::Text(number.to_string()), Ok("{}")));
         }
         assert_eq!(pending.table().waiting.len(), 1);
         drop(requests);
@@ -264,7 +265,7 @@ mod tests {
             (&*many, "a result that is larger than 1 MiB"),
             (&*deep, "a result that is larger than 1 MiB"),
         ] {
-            let pending = Pending::default();
+            let pending = PendingClientRequests::default();
             let requests = pending.open(1).unwrap();
             assert!(respond(&pending, &requests.ids()[0], Ok(text)));
             let responses = requests.responses().now_or_never().unwrap();
@@ -274,12 +275,12 @@ mod tests {
 
     #[test]
     fn requests_and_responses_are_bounded() {
-        let pending = Pending::default();
+        let pending = PendingClientRequests::default();
         let most = pending.open(MOST).unwrap();
         assert!(pending.open(1).is_none());
         drop(most);
         let two = pending.open(2).unwrap();
-        let (quota, text) = (Quota::new(100, 100), raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))));
+        let (quota, text) = (SharedQuota::new(100, 100), raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))));
         for id in two.ids() {
             assert!(pending.respond(Some(&id), Ok(&text), &quota, "stdio"));
         }

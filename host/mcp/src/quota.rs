@@ -7,15 +7,15 @@ use tokio::sync::Notify;
 
 /// A quantity that many share. Each of them has a name.
 #[derive(Debug)]
-pub struct Quota {
+pub struct SharedQuota {
     all: usize,
     each: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<QuotaState>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct QuotaState {
     by_all: usize,
     /// Those that have something.
     by: HashMap<Arc<str>, usize>,
@@ -23,21 +23,21 @@ struct Taken {
 
 /// What one of them has. Dropping it gives it back.
 #[derive(Debug, Default)]
-pub struct Portion {
-    of: Option<(Arc<Quota>, Arc<str>)>,
+pub struct QuotaPortion {
+    of: Option<(Arc<SharedQuota>, Arc<str>)>,
     amount: usize,
 }
 
 /// Why there is nothing left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exhausted {
+pub enum QuotaExhausted {
     /// The one that asked has its share, which is this large.
     Own(usize),
     /// All together have this much, which is all.
     All(usize),
 }
 
-impl Exhausted {
+impl QuotaExhausted {
     /// The bound that was reached.
     pub fn most(self) -> usize {
         match self {
@@ -46,7 +46,7 @@ impl Exhausted {
     }
 }
 
-impl Quota {
+impl SharedQuota {
     /// At most `all` together, of which one has at most `each`.
     pub fn new(all: usize, each: usize) -> Arc<Self> {
         Arc::new(Self { all, each: each.min(all), taken: Mutex::default(), freed: Notify::new() })
@@ -57,14 +57,14 @@ impl Quota {
     /// # Errors
     ///
     /// Its share, or the whole, is too small for that now.
-    pub fn take(self: &Arc<Self>, name: &str, amount: usize) -> Result<Portion, Exhausted> {
+    pub fn take(self: &Arc<Self>, name: &str, amount: usize) -> Result<QuotaPortion, QuotaExhausted> {
         let name: Arc<str> = name.into();
         self.add(&name, amount)?;
-        Ok(Portion { of: Some((Arc::clone(self), name)), amount })
+        Ok(QuotaPortion { of: Some((Arc::clone(self), name)), amount })
     }
 
     /// Takes `amount` as soon as it is there.
-    pub async fn wait(self: &Arc<Self>, name: &str, amount: usize) -> Portion {
+    pub async fn wait(self: &Arc<Self>, name: &str, amount: usize) -> QuotaPortion {
         loop {
             // Created first: it also notices what is given back meanwhile.
             let freed = self.freed.notified();
@@ -87,18 +87,18 @@ impl Quota {
     }
 
     /// Whether the one with this name can have `amount` more.
-    fn fits(&self, taken: &Taken, name: &str, amount: usize) -> Result<(), Exhausted> {
+    fn fits(&self, taken: &QuotaState, name: &str, amount: usize) -> Result<(), QuotaExhausted> {
         let own = taken.by.get(name).copied().unwrap_or(0);
         if amount > self.each.saturating_sub(own) {
-            return Err(Exhausted::Own(self.each));
+            return Err(QuotaExhausted::Own(self.each));
         }
         if amount > self.all.saturating_sub(taken.by_all) {
-            return Err(Exhausted::All(self.all));
+            return Err(QuotaExhausted::All(self.all));
         }
         Ok(())
     }
 
-    fn add(&self, name: &Arc<str>, amount: usize) -> Result<(), Exhausted> {
+    fn add(&self, name: &Arc<str>, amount: usize) -> Result<(), QuotaExhausted> {
         let mut taken = self.taken();
         self.fits(&taken, name, amount)?;
         if amount > 0 {
@@ -125,18 +125,18 @@ impl Quota {
     }
 
     // Held for a few instructions and never across an await.
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, QuotaState> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Portion {
+impl QuotaPortion {
     /// Takes `amount` more.
     ///
     /// # Errors
     ///
-    /// As [`Quota::take`]; the portion stays as it was.
-    pub fn grow(&mut self, amount: usize) -> Result<(), Exhausted> {
+    /// As [`SharedQuota::take`]; the portion stays as it was.
+    pub fn grow(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         if let Some((quota, name)) = &self.of {
             quota.add(name, amount)?;
             self.amount += amount;
@@ -148,8 +148,8 @@ impl Portion {
     ///
     /// # Errors
     ///
-    /// As [`Quota::take`]; the portion stays as it was.
-    pub(crate) fn grow_to(&mut self, amount: usize) -> Result<(), Exhausted> {
+    /// As [`SharedQuota::take`]; the portion stays as it was.
+    pub(crate) fn grow_to(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         self.grow(amount.saturating_sub(self.amount))
     }
 
@@ -157,8 +157,8 @@ impl Portion {
     ///
     /// # Errors
     ///
-    /// There is none, as for [`Quota::take`].
-    pub fn fits(&self, amount: usize) -> Result<(), Exhausted> {
+    /// There is none, as for [`SharedQuota::take`].
+    pub fn fits(&self, amount: usize) -> Result<(), QuotaExhausted> {
         self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.fits(&quota.taken(), name, amount))
     }
 
@@ -178,7 +178,7 @@ impl Portion {
     }
 }
 
-impl Drop for Portion {
+impl Drop for QuotaPortion {
     fn drop(&mut self) {
         self.shrink_to(0);
     }
@@ -190,14 +190,14 @@ mod tests {
 
     #[test]
     fn one_has_its_share_and_leaves_the_rest_to_the_others() {
-        let quota = Quota::new(10, 4);
+        let quota = SharedQuota::new(10, 4);
         let mut ada = quota.take("ada", 3).unwrap();
-        assert_eq!(quota.take("ada", 2).unwrap_err(), Exhausted::Own(4));
+        assert_eq!(quota.take("ada", 2).unwrap_err(), QuotaExhausted::Own(4));
         ada.grow(1).unwrap();
-        assert_eq!(ada.grow(1), Err(Exhausted::Own(4)));
-        assert_eq!((ada.fits(0), ada.fits(1)), (Ok(()), Err(Exhausted::Own(4))));
+        assert_eq!(ada.grow(1), Err(QuotaExhausted::Own(4)));
+        assert_eq!((ada.fits(0), ada.fits(1)), (Ok(()), Err(QuotaExhausted::Own(4))));
         let others = ["bob", "cy"].map(|name| quota.take(name, 3).unwrap());
-        assert_eq!(quota.take("dan", 1).unwrap_err(), Exhausted::All(10));
+        assert_eq!(quota.take("dan", 1).unwrap_err(), QuotaExhausted::All(10));
         ada.shrink_to(1);
         ada.shrink_to(2);
         assert_eq!(quota.of("ada"), 1);
@@ -205,12 +205,12 @@ mod tests {
         drop((ada, others));
         assert!(quota.taken().by.is_empty() && quota.taken().by_all == 0);
         // One that belongs to nothing has all it wants.
-        Portion::default().grow(usize::MAX).unwrap();
+        QuotaPortion::default().grow(usize::MAX).unwrap();
     }
 
     #[tokio::test]
     async fn one_waits_until_something_is_given_back() {
-        let quota = Quota::new(2, 1);
+        let quota = SharedQuota::new(2, 1);
         let (first, _other) = (quota.take("ada", 1).unwrap(), quota.take("bob", 1).unwrap());
         let waiting = tokio::spawn({
             let quota = Arc::clone(&quota);

@@ -14,15 +14,15 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use toolbay_model::{Approval, Journal};
-use toolbay_private::{KEY, Private};
+use toolbay_model::{ApprovalState, CallJournal};
+use toolbay_private::{KEY, PrivateFolder};
 
-pub(crate) use self::binding::Binding;
-use self::life::{Id, milliseconds};
+pub(crate) use self::binding::RequestBinding;
 pub(crate) use self::life::{LIFE, now};
-use self::sealed::{Claim, Seal};
-pub(crate) use self::used::Refused;
-use self::used::Used;
+use self::life::{StateId, milliseconds};
+use self::sealed::{StateClaim, StateSeal};
+pub(crate) use self::used::TicketRefused;
+use self::used::UsedStates;
 
 /// Longest state, in bytes: the largest journal that an operator can allow (1 MiB), encrypted and written as base64.
 pub(crate) const LONGEST: usize = 2 << 20;
@@ -35,11 +35,11 @@ const SERVER_FILE: &str = "server";
 
 /// Seals states and opens them again, each for one entry. Cheap to clone.
 #[derive(Clone)]
-pub struct RequestStates(Arc<Inner>);
+pub struct RequestStates(Arc<StatesInner>);
 
-struct Inner {
-    seal: Seal,
-    used: Used,
+struct StatesInner {
+    seal: StateSeal,
+    used: UsedStates,
     /// Identifies the servers that share the record of used states.
     server: [u8; KEY],
     now: Box<dyn Fn() -> u64 + Send + Sync>,
@@ -47,25 +47,25 @@ struct Inner {
 
 /// What a state holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedState {
     /// The keys of the questions that were asked.
     pub(crate) asked: Vec<String>,
     /// What the call must find as it was.
-    pub(crate) journal: Journal,
+    pub(crate) journal: CallJournal,
     /// What makes the state good for one entry.
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: EntryTicket,
 }
 
 /// What a state gives: one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    id: Id,
+pub(crate) struct EntryTicket {
+    id: StateId,
     expires: u64,
 }
 
 /// Why a state is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Invalid {
+pub(crate) enum InvalidState {
     /// It was changed, or made with another key.
     Tampered,
     /// It is too old.
@@ -80,7 +80,7 @@ pub(crate) enum Invalid {
     Outdated,
 }
 
-impl Invalid {
+impl InvalidState {
     /// The word for programs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Invalid {
 }
 
 /// What is wrong and what to do, for people and models.
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self {
             Self::Tampered => "was changed, or was not made by this server",
@@ -122,7 +122,7 @@ impl RequestStates {
     pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
         let mut server = [0; KEY];
         getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
-        Self::with(key, Used::default(), server)
+        Self::with(key, UsedStates::default(), server)
     }
 
     /// States whose key, and the record of those that were used, are in this folder: both outlive the server, and all
@@ -132,7 +132,7 @@ impl RequestStates {
     /// # Errors
     ///
     /// The folder cannot be read or written.
-    pub fn open(folder: Private, key: Option<[u8; KEY]>) -> io::Result<Self> {
+    pub fn open(folder: PrivateFolder, key: Option<[u8; KEY]>) -> io::Result<Self> {
         const LOST: &str = "calls that wait for answers cannot be continued";
         let (key, server) = if let Some(key) = key {
             (key, folder.key(SERVER_FILE, LOST)?)
@@ -140,12 +140,12 @@ impl RequestStates {
             // Whoever has this key has this folder.
             (folder.key(KEY_FILE, LOST)?, [0; KEY])
         };
-        Self::with(&key, Used::in_folder(folder), server)
+        Self::with(&key, UsedStates::in_folder(folder), server)
     }
 
-    fn with(key: &[u8; KEY], used: Used, server: [u8; KEY]) -> io::Result<Self> {
-        let seal = Seal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
-        Ok(Self(Arc::new(Inner { seal, used, server, now: Box::new(now) })))
+    fn with(key: &[u8; KEY], used: UsedStates, server: [u8; KEY]) -> io::Result<Self> {
+        let seal = StateSeal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
+        Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(now) })))
     }
 
     /// Seals what a call must find as it was, with the keys of the questions that are asked now.
@@ -153,13 +153,18 @@ impl RequestStates {
     /// # Errors
     ///
     /// The state would be longer than [`LONGEST`], or the system provides no random bytes; in words for the log.
-    pub(crate) fn seal(&self, binding: Binding, asked: Vec<String>, journal: Journal) -> Result<String, String> {
-        let mut id = Id::default();
+    pub(crate) fn seal(
+        &self,
+        binding: RequestBinding,
+        asked: Vec<String>,
+        journal: CallJournal,
+    ) -> Result<String, String> {
+        let mut id = StateId::default();
         getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
         let expires = (self.0.now)() + milliseconds(LIFE);
         // Whether a yes was used is known only where that is remembered.
-        let server = (journal.approval != Approval::Unasked).then_some(self.0.server);
-        let state = self.0.seal.seal(&Claim { id, expires, server, binding, asked, journal });
+        let server = (journal.approval != ApprovalState::Unasked).then_some(self.0.server);
+        let state = self.0.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
         let state = state.ok_or("a request state cannot be encrypted")?;
         if state.len() > LONGEST {
             return Err(format!("a request state would have {} bytes, and the most is {LONGEST}", state.len()));
@@ -172,22 +177,22 @@ impl RequestStates {
     /// # Errors
     ///
     /// It is not accepted.
-    pub(crate) fn unseal(&self, state: &str, binding: Binding) -> Result<Opened, Invalid> {
+    pub(crate) fn unseal(&self, state: &str, binding: RequestBinding) -> Result<OpenedState, InvalidState> {
         if state.len() > LONGEST {
-            return Err(Invalid::Tampered);
+            return Err(InvalidState::Tampered);
         }
-        let Claim { id, expires, server, binding: own, asked, journal } =
-            self.0.seal.open(state).ok_or(Invalid::Tampered)?;
+        let StateClaim { id, expires, server, binding: own, asked, journal } =
+            self.0.seal.open(state).ok_or(InvalidState::Tampered)?;
         if own != binding {
-            return Err(Invalid::Foreign);
+            return Err(InvalidState::Foreign);
         }
         if server.is_some_and(|server| server != self.0.server) {
-            return Err(Invalid::Elsewhere);
+            return Err(InvalidState::Elsewhere);
         }
         if expires <= (self.0.now)() {
-            return Err(Invalid::Expired);
+            return Err(InvalidState::Expired);
         }
-        Ok(Opened { asked, journal, ticket: Ticket { id, expires } })
+        Ok(OpenedState { asked, journal, ticket: EntryTicket { id, expires } })
     }
 
     /// Uses the entry that a state gives `caller`. When this returns, that is written down.
@@ -195,13 +200,13 @@ impl RequestStates {
     /// # Errors
     ///
     /// It was used before, there is no room to remember it, or that cannot be written.
-    pub(crate) async fn take(&self, ticket: Ticket, caller: &str) -> Result<(), Refused> {
+    pub(crate) async fn take(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
         let caller = caller.to_owned();
         self.recorded(move |used, now| used.take(ticket.id, ticket.expires, &caller, now)).await
     }
 
     /// Gives back an entry that was not begun.
-    pub(crate) async fn give_back(&self, ticket: Ticket) {
+    pub(crate) async fn give_back(&self, ticket: EntryTicket) {
         if let Err(error) = self.recorded(move |used, now| used.give_back(ticket.id, ticket.expires, now)).await {
             tracing::warn!("a request state that was not used cannot be used again: {error}");
         }
@@ -210,14 +215,14 @@ impl RequestStates {
     /// Runs what reads and writes the record, where it may block.
     async fn recorded<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Used, u64) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
+        work: impl FnOnce(&UsedStates, u64) -> Result<T, TicketRefused> + Send + 'static,
+    ) -> Result<T, TicketRefused> {
         let states = Arc::clone(&self.0);
         if !states.used.blocks() {
             return work(&states.used, (states.now)());
         }
         let work = tokio::task::spawn_blocking(move || work(&states.used, (states.now)()));
-        work.await.unwrap_or_else(|error| Err(Refused::Unwritten(io::Error::other(error))))
+        work.await.unwrap_or_else(|error| Err(TicketRefused::Unwritten(io::Error::other(error))))
     }
 }
 

@@ -26,7 +26,7 @@ const HEAVIEST: usize = 8 << 20;
 
 /// What a client sends beside the parameters of its request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Retry {
+pub(crate) struct RetriedRequest {
     /// The answers by the keys of their questions: each is an object, as text.
     pub(crate) responses: BTreeMap<String, String>,
     /// The state that came with the questions.
@@ -34,7 +34,7 @@ pub(crate) struct Retry {
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct RetryParams<'a> {
     #[serde(rename = "inputResponses", borrow, default, deserialize_with = "present")]
     responses: Option<&'a RawValue>,
     #[serde(rename = "requestState", borrow, default, deserialize_with = "present")]
@@ -46,7 +46,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some).map_err(D::Error::custom)
 }
 
-impl Retry {
+impl RetriedRequest {
     /// Reads what the parameters of a request contain of it.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Retry {
         let contains =
             |params: &&RawValue| ["inputResponses", "requestState"].iter().any(|name| params.get().contains(name));
         let Some(params) = params.filter(contains) else { return Ok(Self::default()) };
-        let Params { responses, state } = read_with_meta(Some(params))?;
+        let RetryParams { responses, state } = read_with_meta(Some(params))?;
         let responses = responses.map(answers).transpose()?.unwrap_or_default();
         let invalid = || Error::new(INVALID_PARAMS, "requestState must be the string that the server sent");
         let state = state.map(|state| serde_json::from_str(state.get()).map_err(|_| invalid())).transpose()?;
@@ -95,14 +95,14 @@ mod parsing {
 
     use super::*;
 
-    fn retry(params: &Value) -> Result<Retry, Error> {
-        Retry::read(Some(&RawValue::from_string(params.to_string()).unwrap()))
+    fn retry(params: &Value) -> Result<RetriedRequest, Error> {
+        RetriedRequest::read(Some(&RawValue::from_string(params.to_string()).unwrap()))
     }
 
     #[test]
     fn answers_are_read_and_what_is_none_is_not() {
-        assert_eq!(Retry::read(None).unwrap(), Retry::default());
-        assert_eq!(retry(&json!({"name": "a", "arguments": {"b": 1}})).unwrap(), Retry::default());
+        assert_eq!(RetriedRequest::read(None).unwrap(), RetriedRequest::default());
+        assert_eq!(retry(&json!({"name": "a", "arguments": {"b": 1}})).unwrap(), RetriedRequest::default());
         let full = retry(&json!({"inputResponses": {
             "a": {"action": "accept"}, "b": 12345, "c": null, "d": [{}], "e": "text", "x".repeat(65): {},
         }, "requestState": "v1"}));
@@ -111,7 +111,7 @@ mod parsing {
         assert_eq!(full.state.as_deref(), Some("v1"));
         // Within arguments, these names mean nothing.
         let inside = json!({"arguments": {"inputResponses": null, "requestState": 7}});
-        assert_eq!(retry(&inside).unwrap(), Retry::default());
+        assert_eq!(retry(&inside).unwrap(), RetriedRequest::default());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum Revision {
 /// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one difference between dated documents, and independent")]
-pub(crate) struct Features {
+pub(crate) struct RevisionFeatures {
     /// The date by which clients name it.
     pub(crate) date: &'static str,
     /// Sessions start with `initialize`, which negotiates the revision. Without sessions, every request states its own
@@ -99,7 +99,7 @@ pub(crate) struct Features {
     pub(crate) polling: bool,
 }
 
-const V2024_11_05: Features = Features {
+const V2024_11_05: RevisionFeatures = RevisionFeatures {
     date: "2024-11-05",
     sessions: true,
     session_methods: true,
@@ -137,7 +137,7 @@ const V2024_11_05: Features = Features {
     polling: false,
 };
 
-const V2025_03_26: Features = Features {
+const V2025_03_26: RevisionFeatures = RevisionFeatures {
     date: "2025-03-26",
     batches: true,
     annotations: true,
@@ -147,7 +147,7 @@ const V2025_03_26: Features = Features {
     ..V2024_11_05
 };
 
-const V2025_06_18: Features = Features {
+const V2025_06_18: RevisionFeatures = RevisionFeatures {
     date: "2025-06-18",
     batches: false,
     titles: true,
@@ -160,7 +160,7 @@ const V2025_06_18: Features = Features {
     ..V2025_03_26
 };
 
-const V2025_11_25: Features = Features {
+const V2025_11_25: RevisionFeatures = RevisionFeatures {
     date: "2025-11-25",
     icons: true,
     elicitation_modes: true,
@@ -174,7 +174,7 @@ const V2025_11_25: Features = Features {
     ..V2025_06_18
 };
 
-const V2026_07_28: Features = Features {
+const V2026_07_28: RevisionFeatures = RevisionFeatures {
     date: "2026-07-28",
     sessions: false,
     session_methods: false,
@@ -210,7 +210,7 @@ impl Revision {
     pub(crate) const WITHOUT_HEADER: Self = Self::V2025_03_26;
 
     /// The revision's row of the table.
-    pub(crate) const fn features(self) -> &'static Features {
+    pub(crate) const fn features(self) -> &'static RevisionFeatures {
         match self {
             Self::V2024_11_05 => &V2024_11_05,
             Self::V2025_03_26 => &V2025_03_26,

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolbay_model::{LogLevel, Trace};
+use toolbay_model::{LogLevel, TraceContext};
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::CapabilityNames;
 use crate::jsonrpc::{Error, INVALID_PARAMS, cut, shorten};
 use crate::object::object;
 use crate::revision::Revision;
@@ -21,27 +21,27 @@ const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// The rules under which a message is handled.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct RequestContext {
     /// The revision.
     pub revision: Revision,
     /// The capabilities that the client declared.
-    pub capabilities: Capabilities,
+    pub capabilities: CapabilityNames,
     /// Lowest level of log messages to send; `None` sends none.
     pub log: Option<LogLevel>,
     /// The trace context from the transport, if it has one.
-    pub trace: Option<Box<Trace>>,
+    pub trace: Option<Box<TraceContext>>,
 }
 
 /// The part of a request's parameters that states its rules.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct ContextEnvelope<'a> {
     #[serde(rename = "_meta", borrow, default, deserialize_with = "object")]
-    meta: Stated<'a>,
+    meta: StatedContext<'a>,
 }
 
 /// The rules that a stateless request states, not yet parsed.
 #[derive(Default, Deserialize)]
-struct Stated<'a> {
+struct StatedContext<'a> {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
     version: Option<&'a RawValue>,
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities", borrow)]
@@ -50,7 +50,7 @@ struct Stated<'a> {
     log: Option<&'a RawValue>,
 }
 
-impl Rules {
+impl RequestContext {
     /// The rules that a request states itself; `None` if it states none.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Rules {
         // Requests of a session do not contain this: searching the text avoids parsing them.
         let Some(params) = params.filter(|params| params.get().contains(PREFIX)) else { return Ok(None) };
         // The method's own parser reports parameters that are malformed.
-        let Ok(Envelope { meta: stated }) = serde_json::from_str(params.get()) else { return Ok(None) };
+        let Ok(ContextEnvelope { meta: stated }) = serde_json::from_str(params.get()) else { return Ok(None) };
         if stated.version.is_none() && stated.capabilities.is_none() {
             return Ok(None);
         }
@@ -68,8 +68,8 @@ impl Rules {
     }
 }
 
-impl Stated<'_> {
-    fn rules(self) -> Result<Rules, Error> {
+impl StatedContext<'_> {
+    fn rules(self) -> Result<RequestContext, Error> {
         let invalid = |what: String| Error::new(INVALID_PARAMS, what);
         let version: String = match self.version {
             Some(version) if version.get().starts_with('"') => {
@@ -97,7 +97,7 @@ impl Stated<'_> {
                 Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
             }
         };
-        Ok(Rules { revision, capabilities, log, trace: None })
+        Ok(RequestContext { revision, capabilities, log, trace: None })
     }
 }
 
@@ -129,14 +129,14 @@ pub(crate) fn unattached() -> Error {
 mod tests {
     use super::*;
 
-    fn stated(meta: &Value) -> Result<Option<Rules>, Error> {
+    fn stated(meta: &Value) -> Result<Option<RequestContext>, Error> {
         let text = json!({"_meta": meta}).to_string().replace('/', "\\/");
-        Rules::stated(Some(&RawValue::from_string(text).unwrap()))
+        RequestContext::stated(Some(&RawValue::from_string(text).unwrap()))
     }
 
     #[test]
     fn a_request_states_its_rules_or_none() {
-        assert!(Rules::stated(None).unwrap().is_none());
+        assert!(RequestContext::stated(None).unwrap().is_none());
         for meta in [json!({}), json!({"progressToken": 1}), json!({"io.modelcontextprotocol/related-task": {}})] {
             assert!(stated(&meta).unwrap().is_none(), "{meta}");
         }

@@ -13,18 +13,18 @@ use tokio_util::task::TaskTracker;
 use toolbay_model::LogLevel;
 
 use crate::caller::Caller;
-use crate::capabilities::Capabilities;
+use crate::capabilities::CapabilityNames;
 use crate::host::Host;
 use crate::in_flight::InFlight;
-use crate::jsonrpc::{self, Error, Id};
-use crate::known::Known;
-use crate::outbox::{Outbox, Outgoing};
-use crate::pending::Pending;
-use crate::quota::Quota;
+use crate::jsonrpc::{self, Error, RequestId};
+use crate::known::KnownLists;
+use crate::outbox::{Outbox, OutgoingMessage};
+use crate::pending::PendingClientRequests;
+use crate::quota::SharedQuota;
 use crate::revision::Revision;
-use crate::rules::Rules;
+use crate::rules::RequestContext;
 use crate::shape;
-use crate::updates::Subscriber;
+use crate::updates::UpdateSubscriber;
 
 /// Largest number of tasks of one client. Calls have a smaller limit of their own.
 const TASKS: usize = 4096;
@@ -51,25 +51,25 @@ pub(crate) struct Session {
     pub(crate) host: Arc<dyn Host>,
     /// Who began the session. Requests have callers of their own, whose rights may differ.
     pub(crate) opener: Arc<Caller>,
-    pub(crate) channel: Channel,
-    pub(crate) negotiated: watch::Sender<Negotiated>,
+    pub(crate) channel: SessionChannel,
+    pub(crate) negotiated: watch::Sender<NegotiatedSession>,
     /// The bytes of requests, of this session and of all others of the server.
-    pub(crate) intake: Arc<Quota>,
+    pub(crate) intake: Arc<SharedQuota>,
     /// The requests that are running or waiting.
     pub(crate) in_flight: InFlight,
     /// The requests that the server has sent to the client.
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingClientRequests,
     /// What the client knows of the lists, so that it is not notified of it.
-    pub(crate) known: Known,
+    pub(crate) known: KnownLists,
     /// The resources that the client wants to know of changes of. A change that cannot be told now waits in it.
-    pub(crate) subscriptions: Subscriber,
+    pub(crate) subscriptions: UpdateSubscriber,
     tasks: TaskTracker,
-    pub(crate) life: Life,
+    pub(crate) life: SessionLife,
 }
 
 /// The three steps of shutdown. The creator of the session takes them in order; none can be undone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Life {
+pub(crate) struct SessionLife {
     /// Shutdown begins: subscriptions tell their client and end.
     pub(crate) closing: CancellationToken,
     /// The grace time is over: calls that are still running fail with an error.
@@ -78,7 +78,7 @@ pub(crate) struct Life {
     pub(crate) ended: CancellationToken,
 }
 
-impl Life {
+impl SessionLife {
     /// A life that ends with this one, or earlier on its own.
     pub(crate) fn child(&self) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Life {
 
 /// How a session reaches its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Channel {
+pub(crate) enum SessionChannel {
     /// One channel for all messages.
     Shared,
     /// One channel per request; other messages use a separate stream.
@@ -102,11 +102,11 @@ pub(crate) enum Channel {
 
 /// What server and client negotiated.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Negotiated {
+pub(crate) struct NegotiatedSession {
     /// The revision that `initialize` negotiated; `None` before.
     pub(crate) revision: Option<Revision>,
     /// The capabilities that the client declared in `initialize`.
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: CapabilityNames,
     /// Whether the client has sent `notifications/initialized`.
     pub(crate) initialized: bool,
     /// Whether the client asks for a list again when it is notified that it changed.
@@ -120,9 +120,9 @@ impl Session {
     pub(crate) fn new(
         host: Arc<dyn Host>,
         opener: Arc<Caller>,
-        intake: Arc<Quota>,
-        channel: Channel,
-        life: Life,
+        intake: Arc<SharedQuota>,
+        channel: SessionChannel,
+        life: SessionLife,
     ) -> Arc<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Self::numbered(COUNT.fetch_add(1, Ordering::Relaxed), host, opener, intake, channel, life)
@@ -131,16 +131,16 @@ impl Session {
     /// What a call that outlives the session is made in, on behalf of `opener`: the session as the host knows it.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
         let (host, intake) = (Arc::clone(&self.host), Arc::clone(&self.intake));
-        Self::numbered(self.number, host, opener, intake, Channel::PerRequest, Life::default())
+        Self::numbered(self.number, host, opener, intake, SessionChannel::PerRequest, SessionLife::default())
     }
 
     fn numbered(
         number: u64,
         host: Arc<dyn Host>,
         opener: Arc<Caller>,
-        intake: Arc<Quota>,
-        channel: Channel,
-        life: Life,
+        intake: Arc<SharedQuota>,
+        channel: SessionChannel,
+        life: SessionLife,
     ) -> Arc<Self> {
         let subscriptions = host.updates().subscriber();
         Arc::new(Self {
@@ -151,8 +151,8 @@ impl Session {
             intake,
             negotiated: watch::Sender::default(),
             in_flight: InFlight::default(),
-            pending: Pending::default(),
-            known: Known::default(),
+            pending: PendingClientRequests::default(),
+            known: KnownLists::default(),
             subscriptions,
             tasks: TaskTracker::new(),
             life,
@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// The number of the session, for a request with these rules; `None` if it belongs to no session.
-    pub(crate) fn number_in(&self, rules: &Rules) -> Option<u64> {
+    pub(crate) fn number_in(&self, rules: &RequestContext) -> Option<u64> {
         rules.revision.features().sessions.then_some(self.number)
     }
 
@@ -199,16 +199,16 @@ impl Session {
     /// # Errors
     ///
     /// The request states its own rules, and they are malformed.
-    pub(crate) fn rules(&self, params: Option<&RawValue>) -> Result<Option<Rules>, Error> {
-        if let Some(rules) = Rules::stated(params)? {
+    pub(crate) fn rules(&self, params: Option<&RawValue>) -> Result<Option<RequestContext>, Error> {
+        if let Some(rules) = RequestContext::stated(params)? {
             return Ok(Some(rules));
         }
         let negotiated = self.negotiated.borrow();
-        Ok(negotiated.revision.map(|revision| Rules {
+        Ok(negotiated.revision.map(|revision| RequestContext {
             revision,
             capabilities: negotiated.capabilities.clone(),
             // No log messages before the client is ready, nor to one that can set no level.
-            log: (negotiated.initialized && self.channel != Channel::OneRequest).then_some(negotiated.log),
+            log: (negotiated.initialized && self.channel != SessionChannel::OneRequest).then_some(negotiated.log),
             trace: None,
         }))
     }
@@ -252,11 +252,16 @@ impl Session {
     }
 
     /// Encodes a result.
-    pub(crate) fn result(&self, id: &Id, mut result: Map<String, Value>, revision: Option<Revision>) -> Outgoing {
+    pub(crate) fn result(
+        &self,
+        id: &RequestId,
+        mut result: Map<String, Value>,
+        revision: Option<Revision>,
+    ) -> OutgoingMessage {
         if let Some(revision) = revision {
             self.complete(&mut result, revision);
         }
-        Outgoing::answer(jsonrpc::result(id, &result))
+        OutgoingMessage::answer(jsonrpc::result(id, &result))
     }
 
     /// Sends an error for a message that was rejected before it was processed.
@@ -265,8 +270,8 @@ impl Session {
     }
 
     /// Encodes an error for a request that was rejected before it was processed.
-    pub(crate) fn refusal(&self, error: &Error) -> Outgoing {
-        Outgoing::refusal(self.encode_error(error), error.code)
+    pub(crate) fn refusal(&self, error: &Error) -> OutgoingMessage {
+        OutgoingMessage::refusal(self.encode_error(error), error.code)
     }
 
     /// Encodes an error.

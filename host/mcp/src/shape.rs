@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    Annotations, Body, Completions, Content, Icon, Json, ListedResource, Media, Output, Prompt, PromptArgument,
-    PromptMessage, PromptOutput, Resource, ResourceContent, ResourceItem, ResourceLink, TaskSupport, Tool,
+    CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, Icon, JsonText, ListedResource,
+    MediaContent, Prompt, PromptArgument, PromptMessage, PromptOutput, ResourceContent, ResourceItem, ResourceLink,
+    TaskSupport, Tool, ToolOutput,
 };
 
 use crate::capabilities::TASKS;
@@ -28,37 +29,37 @@ const APPS_MEMBERS: [&str; 2] = ["ui", "ui/resourceUri"];
 /// A tool as an item of `tools/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Item<'a> {
+pub(crate) struct ToolItem<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    input_schema: &'a Json,
+    input_schema: &'a JsonText,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'a Json>,
+    output_schema: Option<&'a JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<Annotations>,
+    annotations: Option<EffectHints>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    execution: Option<Execution>,
+    execution: Option<ToolExecution>,
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Cow<'a, Json>>,
+    meta: Option<Cow<'a, JsonText>>,
 }
 
 /// How a tool can be called (MCP 2025-11-25, `ToolExecution`).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Execution {
+struct ToolExecution {
     task_support: TaskSupport,
 }
 
 /// A tool as an item of `tools/list`.
-pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
+pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     let features = revision.features();
-    let fits = |schema: &&Json| features.structured && (features.any_structure || is_object(schema));
-    Item {
+    let fits = |schema: &&JsonText| features.structured && (features.any_structure || is_object(schema));
+    ToolItem {
         name: &tool.name,
         title: tool.title.as_deref().filter(|_| features.titles),
         description: tool.description.as_deref(),
@@ -66,7 +67,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
         output_schema: tool.output_schema.as_ref().filter(fits),
         annotations: tool.annotations.filter(|_| features.annotations),
         // Otherwise it is forbidden.
-        execution: Some(Execution { task_support: tool.task_support })
+        execution: Some(ToolExecution { task_support: tool.task_support })
             .filter(|execution| features.tasks && execution.task_support != TaskSupport::Forbidden),
         icons: if features.icons { &tool.icons } else { &[] },
         meta: definition_meta(tool.meta.as_ref(), revision),
@@ -86,7 +87,7 @@ pub(crate) struct PromptEntry<'a> {
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Json>,
+    meta: Option<&'a JsonText>,
 }
 
 /// An argument of a prompt.
@@ -144,7 +145,7 @@ pub(crate) struct ResourceEntry<'a> {
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Cow<'a, Json>>,
+    meta: Option<Cow<'a, JsonText>>,
 }
 
 /// A resource as an item of `resources/list`.
@@ -172,13 +173,13 @@ pub(crate) fn template(template: &ListedResource, revision: Revision) -> Resourc
 
 /// The `_meta` of a definition. Where the revision has none, that of MCP Apps is left: the extension goes with any revision,
 /// and other clients ignore it.
-fn definition_meta(meta: Option<&Json>, revision: Revision) -> Option<Cow<'_, Json>> {
+fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_, JsonText>> {
     let meta = meta?;
     if revision.features().definition_meta {
         return Some(Cow::Borrowed(meta));
     }
     let apps: AppsMembers<'_> = serde_json::from_str(meta.get()).ok()?;
-    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(Json::written(&apps)))
+    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(JsonText::written(&apps)))
 }
 
 /// [`APPS_MEMBERS`] of a `_meta`, of which nothing else is looked at.
@@ -191,18 +192,18 @@ struct AppsMembers<'a> {
 }
 
 /// Whether the root of a schema has `"type": "object"`.
-fn is_object(schema: &Json) -> bool {
+fn is_object(schema: &JsonText) -> bool {
     #[derive(Deserialize)]
-    struct Root {
+    struct RootItem {
         r#type: Option<Value>,
     }
     let root = serde_json::from_str(schema.get());
-    root.is_ok_and(|root: Root| root.r#type.is_some_and(|name| name == "object"))
+    root.is_ok_and(|root: RootItem| root.r#type.is_some_and(|name| name == "object"))
 }
 
 /// An output as the result of `tools/call`, without Toolbay's own `_meta`.
-pub(crate) fn output(output: Output, revision: Revision) -> Map<String, Value> {
-    let has_text = output.content.iter().any(|block| matches!(block.body, Body::Text(_)));
+pub(crate) fn output(output: ToolOutput, revision: Revision) -> Map<String, Value> {
+    let has_text = output.content.iter().any(|block| matches!(block.body, ContentBody::Text(_)));
     let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
     let mut structured_content = None;
     if let Some(structured) = output.structured {
@@ -261,8 +262,8 @@ pub(crate) fn contents(items: Vec<ResourceItem>, revision: Revision) -> Map<Stri
 }
 
 /// Values for an argument as the result of `completion/complete`.
-pub(crate) fn completions(completions: Completions) -> Map<String, Value> {
-    let Completions { values, total, has_more } = completions;
+pub(crate) fn completions(completions: CompletionResult) -> Map<String, Value> {
+    let CompletionResult { values, total, has_more } = completions;
     let mut completion = Map::new();
     completion.insert("values".into(), values.into());
     insert(&mut completion, "total", total);
@@ -362,16 +363,16 @@ pub(crate) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn content(block: Content, revision: Revision) -> Value {
+fn content(block: ContentBlock, revision: Revision) -> Value {
     let features = revision.features();
     let mut value = match block.body {
-        Body::Text(words) => text(&words),
-        Body::Image(image) => media("image", &image),
-        Body::Audio(audio) if features.audio => media("audio", &audio),
-        Body::Audio(audio) => text(&format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
-        Body::ResourceLink(link) if features.resource_links => resource_link(link),
-        Body::ResourceLink(link) => text(&format!("[{}]({})", link.name, link.uri)),
-        Body::Resource(resource) => json!({"type": "resource", "resource": resource_contents(resource)}),
+        ContentBody::Text(words) => text(&words),
+        ContentBody::Image(image) => media("image", &image),
+        ContentBody::Audio(audio) if features.audio => media("audio", &audio),
+        ContentBody::Audio(audio) => text(&format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
+        ContentBody::ResourceLink(link) if features.resource_links => resource_link(link),
+        ContentBody::ResourceLink(link) => text(&format!("[{}]({})", link.name, link.uri)),
+        ContentBody::Resource(resource) => json!({"type": "resource", "resource": resource_contents(resource)}),
     };
     let last_modified = block.last_modified.as_deref().filter(|_| features.last_modified);
     let annotations = annotations(&block.audience, block.priority, last_modified);
@@ -391,7 +392,7 @@ fn annotations(audience: &[&str], priority: Option<f64>, last_modified: Option<&
     annotations
 }
 
-fn media(kind: &str, media: &Media) -> Value {
+fn media(kind: &str, media: &MediaContent) -> Value {
     json!({"type": kind, "data": BASE64.encode(&media.data), "mimeType": media.mime_type})
 }
 
@@ -407,7 +408,7 @@ fn resource_link(link: ResourceLink) -> Value {
     value.into()
 }
 
-fn resource_contents(resource: Resource) -> Map<String, Value> {
+fn resource_contents(resource: EmbeddedResource) -> Map<String, Value> {
     let mut contents = Map::new();
     contents.insert("uri".into(), resource.uri.into());
     insert(&mut contents, "mimeType", resource.mime_type);
@@ -430,12 +431,12 @@ mod tests {
 
     use super::*;
 
-    fn block(body: Body) -> Content {
-        Content { body, audience: Vec::new(), priority: None, last_modified: None }
+    fn block(body: ContentBody) -> ContentBlock {
+        ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
     }
 
-    fn everything() -> Output {
-        let media = |mime: &str| Media { data: Bytes::from_static(b"abc"), mime_type: mime.into() };
+    fn everything() -> ToolOutput {
+        let media = |mime: &str| MediaContent { data: Bytes::from_static(b"abc"), mime_type: mime.into() };
         let link = ResourceLink {
             uri: "https://example.com/a".into(),
             name: "a".into(),
@@ -444,17 +445,21 @@ mod tests {
             mime_type: None,
             size: Some(3),
         };
-        let resource = Resource {
+        let resource = EmbeddedResource {
             uri: "mem:b".into(),
             mime_type: Some("text/plain".into()),
             content: ResourceContent::Text("b".into()),
         };
-        Output {
+        ToolOutput {
             content: vec![
-                Content { audience: vec!["user"], priority: Some(0.5), ..block(Body::Image(media("image/png"))) },
-                block(Body::Audio(media("audio/wav"))),
-                block(Body::ResourceLink(link)),
-                block(Body::Resource(resource)),
+                ContentBlock {
+                    audience: vec!["user"],
+                    priority: Some(0.5),
+                    ..block(ContentBody::Image(media("image/png")))
+                },
+                block(ContentBody::Audio(media("audio/wav"))),
+                block(ContentBody::ResourceLink(link)),
+                block(ContentBody::Resource(resource)),
             ],
             structured: Some(json!({"n": 1})),
             meta: Map::new(),
@@ -472,7 +477,7 @@ mod tests {
 
     #[test]
     fn before_2026_structured_content_that_is_not_an_object_is_only_sent_as_text() {
-        let list = || Output { structured: Some(json!([1, 2])), ..Output::default() };
+        let list = || ToolOutput { structured: Some(json!([1, 2])), ..ToolOutput::default() };
         let content = json!([{"type": "text", "text": "[1,2]"}]);
         let shaped = |revision| Value::Object(output(list(), revision));
         assert_eq!(shaped(Revision::V2025_11_25), json!({"content": content}));

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::Caller;
 use crate::dispatch;
 use crate::host::Host;
-use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id};
-use crate::outbox::{self, Messages};
-use crate::session::{Channel, Life, Session, last_words};
-use crate::streams::{self, Reader, Writer};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
+use crate::outbox::{self, OutboxReceiver};
+use crate::session::{Session, SessionChannel, SessionLife, last_words};
+use crate::streams::{self, StdinStream, StdoutStream};
 
 /// Bytes up to which messages are combined into one write.
 const GATHER: usize = 256 << 10;
@@ -25,15 +25,21 @@ const GATHER: usize = 256 << 10;
 /// # Errors
 ///
 /// Reading failed. A client that stops reading is not an error.
-pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    host: Arc<dyn Host>,
+    reader: StdinStream,
+    writer: StdoutStream,
+    stop: CancellationToken,
+) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let intake = host.options().intake(false);
-    let session = Session::new(Arc::clone(&host), Arc::clone(&caller), intake, Channel::Shared, Life::default());
+    let session =
+        Session::new(Arc::clone(&host), Arc::clone(&caller), intake, SessionChannel::Shared, SessionLife::default());
     let writing = tokio::spawn(write(messages, writer));
     let options = host.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
-    let mut lines = FramedRead::new(reader, Lines::of(limit));
+    let mut lines = FramedRead::new(reader, LineSplitter::of(limit));
     let result = loop {
         let line = tokio::select! {
             () = stop.cancelled() => break Ok(()),
@@ -44,10 +50,10 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
         match line {
             None => break Ok(()),
             Some(Err(error)) => break Err(error),
-            Some(Ok(Line::Message(message))) => {
+            Some(Ok(LineContent::Message(message))) => {
                 dispatch::receive(&session, &caller, jsonrpc::decode(&message), &outbox).await;
             }
-            Some(Ok(Line::TooLong(id))) => {
+            Some(Ok(LineContent::TooLong(id))) => {
                 let what = format!(
                     "the message is larger than {} (to allow more, raise server.request)",
                     options.request.display().iec()
@@ -71,7 +77,7 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
 }
 
 /// Writes messages, one per line, until there are no more senders or the peer disconnects.
-async fn write(messages: Messages, mut writer: Writer) {
+async fn write(messages: OutboxReceiver, mut writer: StdoutStream) {
     let mut buffer = Vec::new();
     while let Some(message) = messages.recv().await {
         append(&mut buffer, &message.text);
@@ -102,22 +108,22 @@ fn append(buffer: &mut Vec<u8>, message: &[u8]) {
 
 /// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum LineContent {
     /// A message, without the line feed.
     Message(BytesMut),
     /// The line is longer than the limit; the rest of it is skipped. With the id of the request, if it is near the beginning.
-    TooLong(Option<Id>),
+    TooLong(Option<RequestId>),
 }
 
 /// Bytes of a line that is too long in which its id is looked for.
 const BEGINNING: usize = 64 << 10;
 
-fn too_long(line: &[u8]) -> Line {
-    Line::TooLong(jsonrpc::id_of_beginning(line.get(..BEGINNING).unwrap_or(line)))
+fn too_long(line: &[u8]) -> LineContent {
+    LineContent::TooLong(jsonrpc::id_of_beginning(line.get(..BEGINNING).unwrap_or(line)))
 }
 
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
-struct Lines {
+struct LineSplitter {
     limit: usize,
     /// The current line is too long, and that has been reported.
     skipping: bool,
@@ -125,7 +131,7 @@ struct Lines {
     searched: usize,
 }
 
-impl Lines {
+impl LineSplitter {
     fn of(limit: usize) -> Self {
         Self { limit, skipping: false, searched: 0 }
     }
@@ -138,11 +144,11 @@ impl Lines {
     }
 }
 
-impl Decoder for Lines {
-    type Item = Line;
+impl Decoder for LineSplitter {
+    type Item = LineContent;
     type Error = io::Error;
 
-    fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
+    fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<LineContent>> {
         while let Some(end) = self.end(buffer) {
             let mut line = buffer.split_to(end);
             buffer.advance(1);
@@ -156,7 +162,7 @@ impl Decoder for Lines {
                 line.truncate(line.len() - 1);
             }
             if !line.trim_ascii().is_empty() {
-                return Ok(Some(Line::Message(line)));
+                return Ok(Some(LineContent::Message(line)));
             }
         }
         if buffer.len() > self.limit || self.skipping {
@@ -169,13 +175,13 @@ impl Decoder for Lines {
     }
 
     /// Also returns a last line without a line feed.
-    fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
+    fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<LineContent>> {
         if let Some(line) = self.decode(buffer)? {
             return Ok(Some(line));
         }
         let line = buffer.split();
         self.searched = 0;
-        Ok((!line.trim_ascii().is_empty()).then_some(Line::Message(line)))
+        Ok((!line.trim_ascii().is_empty()).then_some(LineContent::Message(line)))
     }
 }
 
@@ -185,12 +191,12 @@ mod tests {
 
     /// The lines that result when the text arrives in pieces of `step` bytes.
     fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
-        let mut decoder = Lines::of(limit);
+        let mut decoder = LineSplitter::of(limit);
         let mut buffer = BytesMut::new();
         let mut out = Vec::new();
         let show = |line| match line {
-            Line::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
-            Line::TooLong(_) => "TOO LONG".to_owned(),
+            LineContent::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
+            LineContent::TooLong(_) => "TOO LONG".to_owned(),
         };
         for piece in text.as_bytes().chunks(step) {
             buffer.extend_from_slice(piece);
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_long_line_uses_no_memory() {
-        let mut decoder = Lines::of(10);
+        let mut decoder = LineSplitter::of(10);
         let mut buffer = BytesMut::new();
         for _ in 0..100 {
             buffer.extend_from_slice(&[b'x'; 100]);

@@ -14,13 +14,13 @@ use tokio::time::{Duration, interval};
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The stream of a client's messages.
-pub type Reader = Pin<Box<dyn AsyncRead + Send>>;
+pub type StdinStream = Pin<Box<dyn AsyncRead + Send>>;
 
 /// The stream of the server's messages.
-pub type Writer = Pin<Box<dyn AsyncWrite + Send>>;
+pub type StdoutStream = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// Standard input and output. Must be called on a tokio runtime.
-pub fn standard() -> (Reader, Writer) {
+pub fn standard() -> (StdinStream, StdoutStream) {
     let reader = unblocked::reader().unwrap_or_else(|| Box::pin(tokio::io::stdin()));
     let writer = unblocked::writer().unwrap_or_else(|| Box::pin(tokio::io::stdout()));
     (reader, writer)
@@ -57,18 +57,18 @@ mod unblocked {
     use tokio::net::UnixStream;
     use tokio::net::unix::pipe;
 
-    use super::{Reader, Writer};
+    use super::{StdinStream, StdoutStream};
 
     /// Reopens pipes, so that the file description that other processes may share stays blocking. Sockets (used by
     /// Node.js) cannot be reopened.
-    pub(super) fn reader() -> Option<Reader> {
+    pub(super) fn reader() -> Option<StdinStream> {
         if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
             return Some(Box::pin(pipe));
         }
         Some(Box::pin(socket(std::io::stdin().as_fd())?))
     }
 
-    pub(super) fn writer() -> Option<Writer> {
+    pub(super) fn writer() -> Option<StdoutStream> {
         if let Ok(pipe) = pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
             return Some(Box::pin(pipe));
         }

@@ -10,19 +10,20 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, json};
 use tokio::sync::watch;
 use toolbay_model::{
-    Annotations, Answer, Body, CompletionRequest, Completions, Content, Failure, Icon, Interview, ListedResource,
-    Observer, Output, Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reference, Rejection, Reply,
-    Request, Resource, ResourceContent, ResourceItem, Skill, TargetKind, TaskSupport, Tool,
+    CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult, CompletionReference,
+    CompletionRequest, CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, Icon,
+    ListedResource, ProgressUpdate, Prompt, PromptArgument, PromptMessage, PromptOutput, QuestionRound,
+    ResourceContent, ResourceItem, Skill, TargetKind, TaskSupport, Tool, ToolOutput,
 };
 
-use crate::access::Rights;
-use crate::elsewhere::{Elsewhere, Put};
-use crate::host::{Call, Client, Host, Options, Page, Place, ServerInfo};
-use crate::listings::Listings;
+use crate::access::CallerRights;
+use crate::elsewhere::{OperatorAnswer, PendingQuestions};
+use crate::host::{ClientCall, ClientShare, Host, ListPage, ProtocolOptions, QueuePlace, ServerInfo};
+use crate::listings::PageCache;
 use crate::request_state::RequestStates;
-use crate::tasks::{TaskOptions, Tasks};
-use crate::updates::Updates;
-use crate::view::View;
+use crate::tasks::{TaskOptions, TaskTable};
+use crate::updates::ResourceUpdates;
+use crate::view::CallerView;
 
 /// The argument with which a tool waits until [`Stub::release`].
 pub(crate) const WAITS: &str = "wait";
@@ -47,25 +48,25 @@ pub(crate) const ASKING: &str = "c";
 
 /// The host.
 pub(crate) struct Stub {
-    options: Options,
-    listings: Listings,
-    updates: Updates,
+    options: ProtocolOptions,
+    listings: PageCache,
+    updates: ResourceUpdates,
     /// The lists as everybody sees them.
-    view: watch::Sender<View>,
+    view: watch::Sender<CallerView>,
     complete: AtomicBool,
     states: RequestStates,
-    tasks: Tasks,
+    tasks: TaskTable,
     script: Option<Arc<Script>>,
     /// Whether tools that wait go on.
     open: watch::Sender<bool>,
     /// What the tools say of tasks.
     support: Mutex<TaskSupport>,
     /// Who answers in the place of the client, the next time that a client is asked.
-    elsewhere: Mutex<Option<Elsewhere>>,
+    elsewhere: Mutex<Option<OperatorAnswer>>,
 }
 
 /// What a plugin of a test does; `None` leaves the call to the usual one.
-type Script = dyn Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync;
+type Script = dyn Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync;
 
 impl Stub {
     pub(crate) fn new() -> Arc<Self> {
@@ -75,15 +76,15 @@ impl Stub {
     /// A host whose plugin does this.
     pub(crate) fn scripted(
         states: RequestStates,
-        script: impl Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync + 'static,
+        script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
     ) -> Arc<Self> {
         let stub = Arc::into_inner(Self::with(|_| {})).unwrap();
         Arc::new(Self { states, script: Some(Arc::new(script)), ..stub })
     }
 
     /// A host with other options.
-    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Arc<Self> {
-        let mut options = Options {
+    pub(crate) fn with(change: impl FnOnce(&mut ProtocolOptions)) -> Arc<Self> {
+        let mut options = ProtocolOptions {
             page_size: 500,
             usage: true,
             traced: false,
@@ -95,10 +96,10 @@ impl Stub {
             schemas: toolbay_model::SchemaForm::default(),
         };
         change(&mut options);
-        let view = watch::Sender::new(View { listing: 1, tools: 1, prompts: 1, resources: 1 });
-        let (listings, updates) = (Listings::default(), Updates::default());
+        let view = watch::Sender::new(CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 });
+        let (listings, updates) = (PageCache::default(), ResourceUpdates::default());
         let states = RequestStates::in_memory(&[7; 32]).unwrap();
-        let tasks = Tasks::new(options.tasks);
+        let tasks = TaskTable::new(options.tasks);
         Arc::new(Self {
             tasks,
             options,
@@ -116,11 +117,11 @@ impl Stub {
 
     /// The same host with other bounds of tasks.
     pub(crate) fn keeping(self: Arc<Self>, options: TaskOptions) -> Arc<Self> {
-        Arc::new(Self { tasks: Tasks::new(options), ..Arc::into_inner(self).unwrap() })
+        Arc::new(Self { tasks: TaskTable::new(options), ..Arc::into_inner(self).unwrap() })
     }
 
     /// Has somebody besides the client answer the next question.
-    pub(crate) fn answered_by(&self, elsewhere: Elsewhere) {
+    pub(crate) fn answered_by(&self, elsewhere: OperatorAnswer) {
         *self.elsewhere.lock().unwrap() = Some(elsewhere);
     }
 
@@ -140,7 +141,7 @@ impl Stub {
     }
 
     /// Changes the lists.
-    pub(crate) fn change_view(&self, change: impl FnOnce(&mut View)) {
+    pub(crate) fn change_view(&self, change: impl FnOnce(&mut CallerView)) {
         self.view.send_modify(|view| {
             view.listing += 1;
             change(view);
@@ -159,13 +160,13 @@ impl Stub {
         make: impl Fn(&str) -> Arc<T>,
         after: Option<&str>,
         limit: usize,
-        rights: &Rights,
-    ) -> Page<T> {
+        rights: &CallerRights,
+    ) -> ListPage<T> {
         let names = names.iter().filter(|name| after.is_none_or(|after| **name > after) && rights.allow(name));
         let mut items: Vec<_> = names.map(|name| make(name)).collect();
         let more = items.len() > limit;
         items.truncate(limit);
-        Page { items, more, view: self.view(rights) }
+        ListPage { items, more, view: self.view(rights) }
     }
 }
 
@@ -222,7 +223,7 @@ pub(crate) fn tool(name: &str) -> Arc<Tool> {
         description: Some("Does it.".into()),
         input_schema: json!({"type": "object"}).into(),
         output_schema: Some(json!({"type": "object"}).into()),
-        annotations: Some(Annotations { read_only: Some(true), ..Annotations::default() }),
+        annotations: Some(EffectHints { read_only: Some(true), ..EffectHints::default() }),
         icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
         meta: Some(json!({"a": 1}).into()),
         headers: Vec::new(),
@@ -231,7 +232,7 @@ pub(crate) fn tool(name: &str) -> Arc<Tool> {
 }
 
 impl Host for Stub {
-    fn options(&self) -> &Options {
+    fn options(&self) -> &ProtocolOptions {
         &self.options
     }
 
@@ -244,7 +245,7 @@ impl Host for Stub {
         self.complete.load(Ordering::Relaxed)
     }
 
-    fn elsewhere(&self, _put: Put<'_>) -> Option<Elsewhere> {
+    fn elsewhere(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         self.elsewhere.lock().unwrap().take()
     }
 
@@ -261,47 +262,53 @@ impl Host for Stub {
         self.complete()
     }
 
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
         self.page(&NAMES, tool, after, limit, rights)
     }
 
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt> {
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
         self.page(&NAMES, prompt, after, limit, rights)
     }
 
-    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         self.page(&URIS, listed, after, limit, rights)
     }
 
-    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         self.page(&TEMPLATES, listed, after, limit, rights)
     }
 
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill> {
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
         self.page(&SKILLS, skill, after, limit, rights)
     }
 
-    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>> {
+    fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
         (SKILLS.contains(&uri) && rights.allow(uri)).then(|| skill(uri))
     }
 
-    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>> {
+    fn folder(
+        &self,
+        uri: &str,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> Option<ListPage<ListedResource>> {
         (uri == FOLDER).then(|| self.page(&SKILLS, listed, after, limit, rights))
     }
 
-    fn view(&self, _rights: &Rights) -> View {
+    fn view(&self, _rights: &CallerRights) -> CallerView {
         *self.view.borrow()
     }
 
-    fn updates(&self) -> &Updates {
+    fn updates(&self) -> &ResourceUpdates {
         &self.updates
     }
 
-    fn listings(&self) -> &Listings {
+    fn listings(&self) -> &PageCache {
         &self.listings
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &TaskTable {
         &self.tasks
     }
 
@@ -315,11 +322,11 @@ impl Host for Stub {
             .then(|| Arc::new(Tool { task_support: support, ..Tool::clone(&tool(name)) }))
     }
 
-    fn client(&self, _name: &str) -> Arc<dyn Client> {
+    fn client(&self, _name: &str) -> Arc<dyn ClientShare> {
         Arc::new(Everybody { script: self.script.clone(), open: self.open.clone() })
     }
 
-    fn instructions(&self, _rights: &Rights) -> String {
+    fn instructions(&self, _rights: &CallerRights) -> String {
         "Be brief.".to_owned()
     }
 
@@ -334,12 +341,12 @@ struct Everybody {
     open: watch::Sender<bool>,
 }
 
-impl Client for Everybody {
+impl ClientShare for Everybody {
     fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async move { uris.into_iter().filter(|uri| is_known(uri)).collect() })
     }
 
-    fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
+    fn queue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         Ok(Box::new(Free { script: self.script.clone(), open: self.open.clone() }))
     }
 }
@@ -350,21 +357,21 @@ struct Free {
     open: watch::Sender<bool>,
 }
 
-impl Place for Free {
-    fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
-        observer.progress(Progress { progress: 1.0, total: None, message: Some("halfway".into()) });
-        if let Request::Tool { arguments, .. } = &call.request
+impl QueuePlace for Free {
+    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
+        observer.progress(ProgressUpdate { progress: 1.0, total: None, message: Some("halfway".into()) });
+        if let CallRequest::Tool { arguments, .. } = &call.request
             && arguments.contains_key(WAITS)
         {
             let (mut open, script) = (self.open.subscribe(), self.script.clone());
             return Box::pin(async move {
                 drop(open.wait_for(|open| *open).await);
                 let result = script.and_then(|script| script(&call));
-                Answer { result: result.unwrap_or_else(|| Ok(reply(&call.request))), usage: None }
+                CallResult { result: result.unwrap_or_else(|| Ok(reply(&call.request))), usage: None }
             });
         }
         if let Some(result) = self.script.as_ref().and_then(|script| script(&call)) {
-            return Box::pin(std::future::ready(Answer { result, usage: None }));
+            return Box::pin(std::future::ready(CallResult { result, usage: None }));
         }
         let (kind, target) = (call.request.kind(), call.request.target());
         let exists = match kind {
@@ -373,40 +380,46 @@ impl Place for Free {
             TargetKind::Template => TEMPLATES.contains(&target),
         };
         let is_there = call.permitted && exists;
-        let result = if is_there { Ok(reply(&call.request)) } else { Err(Failure::Unknown(kind, target.to_owned())) };
-        Box::pin(std::future::ready(Answer { result, usage: None }))
+        let result =
+            if is_there { Ok(reply(&call.request)) } else { Err(CallFailure::Unknown(kind, target.to_owned())) };
+        Box::pin(std::future::ready(CallResult { result, usage: None }))
     }
 }
 
-fn reply(request: &Request) -> Reply {
-    let text = |text: String| Content { body: Body::Text(text), audience: vec![], priority: None, last_modified: None };
+fn reply(request: &CallRequest) -> CallReply {
+    let text = |text: String| ContentBlock {
+        body: ContentBody::Text(text),
+        audience: vec![],
+        priority: None,
+        last_modified: None,
+    };
     match request {
-        Request::Tool { .. } => Reply::Tool(Output::default()),
-        Request::Prompt { name, .. } if name == ASKING => Reply::Questions(Interview::default()),
-        Request::Prompt { arguments, .. } => {
+        CallRequest::Tool { .. } => CallReply::Tool(ToolOutput::default()),
+        CallRequest::Prompt { name, .. } if name == ASKING => CallReply::Questions(QuestionRound::default()),
+        CallRequest::Prompt { arguments, .. } => {
             let content = text(format!("{arguments:?}"));
             let messages = vec![PromptMessage { role: "user", content }];
-            Reply::Prompt(PromptOutput { description: Some("Filled in.".into()), messages, meta: Map::new() })
+            CallReply::Prompt(PromptOutput { description: Some("Filled in.".into()), messages, meta: Map::new() })
         }
-        Request::Resource { uri } => {
+        CallRequest::Resource { uri } => {
             let item = |mime: &str, content| ResourceItem {
-                resource: Resource { uri: uri.clone(), mime_type: Some(mime.into()), content },
+                resource: EmbeddedResource { uri: uri.clone(), mime_type: Some(mime.into()), content },
                 meta: Map::from_iter([("a".to_owned(), 1.into())]),
             };
             let blob = ResourceContent::Blob(Bytes::from_static(b"abc"));
-            Reply::Resource(vec![
+            CallReply::Resource(vec![
                 item("text/plain", ResourceContent::Text("abc".into())),
                 item("application/octet-stream", blob),
             ])
         }
         // What the plugin was told.
-        Request::Completion(CompletionRequest { reference, argument, value, context }) => {
+        CallRequest::Completion(CompletionRequest { reference, argument, value, context }) => {
             let of = match reference {
-                Reference::Prompt(_) => TargetKind::Prompt,
-                Reference::Resource(_) => TargetKind::Template,
+                CompletionReference::Prompt(_) => TargetKind::Prompt,
+                CompletionReference::Resource(_) => TargetKind::Template,
             };
             let values = vec![format!("{of} {argument}={value} {context:?}")];
-            Reply::Completion(Completions { values, total: Some(7), has_more: true })
+            CallReply::Completion(CompletionResult { values, total: Some(7), has_more: true })
         }
     }
 }

@@ -23,16 +23,16 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolbay_model::Question;
 
-use self::expiry::{Alarm, Forgetful};
-pub(crate) use self::live::{Asking, Live, Phase};
+use self::expiry::{ExpiringTable, ExpiryTimer};
+pub(crate) use self::live::{AskedQuestions, LiveTask, TaskPhase};
 use self::memory::InMemory;
 pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
 pub(crate) use self::store::NoRoom;
-use self::store::{Expired, TaskStore};
-pub(crate) use self::task::{Ended, Outcome, State, Task, bytes_of_error, written_bytes};
+use self::store::{ExpiredTasks, TaskStore};
+pub(crate) use self::task::{Task, TaskEnd, TaskOutcome, TaskState, bytes_of_error, written_bytes};
 use crate::jsonrpc::{Error, INTERNAL_ERROR};
-use crate::quota::Exhausted;
+use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 
 /// Shortest time for which a result is kept: a client must be able to ask for it.
@@ -46,18 +46,18 @@ const ID_BYTES: usize = 16;
 
 /// The tasks of a server. Cheap to clone.
 #[derive(Clone)]
-pub struct Tasks {
-    inner: Arc<Inner>,
+pub struct TaskTable {
+    inner: Arc<TasksInner>,
 }
 
-struct Inner {
+struct TasksInner {
     options: TaskOptions,
     /// Every task that was told to a client, as far as it is known when nobody works on it.
     store: Box<dyn TaskStore>,
     /// Those whose call runs, or waits for answers.
-    live: Mutex<HashMap<Arc<str>, Arc<Live>>>,
+    live: Mutex<HashMap<Arc<str>, Arc<LiveTask>>>,
     running: TaskTracker,
-    alarm: Alarm,
+    alarm: ExpiryTimer,
 }
 
 /// Why a task was not cancelled.
@@ -69,21 +69,21 @@ pub(crate) enum NotCancelled {
     Ended,
 }
 
-impl fmt::Debug for Tasks {
+impl fmt::Debug for TaskTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tasks").finish_non_exhaustive()
     }
 }
 
-impl Tasks {
+impl TaskTable {
     /// No tasks yet. They end with the program.
     pub fn new(options: TaskOptions) -> Self {
-        let inner = Inner {
+        let inner = TasksInner {
             options,
             store: Box::new(InMemory::new(&options)),
             live: Mutex::default(),
             running: TaskTracker::new(),
-            alarm: Alarm::default(),
+            alarm: ExpiryTimer::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -93,7 +93,7 @@ impl Tasks {
         let running: Vec<_> = self.table().values().map(Arc::clone).collect();
         for live in running {
             let error = Error::new(INTERNAL_ERROR, "The task was stopped because the server is shutting down.");
-            live.turn_to(State::Ended(Arc::new(Ended::failed(error))));
+            live.turn_to(TaskState::Ended(Arc::new(TaskEnd::failed(error))));
             live.cancel.cancel();
         }
         self.inner.running.close();
@@ -133,7 +133,7 @@ impl Tasks {
         let Some(live) = self.live(owner, id) else {
             return if task.state.is_final() { Err(NotCancelled::Ended) } else { Err(NotCancelled::Unknown) };
         };
-        if !live.turn_to(State::Cancelled) {
+        if !live.turn_to(TaskState::Cancelled) {
             return Err(NotCancelled::Ended);
         }
         live.cancel.cancel();
@@ -143,7 +143,7 @@ impl Tasks {
     }
 
     /// The call of a task of this caller; `None` if there is no such task, or if it has ended.
-    pub(crate) fn live(&self, owner: &str, id: &str) -> Option<Arc<Live>> {
+    pub(crate) fn live(&self, owner: &str, id: &str) -> Option<Arc<LiveTask>> {
         let now = Instant::now();
         self.table().get(id).filter(|live| *live.owner == *owner && live.until > now).map(Arc::clone)
     }
@@ -153,7 +153,7 @@ impl Tasks {
     /// # Errors
     ///
     /// The caller, or all callers together, have as many tasks as they can have, or as many bytes of them.
-    pub(crate) async fn add(&self, live: &Arc<Live>) -> Result<(), Exhausted> {
+    pub(crate) async fn add(&self, live: &Arc<LiveTask>) -> Result<(), QuotaExhausted> {
         let task = live.task();
         self.inner.store.add(&live.owner, &task, live.until).await?;
         self.table().insert(Arc::clone(&task.id), Arc::clone(live));
@@ -166,7 +166,7 @@ impl Tasks {
     /// # Errors
     ///
     /// There is none, or the task's time is over.
-    pub(crate) async fn reserve(&self, live: &Live, bytes: usize) -> Result<(), NoRoom> {
+    pub(crate) async fn reserve(&self, live: &LiveTask, bytes: usize) -> Result<(), NoRoom> {
         self.inner.store.reserve(&live.owner, &live.task().id, bytes).await
     }
 
@@ -175,7 +175,11 @@ impl Tasks {
     /// # Errors
     ///
     /// There is no room for them, or the task's time is over.
-    pub(crate) async fn ask<'a>(&self, live: &'a Live, questions: Vec<Question>) -> Result<Asking<'a>, NoRoom> {
+    pub(crate) async fn ask<'a>(
+        &self,
+        live: &'a LiveTask,
+        questions: Vec<Question>,
+    ) -> Result<AskedQuestions<'a>, NoRoom> {
         let asked = live.with_keys(questions);
         self.reserve(live, asked.iter().map(|asked| asked.size()).sum()).await?;
         let asking = live.ask(asked);
@@ -184,14 +188,14 @@ impl Tasks {
     }
 
     /// Forgets a task that nobody has learned of.
-    pub(crate) async fn forget(&self, live: &Live) {
+    pub(crate) async fn forget(&self, live: &LiveTask) {
         let task = live.task();
         self.table().remove(&task.id);
         self.inner.store.remove(&live.owner, &task.id).await;
     }
 
     /// The call of a task has ended, in a state for which there is room. From now on, only the store knows it.
-    pub(crate) async fn settle(&self, live: &Live) {
+    pub(crate) async fn settle(&self, live: &LiveTask) {
         let task = live.task();
         self.inner.store.update(&live.owner, &task).await;
         self.table().remove(&task.id);
@@ -208,29 +212,29 @@ impl Tasks {
         owner: &str,
         revision: Revision,
         ttl: Option<Duration>,
-        phase: Phase,
-    ) -> Option<Arc<Live>> {
+        phase: TaskPhase,
+    ) -> Option<Arc<LiveTask>> {
         let longest = self.options().ttl;
         let ttl = ttl.unwrap_or(longest).clamp(SHORTEST.min(longest), longest);
         let now = SystemTime::now();
         let task = Task::new(new_id(now)?, revision, now, ttl);
-        Some(Arc::new(Live::new(owner, task, Instant::now() + ttl, phase)))
+        Some(Arc::new(LiveTask::new(owner, task, Instant::now() + ttl, phase)))
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Live>>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
         self.inner.table()
     }
 }
 
-impl Forgetful for Inner {
+impl ExpiringTable for TasksInner {
     /// Stops the calls that still run.
     async fn forget(&self) -> Option<Instant> {
-        let Expired { ids, next } = self.store.expire().await;
+        let ExpiredTasks { ids, next } = self.store.expire().await;
         for id in ids {
             let live = self.table().remove(&id);
             if let Some(live) = live {
                 // Nobody can ask for it any more, but somebody may be waiting.
-                live.turn_to(State::Cancelled);
+                live.turn_to(TaskState::Cancelled);
                 live.cancel.cancel();
             }
         }
@@ -238,9 +242,9 @@ impl Forgetful for Inner {
     }
 }
 
-impl Inner {
+impl TasksInner {
     // Held for a few instructions and never across an await.
-    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Live>>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

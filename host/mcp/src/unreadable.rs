@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolbay_model::Violation;
+use toolbay_model::SchemaViolation;
 use toolbay_model::text::shown;
 
 use crate::jsonrpc::shorten;
@@ -15,17 +15,17 @@ use crate::jsonrpc::shorten;
 const LEVELS: usize = 4;
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct UnreadableParams<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
 /// The value within the arguments in `params` that cannot be read, and why; `None` if the mistake is elsewhere.
-pub(crate) fn unreadable(params: &RawValue) -> Option<Violation> {
-    let Params { arguments } = serde_json::from_str(params.get()).ok()?;
+pub(crate) fn unreadable(params: &RawValue) -> Option<SchemaViolation> {
+    let UnreadableParams { arguments } = serde_json::from_str(params.get()).ok()?;
     let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'))?;
     // On its own, it may be less deep than within its message.
-    let mut why = reason(arguments).unwrap_or(Why::Deep);
+    let mut why = reason(arguments).unwrap_or(UnreadableReason::Deep);
     let (mut value, mut pointer) = (arguments, String::new());
     for _ in 0..LEVELS {
         let wrong = members(value).into_iter().find_map(|(name, inner)| Some((reason(inner)?, name, inner)));
@@ -34,15 +34,15 @@ pub(crate) fn unreadable(params: &RawValue) -> Option<Violation> {
         let _ = write!(pointer, "/{name}");
         (value, why) = (inner, reason);
         // Every value around it is as deep as the deepest: the first says enough.
-        if matches!(why, Why::Deep) {
+        if matches!(why, UnreadableReason::Deep) {
             break;
         }
     }
-    Some(Violation { pointer: shown(&pointer, 1 << 10), message: why.message() })
+    Some(SchemaViolation { pointer: shown(&pointer, 1 << 10), message: why.message() })
 }
 
 /// Why a value cannot be read.
-enum Why {
+enum UnreadableReason {
     /// It has too many values within values.
     Deep,
     /// A number that no double precision number is near.
@@ -52,7 +52,7 @@ enum Why {
     Other(String),
 }
 
-impl Why {
+impl UnreadableReason {
     fn message(&self) -> String {
         match self {
             Self::Deep => "the value is nested too deeply: expected at most 120 levels".to_owned(),
@@ -67,17 +67,17 @@ impl Why {
 }
 
 /// Why a value cannot be read; `None` if it can.
-fn reason(value: &RawValue) -> Option<Why> {
+fn reason(value: &RawValue) -> Option<UnreadableReason> {
     let said = serde_json::from_str::<Value>(value.get()).err()?.to_string();
     Some(if said.contains("recursion limit") {
-        Why::Deep
+        UnreadableReason::Deep
     } else if said.contains("number out of range") {
-        Why::Large
+        UnreadableReason::Large
     } else if said.contains("surrogate") || said.contains("hex escape") {
-        Why::Surrogate
+        UnreadableReason::Surrogate
     } else {
         let what = said.split(" at line ").next().unwrap_or_default();
-        Why::Other(shorten(what).to_owned())
+        UnreadableReason::Other(shorten(what).to_owned())
     })
 }
 

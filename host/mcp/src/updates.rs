@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::quota::{Exhausted, Portion, Quota};
+use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 /// The most resources that one subscriber can name: a session, or a listen stream.
 pub(crate) const MOST: usize = 256;
@@ -33,73 +33,73 @@ const DEPTH: usize = 32;
 
 /// Who wants to know of changes of resources. Cheap to clone.
 #[derive(Clone)]
-pub struct Updates {
-    shared: Arc<Shared>,
+pub struct ResourceUpdates {
+    shared: Arc<UpdatesState>,
 }
 
-struct Shared {
-    subscriptions: Mutex<Subscriptions>,
+struct UpdatesState {
+    subscriptions: Mutex<SubscriptionTable>,
     /// The number of the next subscriber.
     next: AtomicU64,
     /// The bytes of the subscriptions, of which a caller has so many.
-    quota: Arc<Quota>,
+    quota: Arc<SharedQuota>,
 }
 
 /// The subscribers by the URI that they named, so that a change costs as much as there are subscribers to it.
-type Subscriptions = HashMap<Arc<str>, BTreeMap<u64, Arc<Marked>>>;
+type SubscriptionTable = HashMap<Arc<str>, BTreeMap<u64, Arc<MarkedUris>>>;
 
 /// What changed since a subscriber was last told.
 #[derive(Default)]
-struct Marked {
-    uris: Mutex<Queue>,
+struct MarkedUris {
+    uris: Mutex<MarkQueue>,
     added: Notify,
 }
 
 /// URIs in the order in which they were marked, each once.
 #[derive(Default)]
-struct Queue {
+struct MarkQueue {
     order: VecDeque<Arc<str>>,
     known: HashSet<Arc<str>>,
 }
 
 /// A subscriber. Dropping it ends all of its subscriptions.
-pub(crate) struct Subscriber {
-    updates: Updates,
+pub(crate) struct UpdateSubscriber {
+    updates: ResourceUpdates,
     number: u64,
-    marked: Arc<Marked>,
+    marked: Arc<MarkedUris>,
     /// What it subscribed to, and what that takes of the bytes of its caller.
-    named: Mutex<HashMap<Arc<str>, Portion>>,
+    named: Mutex<HashMap<Arc<str>, QuotaPortion>>,
 }
 
 /// Why a subscription was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum SubscriptionRefused {
     /// The URI is longer than [`LONGEST`].
     TooLong,
     /// The subscriber has [`MOST`] subscriptions.
     TooMany,
     /// The subscriptions of the caller, or of all callers, take what they may take together.
-    NoRoom(Exhausted),
+    NoRoom(QuotaExhausted),
 }
 
-impl Default for Updates {
+impl Default for ResourceUpdates {
     fn default() -> Self {
-        let shared = Shared {
+        let shared = UpdatesState {
             subscriptions: Mutex::default(),
             next: AtomicU64::default(),
-            quota: Quota::new(OF_ALL, OF_CALLER),
+            quota: SharedQuota::new(OF_ALL, OF_CALLER),
         };
         Self { shared: Arc::new(shared) }
     }
 }
 
-impl fmt::Debug for Updates {
+impl fmt::Debug for ResourceUpdates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Updates").finish_non_exhaustive()
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for SubscriptionRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "the URI of a subscription may have at most {LONGEST} bytes"),
@@ -107,7 +107,7 @@ impl fmt::Display for Refused {
                 write!(f, "there are {MOST} subscriptions already, which is the most: unsubscribe from some first")
             }
             Self::NoRoom(exhausted) => {
-                let whose = if matches!(exhausted, Exhausted::Own(_)) { "this caller" } else { "all callers" };
+                let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "this caller" } else { "all callers" };
                 let most = exhausted.most();
                 write!(f, "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first")
             }
@@ -115,7 +115,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl Updates {
+impl ResourceUpdates {
     /// Tells everybody who subscribed to `uri`, or to what it is part of, that its content changed. They learn the URI that
     /// they named. Waits for nobody.
     pub fn changed(&self, uri: &str) {
@@ -129,9 +129,9 @@ impl Updates {
     }
 
     /// A new subscriber, without subscriptions.
-    pub(crate) fn subscriber(&self) -> Subscriber {
+    pub(crate) fn subscriber(&self) -> UpdateSubscriber {
         let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        Subscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
+        UpdateSubscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
     }
 
     /// Takes so many bytes of those that subscriptions of the caller with this name may take, for one of another kind.
@@ -139,7 +139,7 @@ impl Updates {
     /// # Errors
     ///
     /// There is no room for it.
-    pub(crate) fn hold(&self, caller: &str, bytes: usize) -> Result<Portion, Exhausted> {
+    pub(crate) fn hold(&self, caller: &str, bytes: usize) -> Result<QuotaPortion, QuotaExhausted> {
         self.shared.quota.take(caller, bytes)
     }
 
@@ -150,7 +150,7 @@ impl Updates {
     }
 
     // Held for as long as it takes to mark a URI for those who named it, and never across an await.
-    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+    fn subscriptions(&self) -> MutexGuard<'_, SubscriptionTable> {
         self.shared.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -171,7 +171,7 @@ fn is_of_scheme(uri: &str, place: usize) -> bool {
     uri.find("://").is_some_and(|colon| place == colon + 1 || place == colon + 2)
 }
 
-impl Marked {
+impl MarkedUris {
     fn mark(&self, uri: &Arc<str>) {
         let mut queue = self.uris();
         if queue.known.insert(Arc::clone(uri)) {
@@ -183,12 +183,12 @@ impl Marked {
     }
 
     // Held for a few instructions and never across an await.
-    fn uris(&self) -> MutexGuard<'_, Queue> {
+    fn uris(&self) -> MutexGuard<'_, MarkQueue> {
         self.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Queue {
+impl MarkQueue {
     fn remove(&mut self, uri: &str) -> bool {
         let was_known = self.known.remove(uri);
         if was_known {
@@ -198,24 +198,24 @@ impl Queue {
     }
 }
 
-impl Subscriber {
+impl UpdateSubscriber {
     /// Subscribes to `uri` on behalf of the caller with this name. Again is as good as once.
     ///
     /// # Errors
     ///
     /// There is no room for it.
-    pub(crate) fn add(&self, caller: &str, uri: &str) -> Result<(), Refused> {
+    pub(crate) fn add(&self, caller: &str, uri: &str) -> Result<(), SubscriptionRefused> {
         if uri.len() > LONGEST {
-            return Err(Refused::TooLong);
+            return Err(SubscriptionRefused::TooLong);
         }
         let mut named = self.named();
         if named.contains_key(uri) {
             return Ok(());
         }
         if named.len() >= MOST {
-            return Err(Refused::TooMany);
+            return Err(SubscriptionRefused::TooMany);
         }
-        let portion = self.updates.shared.quota.take(caller, ENTRY + uri.len()).map_err(Refused::NoRoom)?;
+        let portion = self.updates.shared.quota.take(caller, ENTRY + uri.len()).map_err(SubscriptionRefused::NoRoom)?;
         let mut subscriptions = self.updates.subscriptions();
         // One copy for all who name it.
         let known = subscriptions.get_key_value(uri).map(|(known, _)| Arc::clone(known));
@@ -245,7 +245,7 @@ impl Subscriber {
             self.forget(&mut subscriptions, &uri);
         }
         drop(subscriptions);
-        *self.marked.uris() = Queue::default();
+        *self.marked.uris() = MarkQueue::default();
     }
 
     /// Waits until something changed that `may` be told, and returns the URI that was named. It stays marked until it is
@@ -267,7 +267,7 @@ impl Subscriber {
         self.marked.uris().remove(uri)
     }
 
-    fn forget(&self, subscriptions: &mut Subscriptions, uri: &str) {
+    fn forget(&self, subscriptions: &mut SubscriptionTable, uri: &str) {
         if let Some(subscribers) = subscriptions.get_mut(uri) {
             subscribers.remove(&self.number);
             if subscribers.is_empty() {
@@ -277,12 +277,12 @@ impl Subscriber {
     }
 
     // Held for a few instructions and never across an await, and always before the table of all subscriptions.
-    fn named(&self) -> MutexGuard<'_, HashMap<Arc<str>, Portion>> {
+    fn named(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Subscriber {
+impl Drop for UpdateSubscriber {
     fn drop(&mut self) {
         self.clear();
     }
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     /// What the subscriber would be told now.
-    fn told(subscriber: &Subscriber) -> Vec<String> {
+    fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
         let mut told = Vec::new();
         while let Some(uri) = subscriber.changed(|_| true).now_or_never() {
             assert!(subscriber.take(&uri));
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_subscriber_learns_what_it_named_once() {
-        let updates = Updates::default();
+        let updates = ResourceUpdates::default();
         let (ada, bob) = (updates.subscriber(), updates.subscriber());
         for uri in ["a://x", "a://y/z", "a://y/z"] {
             ada.add("ada", uri).unwrap();
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn what_a_resource_is_part_of_changes_with_it() {
-        let updates = Updates::default();
+        let updates = ResourceUpdates::default();
         let told = |named: &str, changed: &str| {
             let subscriber = updates.subscriber();
             subscriber.add("ada", named).unwrap();
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_change_that_may_not_be_told_waits_for_a_stream_that_may() {
-        let updates = Updates::default();
+        let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         for uri in ["a:1", "a:2"] {
             subscriber.add("ada", uri).unwrap();
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_change_is_not_lost_with_the_stream_that_was_woken_by_it() {
-        let updates = Updates::default();
+        let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         subscriber.add("ada", "a:1").unwrap();
         let mut old = Box::pin(subscriber.changed(|_| true));
@@ -381,17 +381,17 @@ mod tests {
 
     #[test]
     fn subscriptions_are_bounded_for_a_subscriber_and_for_a_caller() {
-        let updates = Updates::default();
+        let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         let uri = |n: usize| format!("a://{n:0>width$}", width = LONGEST - 4);
-        assert_eq!(subscriber.add("ada", &"x".repeat(LONGEST + 1)), Err(Refused::TooLong));
+        assert_eq!(subscriber.add("ada", &"x".repeat(LONGEST + 1)), Err(SubscriptionRefused::TooLong));
         let added = (0..10_000).filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok()).count();
         assert_eq!(added, MOST);
-        assert_eq!(subscriber.add("ada", "a:x"), Err(Refused::TooMany));
+        assert_eq!(subscriber.add("ada", "a:x"), Err(SubscriptionRefused::TooMany));
         // More sessions are no more room.
         let others: Vec<_> = (0..10).map(|_| updates.subscriber()).collect();
         let refused = (0..10 * MOST).find_map(|n| others[n / MOST].add("ada", &uri(n)).err());
-        assert_eq!(refused, Some(Refused::NoRoom(Exhausted::Own(OF_CALLER))));
+        assert_eq!(refused, Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(OF_CALLER))));
         others[9].add("bob", "a:bob").unwrap();
         drop(others);
         subscriber.remove("a:0");
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn what_was_cleared_is_not_told() {
-        let updates = Updates::default();
+        let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         subscriber.add("ada", "a:1").unwrap();
         updates.changed("a:1");

@@ -2,7 +2,7 @@
 
 /// The lists as a caller sees them at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct CallerView {
     /// Number of the lists; increases when the result of a list method changes for anybody.
     pub listing: u64,
     /// A digest of the tools that the caller can see: if two are equal, so are the results of `tools/list`.

@@ -5,18 +5,18 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Number, json};
-use toolbay_model::{Request, TaskSupport, Tool};
+use toolbay_model::{CallRequest, TaskSupport, Tool};
 
 use crate::caller::Caller;
 use crate::capabilities::TASKS;
 use crate::jsonrpc::{Error, INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::outcome::MISSING_CAPABILITY;
-use crate::rules::Rules;
+use crate::rules::RequestContext;
 use crate::session::Session;
 
 /// Whether a call is to be a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum TaskMode {
     /// It is none.
     None,
     /// The client can take a task, and the server decides.
@@ -27,12 +27,12 @@ pub(crate) enum Wish {
         ttl: Option<Duration>,
     },
     /// The plugin of the tool may still be loading: what the tool supports is not known yet.
-    Open(Wanted),
+    Open(RequestedTask),
 }
 
 /// What a client wants (`params.task` of 2025-11-25).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RequestedTask {
     /// No task.
     Nothing,
     /// A task, and perhaps for how long it is kept.
@@ -44,16 +44,16 @@ pub(crate) enum Wanted {
     Malformed,
 }
 
-impl Wanted {
-    fn of(task: Option<&RawValue>, rules: &Rules) -> Self {
+impl RequestedTask {
+    fn of(task: Option<&RawValue>, rules: &RequestContext) -> Self {
         #[derive(Deserialize)]
-        struct Params {
+        struct TaskModeParams {
             ttl: Option<Number>,
         }
         let Some(task) = task.filter(|_| rules.revision.features().tasks) else { return Self::Nothing };
         match serde_json::from_str(task.get()) {
-            Ok(Params { ttl: None }) => Self::Task { ttl: None },
-            Ok(Params { ttl: Some(ttl) }) => {
+            Ok(TaskModeParams { ttl: None }) => Self::Task { ttl: None },
+            Ok(TaskModeParams { ttl: Some(ttl) }) => {
                 milliseconds(&ttl).map_or(Self::Malformed, |ttl| Self::Task { ttl: Some(ttl) })
             }
             Err(_) => Self::Malformed,
@@ -70,7 +70,7 @@ fn milliseconds(number: &Number) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(number / 1_000.0).unwrap_or(Duration::MAX))
 }
 
-impl Wish {
+impl TaskMode {
     /// What follows from this request.
     ///
     /// # Errors
@@ -79,20 +79,20 @@ impl Wish {
     pub(crate) fn of(
         session: &Session,
         caller: &Caller,
-        request: &Request,
+        request: &CallRequest,
         task: Option<&RawValue>,
-        rules: &Rules,
+        rules: &RequestContext,
     ) -> Result<Self, Error> {
-        let Request::Tool { name, .. } = request else { return Ok(Self::None) };
+        let CallRequest::Tool { name, .. } = request else { return Ok(Self::None) };
         if !caller.may_use(name) {
             return Ok(Self::None);
         }
         // Asked first: what is loaded between the two is not missed.
         let complete = session.host.is_complete();
         match session.host.tool(name) {
-            Some(tool) => Wanted::of(task, rules).towards(&tool, rules),
+            Some(tool) => RequestedTask::of(task, rules).towards(&tool, rules),
             None if complete => Ok(Self::None),
-            None => Ok(Self::Open(Wanted::of(task, rules))),
+            None => Ok(Self::Open(RequestedTask::of(task, rules))),
         }
     }
 
@@ -100,24 +100,24 @@ impl Wish {
     ///
     /// # Errors
     ///
-    /// As for [`Wish::of`].
-    pub(crate) async fn settled(self, session: &Session, name: &str, rules: &Rules) -> Result<Self, Error> {
+    /// As for [`TaskMode::of`].
+    pub(crate) async fn settled(self, session: &Session, name: &str, rules: &RequestContext) -> Result<Self, Error> {
         let Self::Open(wanted) = self else { return Ok(self) };
         session.host.loaded(name).await;
         session.host.tool(name).map_or(Ok(Self::None), |tool| wanted.towards(&tool, rules))
     }
 }
 
-impl Wanted {
+impl RequestedTask {
     /// What follows for a call of this tool.
-    fn towards(self, tool: &Tool, rules: &Rules) -> Result<Wish, Error> {
+    fn towards(self, tool: &Tool, rules: &RequestContext) -> Result<TaskMode, Error> {
         let (name, features) = (&tool.name, rules.revision.features());
         match (tool.task_support, self) {
             (TaskSupport::Forbidden, Self::Task { .. } | Self::Malformed) => Err(Error::new(
                 METHOD_NOT_FOUND,
                 format!("The tool {name} cannot be called as a task: call it without `task`."),
             )),
-            (TaskSupport::Optional | TaskSupport::Required, Self::Task { ttl }) => Ok(Wish::Task { ttl }),
+            (TaskSupport::Optional | TaskSupport::Required, Self::Task { ttl }) => Ok(TaskMode::Task { ttl }),
             (TaskSupport::Optional | TaskSupport::Required, Self::Malformed) => Err(Error::new(
                 INVALID_PARAMS,
                 "Invalid params: task must be an object whose ttl is a number of milliseconds",
@@ -125,7 +125,7 @@ impl Wanted {
             (TaskSupport::Optional | TaskSupport::Required, Self::Nothing)
                 if features.tasks_extension && rules.capabilities.has_tasks() =>
             {
-                Ok(Wish::Offered)
+                Ok(TaskMode::Offered)
             }
             (TaskSupport::Required, Self::Nothing) if features.tasks_extension => {
                 Err(undeclared(&format!("The tool {name} runs only as a task")))
@@ -134,7 +134,7 @@ impl Wanted {
                 let how = if features.tasks { "call it with `task`" } else { "use a client of 2025-11-25 or later" };
                 Err(Error::new(METHOD_NOT_FOUND, format!("The tool {name} runs only as a task: {how}.")))
             }
-            (TaskSupport::Forbidden | TaskSupport::Optional, Self::Nothing) => Ok(Wish::None),
+            (TaskSupport::Forbidden | TaskSupport::Optional, Self::Nothing) => Ok(TaskMode::None),
         }
     }
 }

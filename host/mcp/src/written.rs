@@ -1,7 +1,7 @@
 //! What is listed, and results, as JSON, for programs that are not clients.
 
 use serde_json::Value;
-use toolbay_model::{Answer, ListedResource, Prompt, TargetKind, Tool};
+use toolbay_model::{CallResult, ListedResource, Prompt, TargetKind, Tool};
 
 use crate::revision::Revision;
 use crate::{outcome, shape};
@@ -32,7 +32,7 @@ pub fn template_json(template: &ListedResource) -> Value {
 /// # Errors
 ///
 /// The message of the protocol error that the client receives instead.
-pub fn result_json(answer: Answer, kind: TargetKind, revision: Revision) -> Result<Value, String> {
+pub fn result_json(answer: CallResult, kind: TargetKind, revision: Revision) -> Result<Value, String> {
     match outcome::outcome(answer, kind, revision, true) {
         Ok(result) => Ok(result.into()),
         Err(error) => Err(error.message),

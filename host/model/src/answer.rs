@@ -2,20 +2,22 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorKind, Output, Rejection, Reply, TargetKind, Unapproved, Usage, Violation};
+use crate::{
+    CallError, CallRejection, CallReply, CallUsage, ErrorKind, MissingApproval, SchemaViolation, TargetKind, ToolOutput,
+};
 
 /// How a call ended.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallResult {
     /// What came of it, or why nothing did.
-    pub result: Result<Reply, Failure>,
+    pub result: Result<CallReply, CallFailure>,
     /// What the call used; `None` if no guest was entered.
-    pub usage: Option<Usage>,
+    pub usage: Option<CallUsage>,
 }
 
 /// Why a call has no output.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CallFailure {
     /// What was asked for is unknown or not available to the caller; this is its name or URI.
     Unknown(TargetKind, String),
     /// The call requires client capabilities that were not declared; these are the missing ones.
@@ -23,7 +25,7 @@ pub enum Failure {
     /// The arguments do not match the tool's input schema, or the prompt's arguments.
     InvalidArguments {
         /// How, for each place.
-        violations: Vec<Violation>,
+        violations: Vec<SchemaViolation>,
         /// Arguments that would fit, as JSON, if some are known.
         example: Option<String>,
     },
@@ -31,17 +33,17 @@ pub enum Failure {
     /// entered.
     Outdated,
     /// The operator wants a person to allow the call, and nobody did. The guest was not entered.
-    Unapproved(Unapproved),
+    Unapproved(MissingApproval),
     /// The call was not admitted.
-    Rejected(Rejection),
+    Rejected(CallRejection),
     /// The result is too large, and this is what the client gets of it: without the structured content that the tool's
     /// output schema promises.
-    Oversized(Box<Output>),
+    Oversized(Box<ToolOutput>),
     /// The call ran and failed.
     Call(CallError),
 }
 
-impl Failure {
+impl CallFailure {
     /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {

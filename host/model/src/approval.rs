@@ -10,7 +10,7 @@ use crate::text::duration;
 /// How far a call is with the approval that the operator wants for it. It is part of the call's
 /// [`Journal`](crate::Journal), which only the host writes: neither a client nor a guest can set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub enum Approval {
+pub enum ApprovalState {
     /// Nobody was asked.
     #[default]
     Unasked,
@@ -22,7 +22,7 @@ pub enum Approval {
 
 /// Why a call has no approval. The guest was not entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unapproved {
+pub struct MissingApproval {
     /// Why.
     pub why: WhyUnapproved,
     /// The key that says whether a person is asked, and its file, such as `tools.erase.approve in notes.toml`.
@@ -58,7 +58,7 @@ impl WhyUnapproved {
 }
 
 /// What happened and what to do, for the model.
-impl fmt::Display for Unapproved {
+impl fmt::Display for MissingApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
         match self.why {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletionRequest {
     /// What has the argument.
-    pub reference: Reference,
+    pub reference: CompletionReference,
     /// The name of the argument.
     pub argument: String,
     /// What the user has typed so far.
@@ -17,7 +17,7 @@ pub struct CompletionRequest {
 
 /// What has an argument to complete.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reference {
+pub enum CompletionReference {
     /// The prompt with this name.
     Prompt(String),
     /// The resource template, or the resource, with this URI.
@@ -26,8 +26,8 @@ pub enum Reference {
 
 /// Values that an argument could have, already checked and cleaned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Completions {
-    /// At most [`Completions::MOST`] values, best first.
+pub struct CompletionResult {
+    /// At most [`CompletionResult::MOST`] values, best first.
     pub values: Vec<String>,
     /// How many there are in all, if it is known.
     pub total: Option<u32>,
@@ -35,7 +35,7 @@ pub struct Completions {
     pub has_more: bool,
 }
 
-impl Completions {
+impl CompletionResult {
     /// The most values that MCP allows (`CompleteResult`).
     pub const MOST: usize = 100;
 }

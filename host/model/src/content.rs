@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 /// The successful result of a tool, already checked and cleaned.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
+pub struct ToolOutput {
     /// The content blocks, in order.
-    pub content: Vec<Content>,
+    pub content: Vec<ContentBlock>,
     /// The structured content: any JSON value. `None` if the tool returned none.
     pub structured: Option<Value>,
     /// Additional members for the result's `_meta`.
@@ -16,9 +16,9 @@ pub struct Output {
 
 /// One content block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Content {
+pub struct ContentBlock {
     /// The block's kind and data.
-    pub body: Body,
+    pub body: ContentBody,
     /// The intended audience: `user`, `assistant` or both. Empty means everyone.
     pub audience: Vec<&'static str>,
     /// The importance, from 0.0 (optional) to 1.0 (required). `None` if the tool gave none.
@@ -29,22 +29,22 @@ pub struct Content {
 
 /// The part of a content block that depends on its kind.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum ContentBody {
     /// Plain text.
     Text(String),
     /// An image; its MIME type is `image/…`.
-    Image(Media),
+    Image(MediaContent),
     /// Audio; its MIME type is `audio/…`.
-    Audio(Media),
+    Audio(MediaContent),
     /// A link to a resource that the client can fetch.
     ResourceLink(ResourceLink),
     /// A resource whose content is included.
-    Resource(Resource),
+    Resource(EmbeddedResource),
 }
 
 /// Bytes with a MIME type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Media {
+pub struct MediaContent {
     /// The raw bytes, not base64.
     pub data: Bytes,
     /// The MIME type (RFC 6838), such as `image/png`.
@@ -70,7 +70,7 @@ pub struct ResourceLink {
 
 /// A resource whose content is part of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
+pub struct EmbeddedResource {
     /// An absolute URI.
     pub uri: String,
     /// Its MIME type, if known.

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::icon::ENTRY;
-use crate::{Icon, Manner, PromptDefinition, ResourceDefinition};
+use crate::{GuestServerProtocol, Icon, PromptDefinition, ResourceDefinition};
 
 /// What a component offers, as it lists it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct Description {
+pub struct ComponentDescription {
     /// The tools, in the plugin's order.
     pub tools: Vec<ToolDefinition>,
     /// The prompts, in the plugin's order.
@@ -20,7 +20,7 @@ pub struct Description {
     pub completes: bool,
     /// How it is spoken to, if it is an MCP server of its own.
     #[serde(default)]
-    pub manner: Option<Manner>,
+    pub manner: Option<GuestServerProtocol>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
@@ -39,7 +39,7 @@ pub struct ToolDefinition {
     /// JSON Schema of the structured content, as JSON text.
     pub output_schema: Option<String>,
     /// Hints about the tool's effects; `None` if the plugin gives none.
-    pub annotations: Option<Annotations>,
+    pub annotations: Option<EffectHints>,
     /// Icons that a client can display.
     pub icons: Vec<Icon>,
     /// Members for `_meta`: a JSON object as text.
@@ -62,7 +62,7 @@ impl ToolDefinition {
 
 /// Hints about a tool's effects (MCP `ToolAnnotations`). `None` means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
-pub struct Annotations {
+pub struct EffectHints {
     /// The tool does not modify its environment.
     #[serde(rename = "readOnlyHint", skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,

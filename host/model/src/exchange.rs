@@ -2,14 +2,14 @@
 
 use std::time::SystemTime;
 
-use crate::trace::Trace;
+use crate::trace::TraceContext;
 
 /// An HTTP request that a guest sent, from its beginning until the guest had the response or wanted no more of it. What was
 /// asked for is not in it, but where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct HttpExchange {
     /// The span of the request, which the request carries.
-    pub own: Trace,
+    pub own: TraceContext,
     /// The id of the span that it is a part of: that of the call.
     pub parent: String,
     /// The method.

@@ -19,7 +19,7 @@ pub struct Icon {
     pub sizes: Vec<String>,
     /// The background for which the icon is made; `None` means any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub theme: Option<Theme>,
+    pub theme: Option<IconTheme>,
 }
 
 impl Icon {
@@ -33,7 +33,7 @@ impl Icon {
 /// The background for which an icon is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Theme {
+pub enum IconTheme {
     /// A light background.
     Light,
     /// A dark background.

@@ -12,9 +12,9 @@ const PART: usize = 255;
 /// What belongs to one identity, such as a credential or a folder, is never used for another. Two identities are equal
 /// if and only if their names are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Identity(Arc<str>);
+pub struct CallerIdentity(Arc<str>);
 
-impl Identity {
+impl CallerIdentity {
     /// The identity of the caller with this name: `stdio`, `token:ci` or `oauth:ada of https://auth.example.com`.
     ///
     /// `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and the name of a token without a
@@ -44,7 +44,7 @@ impl Identity {
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for CallerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn path(name: &str) -> Option<String> {
-        Some(Identity::of(name)?.path()?.to_str().unwrap().to_owned())
+        Some(CallerIdentity::of(name)?.path()?.to_str().unwrap().to_owned())
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         for name in
             ["", "ip:192.0.2.7", "ip:2001:db8:0:1::/64", "oauth-token:00 of https://a", "token:", "oauth:a", "x"]
         {
-            assert_eq!(Identity::of(name), None, "{name}");
+            assert_eq!(CallerIdentity::of(name), None, "{name}");
         }
     }
 

@@ -89,9 +89,9 @@ fn string(mut json: &[u8]) -> (u64, &[u8]) {
 
 /// JSON that is only passed on: as text on one line, without spaces. Cheap to clone.
 #[derive(Clone)]
-pub struct Json(Arc<RawValue>);
+pub struct JsonText(Arc<RawValue>);
 
-impl Json {
+impl JsonText {
     /// The text of a value.
     pub fn new(value: &Value) -> Self {
         Self::written(value)
@@ -109,33 +109,33 @@ impl Json {
     }
 }
 
-impl From<Value> for Json {
+impl From<Value> for JsonText {
     fn from(value: Value) -> Self {
         Self::new(&value)
     }
 }
 
-impl Serialize for Json {
+impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl PartialEq for Json {
+impl PartialEq for JsonText {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.get() == other.get()
     }
 }
 
-impl Eq for Json {}
+impl Eq for JsonText {}
 
-impl Hash for Json {
+impl Hash for JsonText {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.get().hash(state);
     }
 }
 
-impl fmt::Debug for Json {
+impl fmt::Debug for JsonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.get())
     }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn text_that_is_passed_on_is_one_line() {
-        let json = Json::from(json!({"b": "one\ntwo", "a": [1, 2]}));
+        let json = JsonText::from(json!({"b": "one\ntwo", "a": [1, 2]}));
         assert_eq!(json.get(), r#"{"b":"one\ntwo","a":[1,2]}"#);
         assert_eq!(serde_json::to_string(&[&json]).unwrap(), format!("[{}]", json.get()));
     }

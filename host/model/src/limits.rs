@@ -11,7 +11,7 @@ use bytesize::ByteSize;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::Oversize;
+use crate::OversizePolicy;
 use crate::text::{duration, thousands};
 
 /// Makes [`Limits`] and [`LimitsPatch`] from rows `key: type, 0 allowed or not, default, ceiling, utmost`.
@@ -23,7 +23,7 @@ macro_rules! limits {
         pub struct Limits {
             $($(#[$doc])* pub $key: $type,)*
             /// What becomes of a tool's result that is larger than its client gets. It has no amount and no ceiling.
-            pub oversize: Oversize,
+            pub oversize: OversizePolicy,
         }
 
         /// A parsed `[limits]` or `[ceilings]` table. `None` means that the key is not set. 0 is accepted only for
@@ -38,27 +38,27 @@ macro_rules! limits {
                 pub $key: Option<$type>,
             )*
             /// See [`Limits::oversize`].
-            pub oversize: Option<Oversize>,
+            pub oversize: Option<OversizePolicy>,
         }
 
         impl Limits {
             /// The values that apply where neither the server's `[limits]` nor a grant sets one. The chapter "Limits"
             /// of the book gives the reasons.
-            pub const DEFAULT: Self = Self { $($key: $default,)* oversize: Oversize::Link };
+            pub const DEFAULT: Self = Self { $($key: $default,)* oversize: OversizePolicy::Link };
 
             /// The highest values that a grant can set, unless the operator changes them under `[ceilings]`.
-            pub const CEILING: Self = Self { $($key: $ceiling,)* oversize: Oversize::Link };
+            pub const CEILING: Self = Self { $($key: $ceiling,)* oversize: OversizePolicy::Link };
 
             /// The highest values of a ceiling. The operator cannot raise these: a pooled memory has at most 4 GiB, and
             /// the pool reserves space for instances and memories.
-            pub const UTMOST: Self = Self { $($key: $utmost,)* oversize: Oversize::Link };
+            pub const UTMOST: Self = Self { $($key: $utmost,)* oversize: OversizePolicy::Link };
 
             /// The keys of all limits, in the order of the struct.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`, and one [`Clamp`] for
+            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`, and one [`ClampedLimit`] for
             /// each key that was lowered.
-            pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<Clamp>) {
+            pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<ClampedLimit>) {
                 let mut clamps = Vec::new();
                 let limits = Self {
                     $($key: clamp(&mut clamps, stringify!($key), patch.$key, self.$key, ceiling.$key),)*
@@ -74,8 +74,8 @@ macro_rules! limits {
             }
 
             /// All limits with their keys in `[limits]`, in the order of the struct.
-            pub fn amounts(&self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
-                [$((stringify!($key), Amount::from(self.$key)),)*].into_iter()
+            pub fn amounts(&self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
+                [$((stringify!($key), LimitValue::from(self.$key)),)*].into_iter()
             }
         }
         /// Sets every key.
@@ -137,7 +137,7 @@ limits! {
 
 impl Limits {
     /// The limits that differ from those of `other`, with their keys and the values of `self`.
-    pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
+    pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
         self.amounts().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
     }
 }
@@ -156,7 +156,7 @@ impl Serialize for Limits {
 
 /// The value of a limit, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Amount {
+pub enum LimitValue {
     /// A number without a unit: fuel, elements, calls.
     Count(u64),
     /// A size in bytes.
@@ -165,7 +165,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-impl Amount {
+impl LimitValue {
     /// As it is written in a file: a number without commas.
     pub fn plain(self) -> String {
         match self {
@@ -175,31 +175,31 @@ impl Amount {
     }
 }
 
-impl From<u64> for Amount {
+impl From<u64> for LimitValue {
     fn from(n: u64) -> Self {
         Self::Count(n)
     }
 }
 
-impl From<usize> for Amount {
+impl From<usize> for LimitValue {
     fn from(n: usize) -> Self {
         Self::Count(n as u64)
     }
 }
 
-impl From<ByteSize> for Amount {
+impl From<ByteSize> for LimitValue {
     fn from(size: ByteSize) -> Self {
         Self::Bytes(size)
     }
 }
 
-impl From<Duration> for Amount {
+impl From<Duration> for LimitValue {
     fn from(time: Duration) -> Self {
         Self::Time(time)
     }
 }
 
-impl fmt::Display for Amount {
+impl fmt::Display for LimitValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(n) => f.write_str(&thousands(*n)),
@@ -211,15 +211,15 @@ impl fmt::Display for Amount {
 
 /// Serializes limits as a map for programs: sizes in bytes, durations in milliseconds under `<key>_ms`.
 pub fn serialize_amounts<S: Serializer>(
-    amounts: impl IntoIterator<Item = (&'static str, Amount)>,
+    amounts: impl IntoIterator<Item = (&'static str, LimitValue)>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     for (key, amount) in amounts {
         match amount {
-            Amount::Count(n) => map.serialize_entry(key, &n)?,
-            Amount::Bytes(size) => map.serialize_entry(key, &size.as_u64())?,
-            Amount::Time(time) => map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?,
+            LimitValue::Count(n) => map.serialize_entry(key, &n)?,
+            LimitValue::Bytes(size) => map.serialize_entry(key, &size.as_u64())?,
+            LimitValue::Time(time) => map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?,
         }
     }
     map.end()
@@ -232,16 +232,16 @@ pub fn milliseconds(time: Duration) -> u64 {
 
 /// A limit that was lowered to its ceiling. Displays as one line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clamp {
+pub struct ClampedLimit {
     /// The key in `[limits]`.
     pub key: &'static str,
     /// The value that was set.
-    pub asked: Amount,
+    pub asked: LimitValue,
     /// The ceiling that applies instead.
-    pub ceiling: Amount,
+    pub ceiling: LimitValue,
 }
 
-impl fmt::Display for Clamp {
+impl fmt::Display for ClampedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, asked, ceiling } = self;
         let (asked, ceiling) = (asked.plain(), ceiling.plain());
@@ -254,15 +254,15 @@ impl fmt::Display for Clamp {
 
 /// `asked` clamped to `ceiling`, or `default` if nothing was asked for. Lowering the default causes no warning, because
 /// nobody wrote it.
-fn clamp<T: Copy + Ord + Into<Amount>>(
-    clamps: &mut Vec<Clamp>,
+fn clamp<T: Copy + Ord + Into<LimitValue>>(
+    clamps: &mut Vec<ClampedLimit>,
     key: &'static str,
     asked: Option<T>,
     default: T,
     ceiling: T,
 ) -> T {
     if let Some(asked) = asked.filter(|asked| *asked > ceiling) {
-        clamps.push(Clamp { key, asked: asked.into(), ceiling: ceiling.into() });
+        clamps.push(ClampedLimit { key, asked: asked.into(), ceiling: ceiling.into() });
     }
     asked.unwrap_or(default).min(ceiling)
 }

@@ -8,7 +8,7 @@ use crate::ParamHeader;
 
 /// How a component that is an MCP server of its own is spoken to: what it answered to when it was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Manner {
+pub struct GuestServerProtocol {
     /// The path of its endpoint; `None` if it is spoken to over standard input and output.
     pub path: Option<String>,
     /// The revision of MCP that it speaks.

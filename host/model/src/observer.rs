@@ -2,28 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::Exchange;
-use crate::trace::Trace;
+use crate::exchange::HttpExchange;
+use crate::trace::TraceContext;
 
 /// Receives a guest's log messages and progress while it runs.
 ///
 /// Its methods run on the guest's thread: an implementation must not block.
-pub trait Observer: Send + Sync {
+pub trait CallObserver: Send + Sync {
     /// Receives a log message. It has no control characters and no secrets, and is within `limits.log`.
     fn log(&self, level: LogLevel, message: &str);
     /// Receives progress. `progress.progress` increases with each call.
-    fn progress(&self, progress: Progress);
+    fn progress(&self, progress: ProgressUpdate);
     /// A use of this kind was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the
     /// grant to allow it, as lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
     fn denied(&self, _kind: UseKind, _what: &str, _remedy: Option<&str>) {}
     /// The plugin says that the content of the resource `uri` changed. Clients that subscribed to it want to know.
     fn resource_updated(&self, _uri: &str) {}
     /// The span of an HTTP request that the guest sends, within that of its call; `None` if nobody wants to know of it.
-    fn span(&self, _call: &Trace) -> Option<Trace> {
+    fn span(&self, _call: &TraceContext) -> Option<TraceContext> {
         None
     }
     /// A request that has such a span has ended.
-    fn exchanged(&self, _exchange: Exchange) {}
+    fn exchanged(&self, _exchange: HttpExchange) {}
     /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }
@@ -67,12 +67,12 @@ impl UseKind {
 
 /// An observer that ignores everything and never cancels.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Quiet;
+pub struct NoopObserver;
 
-impl Observer for Quiet {
+impl CallObserver for NoopObserver {
     fn log(&self, _level: LogLevel, _message: &str) {}
 
-    fn progress(&self, _progress: Progress) {}
+    fn progress(&self, _progress: ProgressUpdate) {}
 
     fn cancelled(&self) -> bool {
         false
@@ -81,7 +81,7 @@ impl Observer for Quiet {
 
 /// The progress of a call (MCP `notifications/progress`).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
+pub struct ProgressUpdate {
     /// The work done so far, in a unit of the guest's choice. Finite and increasing.
     pub progress: f64,
     /// The total work in the same unit. Finite; `None` if unknown.

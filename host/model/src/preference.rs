@@ -39,7 +39,7 @@ pub enum SchemaForm {
 
 /// What a caller's configuration says; `None` leaves it to the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Preferences {
+pub struct CallerPreferences {
     /// How its arguments are checked.
     pub arguments: Option<ArgumentCheck>,
     /// How the schemas that it gets are written.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::icon::ENTRY;
-use crate::{Content, Icon, Json};
+use crate::{ContentBlock, Icon, JsonText};
 
 /// One prompt as the plugin defines it, not yet checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -52,7 +52,7 @@ pub struct Prompt {
     /// Icons that a client can display.
     pub icons: Arc<[Icon]>,
     /// The definition's `_meta`, an object; `None` if it has no members.
-    pub meta: Option<Json>,
+    pub meta: Option<JsonText>,
 }
 
 /// A prompt with its arguments filled in, already checked and cleaned.
@@ -72,7 +72,7 @@ pub struct PromptMessage {
     /// Who says it: `user` or `assistant`.
     pub role: &'static str,
     /// What it contains.
-    pub content: Content,
+    pub content: ContentBlock,
 }
 
 impl PromptDefinition {

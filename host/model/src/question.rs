@@ -1,14 +1,14 @@
 //! Questions of a plugin to its caller, and what is remembered until they are answered.
 //!
 //! A guest does not live while a person thinks: its call ends, and begins anew when the answers are there. What it must
-//! find as it was is in the [`Interview`].
+//! find as it was is in the [`QuestionRound`].
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Approval, Digest, Json};
+use crate::{ApprovalState, Digest, JsonText};
 
 /// One question, already checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Question {
     /// What is asked.
     pub kind: QuestionKind,
     /// The parameters of the client's method, an object.
-    pub params: Json,
+    pub params: JsonText,
 }
 
 /// What a plugin can ask of its caller.
@@ -72,9 +72,9 @@ impl QuestionKind {
 
 /// The kinds of questions that a client can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answerable(u8);
+pub struct QuestionKindSet(u8);
 
-impl Answerable {
+impl QuestionKindSet {
     /// The same and this kind.
     #[must_use]
     pub const fn with(self, kind: QuestionKind) -> Self {
@@ -90,20 +90,20 @@ impl Answerable {
 /// What is remembered of a call that asks its caller something: its questions, and what it must find as it was when it
 /// begins anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interview {
+pub struct QuestionRound {
     /// The questions that have no answer yet.
     pub questions: Vec<Question>,
     /// What the next run of the call must find as it was.
-    pub journal: Journal,
+    pub journal: CallJournal,
 }
 
 /// What a call must find as it was when it begins anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Journal {
+pub struct CallJournal {
     /// The answers so far, by the keys of their questions: each is the client's result, a JSON object as text.
     pub answers: BTreeMap<String, String>,
     /// What the call did before it asked, in order.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<RecordedEffect>,
     /// How many times the call has asked.
     pub rounds: u32,
     /// When the call first began, in milliseconds of Unix time; 0 before it has asked.
@@ -113,7 +113,7 @@ pub struct Journal {
     /// The plugin and the grant with which the call began: the next run needs the same. `None` before it has asked.
     pub edition: Option<Digest>,
     /// How far the call is with the approval that the operator wants for it.
-    pub approval: Approval,
+    pub approval: ApprovalState,
     /// Who gave the last answer in the place of the client's user. Neither a client nor what is kept for one says that.
     #[serde(skip)]
     pub operator: Option<String>,
@@ -135,25 +135,25 @@ pub struct AskedAbout {
 
 /// Something that a call did that must not happen again.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Effect {
+pub struct RecordedEffect {
     /// What was done, such as `POST https://api.example.com/issues`: the call must do the same again.
     pub what: String,
     /// What came of it, in a form that only the part of the host that did it knows.
     pub result: Vec<u8>,
 }
 
-impl Effect {
+impl RecordedEffect {
     /// The bytes of everything in it.
     pub fn size(&self) -> usize {
         self.what.len() + self.result.len()
     }
 }
 
-impl Journal {
+impl CallJournal {
     /// The bytes of everything in it.
     pub fn size(&self) -> usize {
         let answers = self.answers.iter().map(|(key, answer)| key.len() + answer.len());
-        let effects = self.effects.iter().map(Effect::size);
+        let effects = self.effects.iter().map(RecordedEffect::size);
         answers.chain(effects).sum()
     }
 }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_client_answers_the_kinds_that_it_declared() {
-        let some = Answerable::default().with(QuestionKind::Form).with(QuestionKind::Roots);
+        let some = QuestionKindSet::default().with(QuestionKind::Form).with(QuestionKind::Roots);
         let kinds = QuestionKind::ALL.into_iter().filter(|kind| some.contains(*kind));
         assert_eq!(kinds.collect::<Vec<_>>(), [QuestionKind::Form, QuestionKind::Roots]);
     }

@@ -11,7 +11,7 @@ use crate::setting::{positive, time};
 
 /// A rate limit (`[client_rate_limit]`): `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "RateLimitTable")]
 pub struct RateLimit {
     /// Calls per period, and the largest burst. At least 1.
     pub calls: NonZeroU32,
@@ -37,7 +37,7 @@ const LONGEST: Duration = Duration::from_hours(8766);
 /// The table in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RateLimitTable {
     #[serde(deserialize_with = "positive")]
     calls: u32,
     #[serde(deserialize_with = "period")]
@@ -64,10 +64,10 @@ fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Err
     time(deserializer, LONGEST)
 }
 
-impl TryFrom<Written> for RateLimit {
+impl TryFrom<RateLimitTable> for RateLimit {
     type Error = &'static str;
 
-    fn try_from(Written { calls, per }: Written) -> Result<Self, Self::Error> {
+    fn try_from(RateLimitTable { calls, per }: RateLimitTable) -> Result<Self, Self::Error> {
         let limit = NonZeroU32::new(calls).map(|calls| Self { calls, per });
         // Each call has a share of the period, which must be at least one nanosecond.
         limit.filter(|limit| !limit.share().is_zero()).ok_or("per is too short for this many calls")
@@ -78,7 +78,7 @@ impl TryFrom<WrittenTool> for ToolRateLimit {
     type Error = &'static str;
 
     fn try_from(WrittenTool { calls, per, shared }: WrittenTool) -> Result<Self, Self::Error> {
-        Ok(Self { limit: Written { calls, per }.try_into()?, shared })
+        Ok(Self { limit: RateLimitTable { calls, per }.try_into()?, shared })
     }
 }
 

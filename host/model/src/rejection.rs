@@ -10,20 +10,20 @@ use crate::{ErrorKind, RateLimit};
 
 /// A call that was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rejection {
+pub struct CallRejection {
     /// Why it was rejected.
-    pub reason: Reason,
+    pub reason: RejectionReason,
     /// Estimated time until a retry can succeed; `None` if nobody should retry, because nobody knows when it can.
     pub retry_after: Option<Duration>,
 }
 
 /// The reason why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum RejectionReason {
     /// No slot became free within `server.queue_wait`, or the queue is full.
     Busy {
         /// The limit that was reached.
-        bound: Bound,
+        bound: CapacityLimit,
         /// The value of that limit, in calls or bytes.
         most: usize,
     },
@@ -41,7 +41,7 @@ pub enum Reason {
 
 /// A limit on the calls that run or wait at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum CapacityLimit {
     /// `server.calls`: running calls of the whole server.
     Server,
     /// `limits.concurrency`: running calls of the plugin.
@@ -58,7 +58,7 @@ pub enum Bound {
     Requests,
 }
 
-impl Bound {
+impl CapacityLimit {
     /// The configuration key that sets it.
     pub const fn key(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Bound {
     }
 }
 
-impl Reason {
+impl RejectionReason {
     /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
@@ -100,21 +100,21 @@ impl Reason {
             Self::Busy { bound, most } => {
                 let calls = if most == 1 { "1 call".to_owned() } else { format!("{} calls", thousands(most as u64)) };
                 let what = match bound {
-                    Bound::Server => format!("The server is already running {calls}"),
-                    Bound::Plugin => format!("The {noun}'s plugin is already running {calls}"),
-                    Bound::Target => {
+                    CapacityLimit::Server => format!("The server is already running {calls}"),
+                    CapacityLimit::Plugin => format!("The {noun}'s plugin is already running {calls}"),
+                    CapacityLimit::Target => {
                         format!(
                             "The server is already running {calls} of this {noun} and keeps a place for others of its plugin"
                         )
                     }
-                    Bound::Client => format!("The server is already running {calls} from this client"),
-                    Bound::Queue if most == 1 => format!("{calls} from this client is already waiting"),
-                    Bound::Queue => format!("{calls} from this client are already waiting"),
-                    Bound::Memory => {
+                    CapacityLimit::Client => format!("The server is already running {calls} from this client"),
+                    CapacityLimit::Queue if most == 1 => format!("{calls} from this client is already waiting"),
+                    CapacityLimit::Queue => format!("{calls} from this client are already waiting"),
+                    CapacityLimit::Memory => {
                         let memory = ByteSize::b(most as u64).display().iec().to_string();
                         format!("Running calls have reserved the {memory} of memory that the server may use")
                     }
-                    Bound::Requests => {
+                    CapacityLimit::Requests => {
                         let memory = ByteSize::b(most as u64).display().iec().to_string();
                         format!("Other requests take the {memory} of memory that they may take together")
                     }
@@ -142,7 +142,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message("tool"))
     }

@@ -5,11 +5,13 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{CompletionRequest, Completions, Interview, Output, PromptOutput, Reference, ResourceItem};
+use crate::{
+    CompletionReference, CompletionRequest, CompletionResult, PromptOutput, QuestionRound, ResourceItem, ToolOutput,
+};
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+pub enum CallRequest {
     /// The result of a tool (`tools/call`).
     Tool {
         /// The tool's name, including its prefix.
@@ -33,15 +35,15 @@ pub enum Request {
     Completion(CompletionRequest),
 }
 
-impl Request {
+impl CallRequest {
     /// The name or URI of what is asked for: what rights are about, and what the log says.
     pub fn target(&self) -> &str {
         match self {
             Self::Tool { name, .. } | Self::Prompt { name, .. } => name,
             Self::Resource { uri } => uri,
             Self::Completion(CompletionRequest { reference, .. }) => match reference {
-                Reference::Prompt(name) => name,
-                Reference::Resource(uri) => uri,
+                CompletionReference::Prompt(name) => name,
+                CompletionReference::Resource(uri) => uri,
             },
         }
     }
@@ -50,11 +52,14 @@ impl Request {
     pub fn kind(&self) -> TargetKind {
         match self {
             Self::Tool { .. } => TargetKind::Tool,
-            Self::Prompt { .. } | Self::Completion(CompletionRequest { reference: Reference::Prompt(_), .. }) => {
+            Self::Prompt { .. }
+            | Self::Completion(CompletionRequest { reference: CompletionReference::Prompt(_), .. }) => {
                 TargetKind::Prompt
             }
             Self::Resource { .. } => TargetKind::Resource,
-            Self::Completion(CompletionRequest { reference: Reference::Resource(_), .. }) => TargetKind::Template,
+            Self::Completion(CompletionRequest { reference: CompletionReference::Resource(_), .. }) => {
+                TargetKind::Template
+            }
         }
     }
 }
@@ -85,15 +90,15 @@ impl fmt::Display for TargetKind {
 
 /// What came of a request, already checked and cleaned.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum CallReply {
     /// The result of a tool.
-    Tool(Output),
+    Tool(ToolOutput),
     /// A prompt with its arguments filled in.
     Prompt(PromptOutput),
     /// The content of a resource, at least one item.
     Resource(Vec<ResourceItem>),
     /// Values for an argument.
-    Completion(Completions),
+    Completion(CompletionResult),
     /// The plugin asks its caller something first. With the answers, the request begins anew.
-    Questions(Interview),
+    Questions(QuestionRound),
 }

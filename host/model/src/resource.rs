@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::icon::ENTRY;
-use crate::{Icon, Json, Resource};
+use crate::{EmbeddedResource, Icon, JsonText};
 
 /// One resource, or the resources that a template describes, as the plugin defines them, not yet checked.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -60,14 +60,14 @@ pub struct ListedResource {
     /// Icons that a client can display.
     pub icons: Arc<[Icon]>,
     /// The definition's `_meta`, an object; `None` if it has no members.
-    pub meta: Option<Json>,
+    pub meta: Option<JsonText>,
 }
 
 /// One item of what was read, already checked and cleaned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceItem {
     /// The item's URI, MIME type and content.
-    pub resource: Resource,
+    pub resource: EmbeddedResource,
     /// Additional members for the item's `_meta`.
     pub meta: Map<String, Value>,
 }

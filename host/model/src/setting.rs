@@ -12,18 +12,18 @@ use serde::de::{Error, Unexpected, Visitor};
 const DAY: Duration = Duration::from_hours(24);
 
 /// A value that a key can have. `Option` is for optional keys.
-pub trait Setting: Sized {
+pub trait SettingValue: Sized {
     /// Reads the value. 0 is an error unless `zero` is true.
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error>;
 }
 
 /// For keys where 0 is valid and means "none".
-pub fn any<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub fn any<'de, T: SettingValue, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, true)
 }
 
 /// For keys that must be above 0.
-pub fn positive<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub fn positive<'de, T: SettingValue, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, false)
 }
 
@@ -51,37 +51,37 @@ pub fn size<'de, D: Deserializer<'de>>(deserializer: D, least: ByteSize, most: B
     Err(D::Error::custom(format_args!("expected a size from {least} to {most}, not {size}")))
 }
 
-impl<T: Setting> Setting for Option<T> {
+impl<T: SettingValue> SettingValue for Option<T> {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
         T::read(deserializer, zero).map(Some)
     }
 }
 
-impl Setting for u64 {
+impl SettingValue for u64 {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(Number { zero, fits: PhantomData })
     }
 }
 
-impl Setting for u32 {
+impl SettingValue for u32 {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(Number { zero, fits: PhantomData })
     }
 }
 
-impl Setting for usize {
+impl SettingValue for usize {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(Number { zero, fits: PhantomData })
     }
 }
 
-impl Setting for ByteSize {
+impl SettingValue for ByteSize {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Size { zero })
     }
 }
 
-impl Setting for Duration {
+impl SettingValue for Duration {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
         deserializer.deserialize_str(Time { zero, most: DAY })
     }

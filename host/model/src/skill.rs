@@ -1,6 +1,6 @@
 //! Skills: folders of instructions that a client can load by the URI of their `SKILL.md`.
 
-use crate::Json;
+use crate::JsonText;
 
 /// A skill as clients list it, checked when it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Skill {
     /// What the skill does and when to use it, as its front matter says.
     pub description: String,
     /// Its URI, its front matter, and each of its files with digest and size, as clients get it in every revision.
-    pub entry: Json,
+    pub entry: JsonText,
 }
 
 impl Skill {

@@ -81,7 +81,7 @@ pub fn line(text: &str, most: usize) -> String {
 /// [`line()`] of what `value` displays. It is formatted no further than it is shown, however long it is.
 pub fn shown(value: impl fmt::Display, most: usize) -> String {
     // Cleaning takes characters away: a little more is read than is shown.
-    let mut start = Start { text: String::new(), room: most.saturating_mul(2) };
+    let mut start = TextStart { text: String::new(), room: most.saturating_mul(2) };
     if write!(start, "{value}").is_ok() {
         return line(&start.text, most);
     }
@@ -90,12 +90,12 @@ pub fn shown(value: impl fmt::Display, most: usize) -> String {
 }
 
 /// The start of what is written to it.
-struct Start {
+struct TextStart {
     text: String,
     room: usize,
 }
 
-impl fmt::Write for Start {
+impl fmt::Write for TextStart {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.room - self.text.len();
         if text.len() <= room {

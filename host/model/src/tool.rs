@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Annotations, Icon, Json, ParamHeader};
+use crate::{EffectHints, Icon, JsonText, ParamHeader};
 
 /// A tool as clients see it: checked, named, and ready to be listed in any revision of MCP.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -16,15 +16,15 @@ pub struct Tool {
     /// What the tool does, for the model.
     pub description: Option<String>,
     /// JSON Schema of the arguments; its root has `"type": "object"`.
-    pub input_schema: Json,
+    pub input_schema: JsonText,
     /// JSON Schema of the structured content; `None` if the tool has none.
-    pub output_schema: Option<Json>,
+    pub output_schema: Option<JsonText>,
     /// Hints about the tool's effects; `None` if the plugin gives none.
-    pub annotations: Option<Annotations>,
+    pub annotations: Option<EffectHints>,
     /// Icons that a client can display.
     pub icons: Arc<[Icon]>,
     /// The definition's `_meta`, an object; `None` if it has no members.
-    pub meta: Option<Json>,
+    pub meta: Option<JsonText>,
     /// The arguments that HTTP headers repeat.
     pub headers: Vec<ParamHeader>,
     /// Whether it can be called as a task.

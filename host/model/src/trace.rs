@@ -5,7 +5,7 @@ const LONGEST: usize = 8192;
 
 /// A span of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct TraceContext {
     /// 32 hexadecimal digits.
     pub trace: String,
     /// 16 hexadecimal digits: the id of this span.
@@ -18,7 +18,7 @@ pub struct Trace {
     pub baggage: Option<String>,
 }
 
-impl Trace {
+impl TraceContext {
     /// Parses a `traceparent` with the values that came with it; `None` if it is invalid.
     pub fn parse(parent: &str, state: Option<String>, baggage: Option<String>) -> Option<Self> {
         let mut parts = parent.trim().split('-');
@@ -85,29 +85,29 @@ mod tests {
 
     #[test]
     fn a_child_span_belongs_to_the_trace_of_its_parent() {
-        let parent = Trace::parse(PARENT, Some("a=1".into()), Some(String::new())).unwrap();
+        let parent = TraceContext::parse(PARENT, Some("a=1".into()), Some(String::new())).unwrap();
         assert_eq!((parent.parent().as_str(), parent.state.as_deref(), &parent.baggage), (PARENT, Some("a=1"), &None));
         let (child, other) = (parent.child([1; 8]), parent.child([2; 8]));
         assert_ne!(child.span, parent.span);
         assert_ne!(child.span, other.span);
-        let again = Trace::parse(&child.parent(), child.state.clone(), None).unwrap();
+        let again = TraceContext::parse(&child.parent(), child.state.clone(), None).unwrap();
         assert_eq!(again, child);
     }
 
     #[test]
     fn a_new_trace_has_ids_and_flags() {
-        let root = Trace::root([0xab; 16], [7; 8], true).unwrap();
+        let root = TraceContext::root([0xab; 16], [7; 8], true).unwrap();
         assert_eq!(root.parent(), "00-abababababababababababababababab-0707070707070707-01");
-        assert_eq!(Trace::parse(&root.parent(), None, None), Some(root.clone()));
+        assert_eq!(TraceContext::parse(&root.parent(), None, None), Some(root.clone()));
         assert!(root.is_sampled() && root.child([1; 8]).is_sampled());
-        assert!(!Trace::root([1; 16], [1; 8], false).unwrap().is_sampled());
-        assert_eq!(Trace::root([0; 16], [7; 8], true), None);
-        assert_eq!(Trace::root([7; 16], [0; 8], true), None);
+        assert!(!TraceContext::root([1; 16], [1; 8], false).unwrap().is_sampled());
+        assert_eq!(TraceContext::root([0; 16], [7; 8], true), None);
+        assert_eq!(TraceContext::root([7; 16], [0; 8], true), None);
     }
 
     #[test]
     fn an_invalid_traceparent_is_ignored() {
-        let parse = |text: &str| Trace::parse(text, None, None);
+        let parse = |text: &str| TraceContext::parse(text, None, None);
         for text in [
             "",
             "00",
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         assert!(parse("01-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01-x").is_some(), "a later version");
-        let long = Trace::parse(PARENT, Some("x".repeat(LONGEST + 1)), Some("a\nb".into())).unwrap();
+        let long = TraceContext::parse(PARENT, Some("x".repeat(LONGEST + 1)), Some("a\nb".into())).unwrap();
         assert_eq!((long.state, long.baggage), (None, None));
     }
 }

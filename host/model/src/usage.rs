@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct CallUsage {
     /// wasmtime fuel: about one unit per WebAssembly instruction. After a deadline or a cancellation, the fuel used up
     /// to the last yield.
     pub fuel: u64,

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// One mismatch between a value and its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct SchemaViolation {
     /// JSON pointer (RFC 6901) to the value, as one clean line; empty is the whole value.
     pub pointer: String,
     /// What the schema expects and what the value is, as one clean line.
     pub message: String,
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
         write!(f, "{pointer}: {}", self.message)

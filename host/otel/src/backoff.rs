@@ -7,13 +7,13 @@ const LONGEST_WISH: Duration = Duration::from_mins(5);
 
 /// Waits that grow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Backoff {
+pub(crate) struct RetryBackoff {
     first: Duration,
     longest: Duration,
     failures: u32,
 }
 
-impl Backoff {
+impl RetryBackoff {
     /// Waits from `first` to `longest`, or less by up to a half: many servers must not come back at the same moment.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, failures: 0 }
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn waits_grow_up_to_the_longest_and_a_wish_is_granted_within_reason() {
         let second = Duration::from_secs(1);
-        let mut backoff = Backoff::new(second, 30 * second);
+        let mut backoff = RetryBackoff::new(second, 30 * second);
         for most in [1, 2, 4, 8, 16, 30, 30] {
             let wait = backoff.next(None);
             assert!(most * second / 2 <= wait && wait <= most * second, "{wait:?}");

@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use crate::settings::Settings;
-use crate::signal::Signal;
+use crate::settings::OtelSettings;
+use crate::signal::SignalKind;
 
 /// Longest body of a response that is read.
 const LONGEST: usize = 64 << 10;
@@ -27,7 +27,7 @@ const LONGEST: usize = 64 << 10;
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
 
 /// The client of one signal. It keeps its connection.
-pub(crate) struct Client {
+pub(crate) struct SignalClient {
     host: Host<String>,
     port: u16,
     path: Uri,
@@ -39,16 +39,16 @@ pub(crate) struct Client {
 
 /// Why something was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct ExportFailure {
     /// In words, which parts of may come from the receiver.
     pub(crate) why: String,
     /// Whether to send it again.
-    pub(crate) retry: Retry,
+    pub(crate) retry: RetryPolicy,
 }
 
 /// Whether the same is to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retry {
+pub(crate) enum RetryPolicy {
     /// It would never be taken.
     Never,
     /// When the sender likes.
@@ -57,7 +57,7 @@ pub(crate) enum Retry {
     After(Duration),
 }
 
-impl Retry {
+impl RetryPolicy {
     /// How long the receiver wants to be left alone.
     pub(crate) fn wished(self) -> Option<Duration> {
         match self {
@@ -67,21 +67,21 @@ impl Retry {
     }
 }
 
-impl Failure {
+impl ExportFailure {
     fn again(why: impl Into<String>) -> Self {
-        Self { why: why.into(), retry: Retry::Soon }
+        Self { why: why.into(), retry: RetryPolicy::Soon }
     }
 }
 
-impl Client {
+impl SignalClient {
     /// A client that sends this signal. `tls` is there if the endpoint wants it.
     ///
     /// # Errors
     ///
     /// What is wrong with the endpoint.
-    pub(crate) fn new(settings: &Settings, signal: Signal, tls: Option<TlsConnector>) -> Result<Self, String> {
+    pub(crate) fn new(settings: &OtelSettings, signal: SignalKind, tls: Option<TlsConnector>) -> Result<Self, String> {
         let endpoint = &settings.endpoint;
-        Settings::check_endpoint(endpoint)?;
+        OtelSettings::check_endpoint(endpoint)?;
         let wrong = |error: http::Error| format!("the URL cannot be used: {error}");
         let path = format!("{}/v1/{}", endpoint.path().trim_end_matches('/'), signal.as_str());
         let path = Uri::builder().path_and_query(path).build().map_err(wrong)?;
@@ -96,18 +96,18 @@ impl Client {
     }
 
     /// Sends a request. Returns the body of the response to one that was taken.
-    pub(crate) async fn send(&mut self, body: Bytes) -> Result<Bytes, Failure> {
+    pub(crate) async fn send(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
         let patience = self.timeout;
         let sent = timeout(patience, self.exchange(body)).await;
         if sent.as_ref().is_ok_and(Result::is_ok) {
-            return sent.unwrap_or_else(|_| Err(Failure::again("")));
+            return sent.unwrap_or_else(|_| Err(ExportFailure::again("")));
         }
         // Whatever comes over it belongs to this request.
         self.connection = None;
-        sent.unwrap_or_else(|_| Err(Failure::again(format!("no complete response within {patience:?}"))))
+        sent.unwrap_or_else(|_| Err(ExportFailure::again(format!("no complete response within {patience:?}"))))
     }
 
-    async fn exchange(&mut self, body: Bytes) -> Result<Bytes, Failure> {
+    async fn exchange(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
         let kept = self.connection.take().filter(|connection| !connection.is_closed());
         let response = match kept {
             // The receiver may have closed it just now.
@@ -130,10 +130,10 @@ impl Client {
     }
 
     /// Sends a request over a new connection.
-    async fn anew(&self, body: Bytes) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), Failure> {
-        let mut connection = self.connect().await.map_err(Failure::again)?;
+    async fn anew(&self, body: Bytes) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), ExportFailure> {
+        let mut connection = self.connect().await.map_err(ExportFailure::again)?;
         let response = self.request(&mut connection, body).await;
-        let response = response.map_err(|error| Failure::again(format!("no response: {}", root(&error))))?;
+        let response = response.map_err(|error| ExportFailure::again(format!("no response: {}", root(&error))))?;
         Ok((connection, response))
     }
 
@@ -190,7 +190,7 @@ where
 }
 
 /// What a response means that is no success, by the specification of OTLP.
-fn refused(status: StatusCode, headers: &HeaderMap) -> Failure {
+fn refused(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
     let again = matches!(status.as_u16(), 429 | 502 | 503 | 504);
     let advice = match status.as_u16() {
         300..=399 => "; redirects are not followed",
@@ -198,9 +198,13 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> Failure {
         404 => "; check otel.endpoint",
         _ => "",
     };
-    Failure {
+    ExportFailure {
         why: format!("answered with status {status}{advice}"),
-        retry: if again { retry_after(headers).map_or(Retry::Soon, Retry::After) } else { Retry::Never },
+        retry: if again {
+            retry_after(headers).map_or(RetryPolicy::Soon, RetryPolicy::After)
+        } else {
+            RetryPolicy::Never
+        },
     }
 }
 
@@ -241,15 +245,15 @@ mod tests {
             refused(StatusCode::from_u16(status).unwrap(), &after.into_iter().collect())
         };
         for status in [429, 502, 503, 504] {
-            assert_eq!(failure(status, None).retry, Retry::Soon, "{status}");
+            assert_eq!(failure(status, None).retry, RetryPolicy::Soon, "{status}");
         }
         for status in [301, 302, 400, 401, 403, 404, 405, 413, 415, 500, 501] {
-            assert_eq!(failure(status, Some("5")).retry, Retry::Never, "{status}");
+            assert_eq!(failure(status, Some("5")).retry, RetryPolicy::Never, "{status}");
         }
-        assert_eq!(failure(503, Some(" 7 ")).retry, Retry::After(Duration::from_secs(7)));
-        assert_eq!(failure(429, Some("soon")).retry, Retry::Soon);
-        assert_eq!(failure(429, Some("-1")).retry, Retry::Soon);
-        assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, Retry::After(Duration::ZERO));
+        assert_eq!(failure(503, Some(" 7 ")).retry, RetryPolicy::After(Duration::from_secs(7)));
+        assert_eq!(failure(429, Some("soon")).retry, RetryPolicy::Soon);
+        assert_eq!(failure(429, Some("-1")).retry, RetryPolicy::Soon);
+        assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, RetryPolicy::After(Duration::ZERO));
         let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
         let wait = failure(503, Some(&later)).retry.wished().unwrap();
         assert!((Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait), "{wait:?}");

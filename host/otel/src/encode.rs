@@ -17,17 +17,17 @@ use prost::Message as _;
 pub(crate) use self::logs::logs;
 pub(crate) use self::metrics::metrics;
 pub(crate) use self::spans::spans;
-use crate::signal::Signal;
-use crate::value::{Attributes, Value};
+use crate::signal::SignalKind;
+use crate::value::{AttributeMap, AttributeValue};
 
 /// The semantic conventions that the names of attributes follow.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.42.0";
 
 /// What the server says of itself, in every request.
 #[derive(Clone, Debug)]
-pub(crate) struct Resource(v1::Resource);
+pub(crate) struct ResourceAttributes(v1::Resource);
 
-impl Resource {
+impl ResourceAttributes {
     pub(crate) fn new(attributes: &[(String, String)]) -> Self {
         let attributes = attributes.iter().map(|(name, value)| text(name, value.clone())).collect();
         Self(v1::Resource { attributes, ..v1::Resource::default() })
@@ -40,17 +40,17 @@ impl Resource {
 
 /// How many items a receiver rejected although it took the request, and its reason. `None` if it took all, or if nothing
 /// can be made of what it answered.
-pub(crate) fn rejected(signal: Signal, response: &[u8]) -> Option<(u64, String)> {
+pub(crate) fn rejected(signal: SignalKind, response: &[u8]) -> Option<(u64, String)> {
     let (count, why) = match signal {
-        Signal::Traces => {
+        SignalKind::Traces => {
             let partial = ExportTraceServiceResponse::decode(response).ok()?.partial_success?;
             (partial.rejected_spans, partial.error_message)
         }
-        Signal::Metrics => {
+        SignalKind::Metrics => {
             let partial = ExportMetricsServiceResponse::decode(response).ok()?.partial_success?;
             (partial.rejected_data_points, partial.error_message)
         }
-        Signal::Logs => {
+        SignalKind::Logs => {
             let partial = ExportLogsServiceResponse::decode(response).ok()?.partial_success?;
             (partial.rejected_log_records, partial.error_message)
         }
@@ -75,7 +75,7 @@ fn id(digits: &str) -> Vec<u8> {
     hex::decode(digits).unwrap_or_default()
 }
 
-fn attributes(attributes: Attributes) -> Vec<KeyValue> {
+fn attributes(attributes: AttributeMap) -> Vec<KeyValue> {
     attributes.into_iter().map(|(name, value)| pair(&name, any(value))).collect()
 }
 
@@ -87,12 +87,12 @@ fn pair(name: &str, value: Any) -> KeyValue {
     KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }
 
-fn any(value: Value) -> Any {
+fn any(value: AttributeValue) -> Any {
     match value {
-        Value::Text(text) => Any::StringValue(text),
-        Value::Whole(whole) => Any::IntValue(whole),
-        Value::Real(real) => Any::DoubleValue(real),
-        Value::Flag(flag) => Any::BoolValue(flag),
+        AttributeValue::Text(text) => Any::StringValue(text),
+        AttributeValue::Whole(whole) => Any::IntValue(whole),
+        AttributeValue::Real(real) => Any::DoubleValue(real),
+        AttributeValue::Flag(flag) => Any::BoolValue(flag),
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
             let partial = ExportTracePartialSuccess { rejected_spans, error_message: error_message.to_owned() };
             ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec()
         };
-        for signal in Signal::ALL {
+        for signal in SignalKind::ALL {
             // All three have the same form.
             assert_eq!(rejected(signal, &partial(3, "too old")), Some((3, "too old".to_owned())));
             for nothing in [partial(0, "a hint"), partial(-1, ""), Vec::new(), b"<html>".to_vec(), vec![0xff; 100]] {

@@ -11,32 +11,32 @@ use tokio::select;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::backoff::Backoff;
-use crate::client::{Client, Retry};
-use crate::encode::{self, Resource};
-use crate::family::Family;
-use crate::health::{Health, left};
-use crate::intake::{Intake, exporting};
-use crate::queue::{BATCH, Queue};
-use crate::signal::Signal;
-use crate::timing::Timing;
+use crate::backoff::RetryBackoff;
+use crate::client::{RetryPolicy, SignalClient};
+use crate::encode::{self, ResourceAttributes};
+use crate::family::MetricFamily;
+use crate::health::{ExportHealth, left};
+use crate::intake::{TelemetryIntake, exporting};
+use crate::queue::{BATCH, SignalQueue};
+use crate::signal::SignalKind;
+use crate::timing::ExportTiming;
 
 /// Tells what is measured. It may block for a moment.
-pub(crate) type Measure = Arc<dyn Fn() -> Vec<Family> + Send + Sync>;
+pub(crate) type MetricSource = Arc<dyn Fn() -> Vec<MetricFamily> + Send + Sync>;
 
 /// Threads for what blocks: looking up a name, and measuring. Others wait.
 const BLOCKING: usize = 4;
 
 /// Ends the thread when it is dropped. Waits for a moment, until what is left was sent.
 #[derive(Debug)]
-pub struct Ending {
+pub struct ExporterGuard {
     token: CancellationToken,
     /// In a lock because an embedder's server can be shared among threads.
     ended: Mutex<Receiver<()>>,
     patience: Duration,
 }
 
-impl Drop for Ending {
+impl Drop for ExporterGuard {
     fn drop(&mut self) {
         self.token.cancel();
         // The thread sends nothing, and its end disconnects.
@@ -53,24 +53,30 @@ impl Drop for Ending {
 /// # Errors
 ///
 /// The system has no thread for it, or a file of certificates cannot be used.
-pub(crate) fn start(inner: Arc<Intake>, measure: Measure) -> Result<Ending, String> {
+pub(crate) fn start(inner: Arc<TelemetryIntake>, measure: MetricSource) -> Result<ExporterGuard, String> {
     let settings = &inner.settings;
     let tls = (settings.endpoint.scheme() == "https").then(|| crate::tls::connector(&settings.ca)).transpose();
     let tls = tls.map_err(|why| format!("otel.ca: {why}"))?;
-    let clients = Signal::ALL.map(|signal| Client::new(settings, signal, tls.clone()));
+    let clients = SignalKind::ALL.map(|signal| SignalClient::new(settings, signal, tls.clone()));
     let [traces, metrics, logs] = clients;
     let clients = [traces?, metrics?, logs?];
     let token = CancellationToken::new();
     let (alive, ended) = channel();
     let patience = inner.timing.end + Duration::from_millis(500);
-    let ending = Ending { token: token.clone(), ended: Mutex::new(ended), patience };
+    let ending = ExporterGuard { token: token.clone(), ended: Mutex::new(ended), patience };
     let builder = thread::Builder::new().name("toolbay-otel".to_owned());
     let failed = |error| format!("cannot start the thread of telemetry: {error}");
     builder.spawn(move || run(&inner, clients, measure, &token, alive)).map_err(failed)?;
     Ok(ending)
 }
 
-fn run(inner: &Arc<Intake>, clients: [Client; 3], measure: Measure, token: &CancellationToken, alive: Alive<()>) {
+fn run(
+    inner: &Arc<TelemetryIntake>,
+    clients: [SignalClient; 3],
+    measure: MetricSource,
+    token: &CancellationToken,
+    alive: Alive<()>,
+) {
     exporting();
     let runtime = match Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING).build() {
         Ok(runtime) => runtime,
@@ -92,37 +98,42 @@ fn run(inner: &Arc<Intake>, clients: [Client; 3], measure: Measure, token: &Canc
     });
     // What still blocks has nothing more to say.
     runtime.shutdown_background();
-    left(Signal::Traces, inner.spans.close());
-    left(Signal::Logs, inner.records.close());
+    left(SignalKind::Traces, inner.spans.close());
+    left(SignalKind::Logs, inner.records.close());
     drop(alive);
 }
 
-async fn all(inner: &Arc<Intake>, clients: [Client; 3], measure: Measure, token: &CancellationToken) {
-    let resource = Resource::new(&inner.settings.resource);
+async fn all(
+    inner: &Arc<TelemetryIntake>,
+    clients: [SignalClient; 3],
+    measure: MetricSource,
+    token: &CancellationToken,
+) {
+    let resource = ResourceAttributes::new(&inner.settings.resource);
     let [traces, metrics, logs] = clients;
-    let sender = |signal, client| Sender::new(inner, signal, client, token.clone());
+    let sender = |signal, client| SignalSender::new(inner, signal, client, token.clone());
     let spans = async {
         if inner.settings.traces {
             let encode = |spans| encode::spans(&resource, spans);
-            items(&inner.spans, sender(Signal::Traces, traces), encode).await;
+            items(&inner.spans, sender(SignalKind::Traces, traces), encode).await;
         }
     };
     let records = async {
         if inner.settings.logs {
             let encode = |records| encode::logs(&resource, records);
-            items(&inner.records, sender(Signal::Logs, logs), encode).await;
+            items(&inner.records, sender(SignalKind::Logs, logs), encode).await;
         }
     };
     let measured = async {
         if inner.settings.metrics {
-            reports(inner, sender(Signal::Metrics, metrics), &resource, measure).await;
+            reports(inner, sender(SignalKind::Metrics, metrics), &resource, measure).await;
         }
     };
     tokio::join!(spans, records, measured);
 }
 
 /// Sends what comes into a queue, until the end.
-async fn items<T>(queue: &Queue<T>, mut sender: Sender, encode: impl Fn(Vec<T>) -> Vec<u8>) {
+async fn items<T>(queue: &SignalQueue<T>, mut sender: SignalSender, encode: impl Fn(Vec<T>) -> Vec<u8>) {
     let token = sender.token.clone();
     while !token.is_cancelled() {
         select! {
@@ -140,7 +151,7 @@ async fn items<T>(queue: &Queue<T>, mut sender: Sender, encode: impl Fn(Vec<T>) 
 }
 
 /// Sends the items of one request. Returns whether there were any, and they were taken.
-async fn deliver<T>(queue: &Queue<T>, sender: &mut Sender, encode: &impl Fn(Vec<T>) -> Vec<u8>) -> bool {
+async fn deliver<T>(queue: &SignalQueue<T>, sender: &mut SignalSender, encode: &impl Fn(Vec<T>) -> Vec<u8>) -> bool {
     let batch = queue.take();
     if batch.is_empty() {
         return false;
@@ -155,7 +166,12 @@ async fn deliver<T>(queue: &Queue<T>, sender: &mut Sender, encode: &impl Fn(Vec<
 }
 
 /// Reports what is measured, again and again, and once more at the end.
-async fn reports(inner: &Arc<Intake>, mut sender: Sender, resource: &Resource, measure: Measure) {
+async fn reports(
+    inner: &Arc<TelemetryIntake>,
+    mut sender: SignalSender,
+    resource: &ResourceAttributes,
+    measure: MetricSource,
+) {
     let token = sender.token.clone();
     let settings = &inner.settings;
     loop {
@@ -179,21 +195,21 @@ async fn reports(inner: &Arc<Intake>, mut sender: Sender, resource: &Resource, m
 }
 
 /// Sends the requests of one signal.
-struct Sender {
-    signal: Signal,
-    client: Client,
-    health: Health,
-    backoff: Backoff,
-    timing: Timing,
+struct SignalSender {
+    signal: SignalKind,
+    client: SignalClient,
+    health: ExportHealth,
+    backoff: RetryBackoff,
+    timing: ExportTiming,
     /// The server ends.
     token: CancellationToken,
 }
 
-impl Sender {
-    fn new(inner: &Intake, signal: Signal, client: Client, token: CancellationToken) -> Self {
+impl SignalSender {
+    fn new(inner: &TelemetryIntake, signal: SignalKind, client: SignalClient, token: CancellationToken) -> Self {
         let timing = inner.timing;
-        let health = Health::new(signal, inner.settings.endpoint.as_str());
-        Self { signal, client, health, backoff: Backoff::new(timing.first, timing.longest), timing, token }
+        let health = ExportHealth::new(signal, inner.settings.endpoint.as_str());
+        Self { signal, client, health, backoff: RetryBackoff::new(timing.first, timing.longest), timing, token }
     }
 
     /// Sends a request with so many items, and again while the receiver cannot take it. `lost` counts items that are lost,
@@ -209,7 +225,7 @@ impl Sender {
                 Err(failure) => failure,
             };
             let over = self.token.is_cancelled() || began.elapsed() >= self.timing.patience;
-            let given_up = failure.retry == Retry::Never || over;
+            let given_up = failure.retry == RetryPolicy::Never || over;
             let lost = lost(if given_up { count } else { 0 });
             self.health.failed(&failure.why, lost, Instant::now());
             if !over {

@@ -2,29 +2,29 @@
 
 /// Samples with one name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+pub struct MetricFamily {
     /// Its name, which ends with the unit if it has one: `_seconds` or `_bytes`.
     pub name: &'static str,
     /// What it says, as a sentence.
     pub help: &'static str,
     /// The samples.
-    pub points: Points,
+    pub points: MetricPoints,
 }
 
 /// Samples of one type.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Points {
+pub enum MetricPoints {
     /// Sums since the server started, which only increase.
-    Counter(Vec<Point<Number>>),
+    Counter(Vec<MetricPoint<MetricNumber>>),
     /// What is now.
-    Gauge(Vec<Point<Number>>),
+    Gauge(Vec<MetricPoint<MetricNumber>>),
     /// How often values were how large since the server started.
-    Histogram(Vec<Point<Distribution>>),
+    Histogram(Vec<MetricPoint<HistogramPoint>>),
 }
 
 /// A sample.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point<V> {
+pub struct MetricPoint<V> {
     /// What it is of: names and values.
     pub labels: Vec<(&'static str, String)>,
     /// What was measured.
@@ -33,7 +33,7 @@ pub struct Point<V> {
 
 /// A number, written as what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum MetricNumber {
     /// A count.
     Whole(u64),
     /// Any number.
@@ -42,7 +42,7 @@ pub enum Number {
 
 /// How often values were how large.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Distribution {
+pub struct HistogramPoint {
     /// The sum of all values.
     pub sum: f64,
     /// How many there are.
@@ -51,19 +51,19 @@ pub struct Distribution {
     pub buckets: Vec<(f64, u64)>,
 }
 
-impl From<u64> for Number {
+impl From<u64> for MetricNumber {
     fn from(count: u64) -> Self {
         Self::Whole(count)
     }
 }
 
-impl From<usize> for Number {
+impl From<usize> for MetricNumber {
     fn from(count: usize) -> Self {
         Self::Whole(count as u64)
     }
 }
 
-impl From<f64> for Number {
+impl From<f64> for MetricNumber {
     fn from(number: f64) -> Self {
         Self::Real(number)
     }

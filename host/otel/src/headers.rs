@@ -9,9 +9,9 @@ const OWN: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TR
 
 /// Fields that each request has. Their values are shown nowhere.
 #[derive(Clone, Debug, Default)]
-pub struct Headers(HeaderMap);
+pub struct ExportHeaders(HeaderMap);
 
-impl Headers {
+impl ExportHeaders {
     /// Whether a field can have this name.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_nowhere() {
-        let mut headers = Headers::default();
+        let mut headers = ExportHeaders::default();
         headers.add("X-Key", "s3cret").unwrap();
         let said = [
             format!("{headers:?}"),

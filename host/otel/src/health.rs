@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use toolbay_model::text::{duration, line, thousands};
 
-use crate::signal::Signal;
+use crate::signal::SignalKind;
 
 /// Time between two lines about the same.
 const REMINDER: Duration = Duration::from_mins(10);
@@ -17,23 +17,23 @@ const LONGEST: usize = 400;
 
 /// Whether what is sent of one signal arrives.
 #[derive(Debug)]
-pub(crate) struct Health {
-    signal: Signal,
+pub(crate) struct ExportHealth {
+    signal: SignalKind,
     endpoint: String,
-    outage: Option<Outage>,
+    outage: Option<ExportOutage>,
     /// How many items were lost when that was last said, and when.
     told: (u64, Option<Instant>),
 }
 
 #[derive(Debug)]
-struct Outage {
+struct ExportOutage {
     began: Instant,
     told: Instant,
     lost: u64,
 }
 
-impl Health {
-    pub(crate) fn new(signal: Signal, endpoint: &str) -> Self {
+impl ExportHealth {
+    pub(crate) fn new(signal: SignalKind, endpoint: &str) -> Self {
         Self { signal, endpoint: endpoint.to_owned(), outage: None, told: (0, None) }
     }
 
@@ -41,7 +41,7 @@ impl Health {
     pub(crate) fn failed(&mut self, why: &str, lost: u64, now: Instant) {
         let (signal, endpoint, why) = (self.signal.as_str(), &self.endpoint, line(why, LONGEST));
         let Some(outage) = &mut self.outage else {
-            self.outage = Some(Outage { began: now, told: now, lost: self.told.0 });
+            self.outage = Some(ExportOutage { began: now, told: now, lost: self.told.0 });
             tracing::warn!("cannot send {signal} to {endpoint}: {why} (otel); calls go on, and it is tried again");
             return;
         };
@@ -90,18 +90,18 @@ impl Health {
 }
 
 /// Says what is lost with the end of the server.
-pub(crate) fn left(signal: Signal, count: u64) {
+pub(crate) fn left(signal: SignalKind, count: u64) {
     if count > 0 {
         tracing::warn!("the server ends before all was sent (otel); lost: {}", losses(signal, count));
     }
 }
 
 /// `1,234 spans`.
-fn losses(signal: Signal, count: u64) -> String {
+fn losses(signal: SignalKind, count: u64) -> String {
     match (signal, count) {
-        (Signal::Traces, 1) => "1 span".to_owned(),
-        (Signal::Metrics, 1) => "1 report of metrics".to_owned(),
-        (Signal::Logs, 1) => "1 log line".to_owned(),
+        (SignalKind::Traces, 1) => "1 span".to_owned(),
+        (SignalKind::Metrics, 1) => "1 report of metrics".to_owned(),
+        (SignalKind::Logs, 1) => "1 log line".to_owned(),
         _ => format!("{} {}", thousands(count), signal.items()),
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         let writer = log.clone();
         let format = tracing_subscriber::fmt().without_time().with_target(false).with_ansi(false);
         let _logging = tracing::subscriber::set_default(format.with_writer(move || writer.clone()).finish());
-        let mut health = Health::new(Signal::Traces, "http://a:4318");
+        let mut health = ExportHealth::new(SignalKind::Traces, "http://a:4318");
         let (begun, minute) = (Instant::now(), Duration::from_mins(1));
         health.worked(0, begun);
         for minutes in 0..25_u32 {
@@ -155,8 +155,8 @@ mod tests {
         for _ in 0..3 {
             health.rejected(1, "too old", 26_001, now + 2 * minute);
         }
-        left(Signal::Logs, 1);
-        left(Signal::Logs, 0);
+        left(SignalKind::Logs, 1);
+        left(SignalKind::Logs, 0);
         let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         insta::assert_snapshot!(said.trim_end());
     }

@@ -4,23 +4,23 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use crate::queue::Queue;
-use crate::record::Record;
-use crate::settings::Settings;
-use crate::span::Span;
-use crate::timing::Timing;
+use crate::queue::SignalQueue;
+use crate::record::LogEvent;
+use crate::settings::OtelSettings;
+use crate::span::FinishedSpan;
+use crate::timing::ExportTiming;
 
 #[derive(Debug)]
-pub(crate) struct Intake {
-    pub(crate) settings: Settings,
-    pub(crate) timing: Timing,
+pub(crate) struct TelemetryIntake {
+    pub(crate) settings: OtelSettings,
+    pub(crate) timing: ExportTiming,
     pub(crate) started: SystemTime,
-    pub(crate) spans: Queue<Span>,
-    pub(crate) records: Queue<Record>,
+    pub(crate) spans: SignalQueue<FinishedSpan>,
+    pub(crate) records: SignalQueue<LogEvent>,
     pub(crate) reports_lost: AtomicU64,
 }
 
-impl Intake {
+impl TelemetryIntake {
     /// Counts so many more reports of metrics that were not taken. Returns how many there are.
     pub(crate) fn reports_lost(&self, more: u64) -> u64 {
         self.reports_lost.fetch_add(more, Ordering::Relaxed) + more

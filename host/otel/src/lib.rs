@@ -1,8 +1,8 @@
 //! Traces, metrics and logs for OpenTelemetry, sent over OTLP/HTTP in protobuf.
 //!
-//! What is to be sent comes in as data: a [`Span`], a [`Record`] of the log, and [`Family`] by family what is measured.
+//! What is to be sent comes in as data: a [`FinishedSpan`], a [`LogEvent`] of the log, and [`MetricFamily`] by family what is measured.
 //! [`Telemetry`] takes them from any thread, without waiting, into queues that are bounded by number and by bytes. A thread
-//! of its own empties them: [`Telemetry::start`] begins it, and dropping the [`Ending`] ends it, after what is left was
+//! of its own empties them: [`Telemetry::start`] begins it, and dropping the [`ExporterGuard`] ends it, after what is left was
 //! sent as far as that is possible in a moment.
 //!
 //! Whoever receives it may be slow, stuck, lying or gone. No call waits for it, nothing grows beyond its bound, what finds
@@ -29,17 +29,17 @@ mod timing;
 mod tls;
 mod value;
 
-pub use self::exporter::Ending;
-pub use self::family::{Distribution, Family, Number, Point, Points};
-pub use self::headers::{Headers, pairs};
+pub use self::exporter::ExporterGuard;
+pub use self::family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
+pub use self::headers::{ExportHeaders, pairs};
 pub use self::intake::is_exporting;
-pub use self::record::{Record, Severity};
-pub use self::sampler::Sampler;
-pub use self::settings::Settings;
-pub use self::signal::Signal;
-pub use self::span::{Event, Kind, Span, Status};
+pub use self::record::{LogEvent, LogSeverity};
+pub use self::sampler::TraceSampler;
+pub use self::settings::OtelSettings;
+pub use self::signal::SignalKind;
+pub use self::span::{FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 pub use self::telemetry::Telemetry;
-pub use self::value::{Attributes, Value};
+pub use self::value::{AttributeMap, AttributeValue};
 
 #[cfg(test)]
 mod tests;

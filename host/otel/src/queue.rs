@@ -13,14 +13,14 @@ pub(crate) const BATCH: usize = 512;
 const BATCH_BYTES: usize = 1 << 20;
 
 /// What waits to be sent. Whatever finds no room is dropped and counted.
-pub(crate) struct Queue<T> {
+pub(crate) struct SignalQueue<T> {
     most: usize,
     room: usize,
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     changed: Notify,
 }
 
-struct State<T> {
+struct QueueState<T> {
     items: VecDeque<(T, usize)>,
     bytes: usize,
     /// How many found no room, or could not be sent.
@@ -29,10 +29,10 @@ struct State<T> {
     closed: bool,
 }
 
-impl<T> Queue<T> {
+impl<T> SignalQueue<T> {
     /// For so many items, and so many bytes.
     pub(crate) fn new(most: usize, room: usize) -> Self {
-        let state = State { items: VecDeque::new(), bytes: 0, dropped: 0, closed: false };
+        let state = QueueState { items: VecDeque::new(), bytes: 0, dropped: 0, closed: false };
         Self { most, room, state: Mutex::new(state), changed: Notify::new() }
     }
 
@@ -104,12 +104,12 @@ impl<T> Queue<T> {
     }
 
     // Held for a few instructions, or as long as it takes to move a batch, and never across an await.
-    fn state(&self) -> MutexGuard<'_, State<T>> {
+    fn state(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> fmt::Debug for Queue<T> {
+impl<T> fmt::Debug for SignalQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue").field("most", &self.most).field("dropped", &self.dropped()).finish_non_exhaustive()
     }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_counted() {
-        let queue = Queue::new(3, 100);
+        let queue = SignalQueue::new(3, 100);
         for item in 0..5 {
             queue.push(item, 10);
         }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_bounded_by_number_and_by_bytes() {
-        let queue = Queue::new(10_000, 1 << 30);
+        let queue = SignalQueue::new(10_000, 1 << 30);
         (0..1000).for_each(|item| queue.push(item, 1));
         assert_eq!([queue.take().len(), queue.take().len()], [512, 488]);
         (0..10).for_each(|item| queue.push(item, BATCH_BYTES / 2));
@@ -152,7 +152,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_is_woken_for_the_first_item_and_for_a_batch() {
-        let queue = std::sync::Arc::new(Queue::new(1000, 1 << 20));
+        let queue = std::sync::Arc::new(SignalQueue::new(1000, 1 << 20));
         let of = |count| {
             let queue = std::sync::Arc::clone(&queue);
             tokio::spawn(async move { queue.has(count).await })

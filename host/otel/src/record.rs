@@ -2,26 +2,26 @@
 
 use std::time::SystemTime;
 
-use crate::value::{Attributes, size};
+use crate::value::{AttributeMap, size};
 
 /// A line of the log.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct LogEvent {
     /// When it was written.
     pub at: SystemTime,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: LogSeverity,
     /// Its text.
     pub message: String,
     /// Its fields.
-    pub attributes: Attributes,
+    pub attributes: AttributeMap,
     /// The trace and the span that it belongs to, as 32 and 16 hexadecimal digits; `None` if it belongs to none.
     pub span: Option<(String, String)>,
 }
 
 /// How bad something is, as OpenTelemetry numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
+pub enum LogSeverity {
     /// Every step.
     Trace,
     /// Details.
@@ -34,7 +34,7 @@ pub enum Severity {
     Error,
 }
 
-impl Severity {
+impl LogSeverity {
     pub(crate) const fn number(self) -> i32 {
         match self {
             Self::Trace => 1,
@@ -56,7 +56,7 @@ impl Severity {
     }
 }
 
-impl Record {
+impl LogEvent {
     /// Bytes that it takes in memory, or a little more.
     pub(crate) fn size(&self) -> usize {
         let ids = self.span.as_ref().map_or(0, |(trace, span)| trace.len() + span.len());

@@ -1,11 +1,11 @@
 //! Which traces are recorded.
 
-use toolbay_model::Trace;
+use toolbay_model::TraceContext;
 
 /// Decides which traces are recorded: a part of those that begin here. Those that come from a caller are recorded if the
 /// caller records them.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampler {
+pub struct TraceSampler {
     /// Trace ids whose last 56 bits are below are recorded.
     below: u64,
 }
@@ -13,7 +13,7 @@ pub struct Sampler {
 /// One more than the largest number of 56 bits, the part of a trace id that W3C Trace Context wants to be random.
 const ALL: u64 = 1 << 56;
 
-impl Sampler {
+impl TraceSampler {
     /// Records this part of the traces, from 0 to 1.
     #[expect(
         clippy::cast_possible_truncation,
@@ -27,7 +27,7 @@ impl Sampler {
 
     /// The span of a call within that of its caller, or the first one of a new trace. `None` if the system has no random
     /// bytes.
-    pub fn begin(self, caller: Option<&Trace>) -> Option<Trace> {
+    pub fn begin(self, caller: Option<&TraceContext>) -> Option<TraceContext> {
         let mut random = [0; 24];
         getrandom::fill(&mut random).ok()?;
         let (span, trace) = random.split_first_chunk::<8>()?;
@@ -37,7 +37,7 @@ impl Sampler {
         let trace: [u8; 16] = trace.try_into().ok()?;
         let (_, last) = trace.split_last_chunk::<8>()?;
         let sampled = u64::from_be_bytes(*last) % ALL < self.below;
-        Trace::root(trace, *span, sampled)
+        TraceContext::root(trace, *span, sampled)
     }
 }
 
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn about_this_part_of_new_traces_is_recorded() {
         let recorded = |ratio| {
-            let traces = (0..1000).map(|_| Sampler::new(ratio).begin(None).unwrap());
-            traces.filter(Trace::is_sampled).count()
+            let traces = (0..1000).map(|_| TraceSampler::new(ratio).begin(None).unwrap());
+            traces.filter(TraceContext::is_sampled).count()
         };
         assert_eq!([recorded(0.0), recorded(1.0), recorded(7.0)], [0, 1000, 1000]);
         // Nineteen standard deviations.
@@ -60,9 +60,9 @@ mod tests {
     fn a_caller_decides_for_its_own_traces() {
         for (flags, sampled) in [("00", false), ("01", true), ("03", true), ("02", false)] {
             let caller =
-                Trace::parse(&format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)), None, None).unwrap();
+                TraceContext::parse(&format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)), None, None).unwrap();
             for ratio in [0.0, 1.0] {
-                let own = Sampler::new(ratio).begin(Some(&caller)).unwrap();
+                let own = TraceSampler::new(ratio).begin(Some(&caller)).unwrap();
                 assert_eq!((own.trace.as_str(), own.is_sampled()), (caller.trace.as_str(), sampled));
                 assert_ne!(own.span, caller.span);
             }

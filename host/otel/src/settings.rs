@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::headers::Headers;
+use crate::headers::ExportHeaders;
 
 /// Where telemetry goes, and which.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// The base URL of the receiver, `http` or `https`: [`Settings::check_endpoint`] says what it may be. The path of
+pub struct OtelSettings {
+    /// The base URL of the receiver, `http` or `https`: [`OtelSettings::check_endpoint`] says what it may be. The path of
     /// each signal, such as `v1/traces`, is added.
     pub endpoint: Url,
     /// Fields that each request has, such as credentials.
-    pub headers: Headers,
+    pub headers: ExportHeaders,
     /// Files of certificates (PEM) that are trusted beside those of the system.
     pub ca: Vec<PathBuf>,
     /// How long a request may take in all, from connecting to the end of the response.
@@ -31,7 +31,7 @@ pub struct Settings {
     pub resource: Vec<(String, String)>,
 }
 
-impl Settings {
+impl OtelSettings {
     /// Whether telemetry can be sent to this URL.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Settings {
     ///
     /// Which one cannot be used, and why.
     pub fn check_ca(files: &[PathBuf]) -> Result<(), String> {
-        toolbay_outgoing::Options { extra_ca: files.to_vec(), proxy: None }.check()
+        toolbay_outgoing::ConnectorOptions { extra_ca: files.to_vec(), proxy: None }.check()
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_a_base_url_without_secrets() {
-        let check = |url: &str| Settings::check_endpoint(&Url::parse(url).unwrap());
+        let check = |url: &str| OtelSettings::check_endpoint(&Url::parse(url).unwrap());
         for good in ["http://127.0.0.1:4318", "https://otel.example/collector/", "http://[::1]:4318/"] {
             check(good).unwrap();
         }

@@ -2,7 +2,7 @@
 
 /// A kind of telemetry. Each is sent for itself: one that fails holds up no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub enum SignalKind {
     /// Spans.
     Traces,
     /// What is measured.
@@ -11,7 +11,7 @@ pub enum Signal {
     Logs,
 }
 
-impl Signal {
+impl SignalKind {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Traces, Self::Metrics, Self::Logs];
 

@@ -2,15 +2,15 @@
 
 use std::time::SystemTime;
 
-use toolbay_model::Trace;
+use toolbay_model::TraceContext;
 
-use crate::value::{Attributes, size};
+use crate::value::{AttributeMap, size};
 
 /// A piece of work that has ended.
 #[derive(Clone, Debug)]
-pub struct Span {
+pub struct FinishedSpan {
     /// Its trace and its own id.
-    pub own: Trace,
+    pub own: TraceContext,
     /// The span that it is a part of: 16 hexadecimal digits. `None` for the first one of a trace.
     pub parent: Option<String>,
     /// Whether that one is another program's.
@@ -18,22 +18,22 @@ pub struct Span {
     /// What is done. There must be few names.
     pub name: String,
     /// Which side of a request it is.
-    pub kind: Kind,
+    pub kind: SpanSide,
     /// When it began.
     pub began: SystemTime,
     /// When it ended.
     pub ended: SystemTime,
     /// What is known of it.
-    pub attributes: Attributes,
+    pub attributes: AttributeMap,
     /// What happened during it.
-    pub events: Vec<Event>,
+    pub events: Vec<SpanEvent>,
     /// How it ended.
-    pub status: Status,
+    pub status: SpanStatus,
 }
 
 /// Which side of a request a span is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanSide {
     /// It answers a request.
     Server,
     /// It sends one, and waits for the response.
@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// Something that happened at one moment of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct SpanEvent {
     /// When it happened.
     pub at: SystemTime,
     /// What it is.
@@ -53,7 +53,7 @@ pub struct Event {
 
 /// How a span ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Status {
+pub enum SpanStatus {
     /// Nothing went wrong.
     #[default]
     Unset,
@@ -61,14 +61,14 @@ pub enum Status {
     Error(String),
 }
 
-impl Span {
+impl FinishedSpan {
     /// Bytes that it takes in memory, or a little more.
     pub(crate) fn size(&self) -> usize {
         let texts = [&self.own.trace, &self.own.span, &self.name].map(String::len).iter().sum::<usize>();
         let optional = [&self.parent, &self.own.state, &self.own.baggage];
         let optional: usize = optional.iter().map(|text| text.as_ref().map_or(0, String::len)).sum();
-        let status = if let Status::Error(why) = &self.status { why.len() } else { 0 };
-        let events = self.events.capacity() * size_of::<Event>();
+        let status = if let SpanStatus::Error(why) = &self.status { why.len() } else { 0 };
+        let events = self.events.capacity() * size_of::<SpanEvent>();
         size_of::<Self>() + texts + optional + status + events + size(&self.attributes)
     }
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
-use crate::exporter::{Ending, start};
-use crate::family::Family;
-use crate::intake::Intake;
-use crate::queue::Queue;
-use crate::record::Record;
-use crate::settings::Settings;
-use crate::signal::Signal;
-use crate::span::Span;
-use crate::timing::Timing;
+use crate::exporter::{ExporterGuard, start};
+use crate::family::MetricFamily;
+use crate::intake::TelemetryIntake;
+use crate::queue::SignalQueue;
+use crate::record::LogEvent;
+use crate::settings::OtelSettings;
+use crate::signal::SignalKind;
+use crate::span::FinishedSpan;
+use crate::timing::ExportTiming;
 
 /// Spans that wait to be sent, and lines of the log.
 const MOST: usize = 4096;
@@ -23,19 +23,19 @@ const ROOM: usize = 8 << 20;
 /// Takes telemetry in, from any thread and without waiting. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Telemetry {
-    inner: Arc<Intake>,
+    inner: Arc<TelemetryIntake>,
 }
 
 impl Telemetry {
     /// What takes telemetry for these settings. Nothing is sent before [`Telemetry::start`].
-    pub fn new(settings: Settings) -> Self {
-        Self::timed(settings, Timing::default())
+    pub fn new(settings: OtelSettings) -> Self {
+        Self::timed(settings, ExportTiming::default())
     }
 
-    pub(crate) fn timed(settings: Settings, timing: Timing) -> Self {
-        let (spans, records) = (Queue::new(MOST, ROOM), Queue::new(MOST, ROOM));
+    pub(crate) fn timed(settings: OtelSettings, timing: ExportTiming) -> Self {
+        let (spans, records) = (SignalQueue::new(MOST, ROOM), SignalQueue::new(MOST, ROOM));
         let (started, reports_lost) = (SystemTime::now(), AtomicU64::new(0));
-        Self { inner: Arc::new(Intake { settings, timing, started, spans, records, reports_lost }) }
+        Self { inner: Arc::new(TelemetryIntake { settings, timing, started, spans, records, reports_lost }) }
     }
 
     /// Starts the thread that sends. `measure` tells what is measured; it may block for a moment.
@@ -43,34 +43,37 @@ impl Telemetry {
     /// # Errors
     ///
     /// The system has no thread for it, or a file of certificates cannot be used.
-    pub fn start(&self, measure: impl Fn() -> Vec<Family> + Send + Sync + 'static) -> Result<Ending, String> {
+    pub fn start(
+        &self,
+        measure: impl Fn() -> Vec<MetricFamily> + Send + Sync + 'static,
+    ) -> Result<ExporterGuard, String> {
         start(Arc::clone(&self.inner), Arc::new(measure))
     }
 
     /// What is sent.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &OtelSettings {
         &self.inner.settings
     }
 
     /// Takes a span that has ended.
-    pub fn span(&self, span: Span) {
+    pub fn span(&self, span: FinishedSpan) {
         let size = span.size();
         self.inner.spans.push(span, size);
     }
 
     /// Takes a line of the log.
-    pub fn record(&self, record: Record) {
+    pub fn record(&self, record: LogEvent) {
         let size = record.size();
         self.inner.records.push(record, size);
     }
 
     /// How much of each signal was lost since the beginning: spans, reports of metrics and lines of the log.
-    pub fn lost(&self) -> [(Signal, u64); 3] {
+    pub fn lost(&self) -> [(SignalKind, u64); 3] {
         let inner = &self.inner;
         [
-            (Signal::Traces, inner.spans.dropped()),
-            (Signal::Metrics, inner.reports_lost(0)),
-            (Signal::Logs, inner.records.dropped()),
+            (SignalKind::Traces, inner.spans.dropped()),
+            (SignalKind::Metrics, inner.reports_lost(0)),
+            (SignalKind::Logs, inner.records.dropped()),
         ]
     }
 }

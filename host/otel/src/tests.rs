@@ -3,22 +3,22 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime};
 
-use toolbay_model::Trace;
+use toolbay_model::TraceContext;
 use toolbay_testkit::{Collector, DEADLINE, Manner, attributes};
 use url::Url;
 
-use crate::timing::Timing;
+use crate::timing::ExportTiming;
 use crate::{
-    Distribution, Ending, Event, Family, Headers, Kind, Number, Point, Points, Record, Sampler, Settings, Severity,
-    Signal, Span, Status, Telemetry,
+    ExportHeaders, ExporterGuard, FinishedSpan, HistogramPoint, LogEvent, LogSeverity, MetricFamily, MetricNumber,
+    MetricPoint, MetricPoints, OtelSettings, SignalKind, SpanEvent, SpanSide, SpanStatus, Telemetry, TraceSampler,
 };
 
 const SOON: Duration = Duration::from_millis(1);
 
-fn settings(endpoint: &str) -> Settings {
-    let mut headers = Headers::default();
+fn settings(endpoint: &str) -> OtelSettings {
+    let mut headers = ExportHeaders::default();
     headers.add("authorization", "Bearer s3cret").unwrap();
-    Settings {
+    OtelSettings {
         endpoint: Url::parse(endpoint).unwrap(),
         headers,
         ca: Vec::new(),
@@ -32,38 +32,38 @@ fn settings(endpoint: &str) -> Settings {
 }
 
 /// Nothing is waited for, but for the collector.
-fn timing() -> Timing {
-    Timing { delay: SOON, first: SOON, longest: SOON, patience: DEADLINE, end: DEADLINE }
+fn timing() -> ExportTiming {
+    ExportTiming { delay: SOON, first: SOON, longest: SOON, patience: DEADLINE, end: DEADLINE }
 }
 
-fn started(settings: Settings, timing: Timing) -> (Telemetry, Ending) {
+fn started(settings: OtelSettings, timing: ExportTiming) -> (Telemetry, ExporterGuard) {
     let telemetry = Telemetry::timed(settings, timing);
     let ending = telemetry.start(Vec::new).unwrap();
     (telemetry, ending)
 }
 
-fn span(name: &str) -> Span {
+fn span(name: &str) -> FinishedSpan {
     let began = SystemTime::now();
-    Span {
-        own: Sampler::new(1.0).begin(None).unwrap(),
+    FinishedSpan {
+        own: TraceSampler::new(1.0).begin(None).unwrap(),
         parent: None,
         parent_is_remote: false,
         name: name.to_owned(),
-        kind: Kind::Internal,
+        kind: SpanSide::Internal,
         began,
         ended: began,
         attributes: Vec::new(),
         events: Vec::new(),
-        status: Status::Unset,
+        status: SpanStatus::Unset,
     }
 }
 
-fn record(message: &str) -> Record {
-    let (at, severity) = (SystemTime::now(), Severity::Warn);
-    Record { at, severity, message: message.to_owned(), attributes: Vec::new(), span: None }
+fn record(message: &str) -> LogEvent {
+    let (at, severity) = (SystemTime::now(), LogSeverity::Warn);
+    LogEvent { at, severity, message: message.to_owned(), attributes: Vec::new(), span: None }
 }
 
-fn lost(telemetry: &Telemetry, signal: Signal) -> u64 {
+fn lost(telemetry: &Telemetry, signal: SignalKind) -> u64 {
     telemetry.lost().into_iter().find(|(known, _)| *known == signal).unwrap().1
 }
 
@@ -80,26 +80,26 @@ fn a_span_arrives_as_it_was() {
     let collector = Collector::start();
     let (telemetry, ending) = started(settings(&format!("{}/base/", collector.url())), timing());
     let caller = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
-    let caller = Trace::parse(caller, Some("vendor=1".to_owned()), None).unwrap();
-    let own = Sampler::new(0.0).begin(Some(&caller)).unwrap();
+    let caller = TraceContext::parse(caller, Some("vendor=1".to_owned()), None).unwrap();
+    let own = TraceSampler::new(0.0).begin(Some(&caller)).unwrap();
     let began = SystemTime::now();
     let later = |milliseconds| began + Duration::from_millis(milliseconds);
-    telemetry.span(Span {
+    telemetry.span(FinishedSpan {
         own: own.clone(),
         parent: Some(caller.span.clone()),
         parent_is_remote: true,
         name: "tools/call echo".to_owned(),
-        kind: Kind::Server,
+        kind: SpanSide::Server,
         began,
         ended: later(5),
         attributes: vec![
             ("a".into(), "text".into()),
-            ("b".into(), crate::Value::Whole(-7)),
-            ("c".into(), crate::Value::Real(0.5)),
-            ("d".into(), crate::Value::Flag(true)),
+            ("b".into(), crate::AttributeValue::Whole(-7)),
+            ("c".into(), crate::AttributeValue::Real(0.5)),
+            ("d".into(), crate::AttributeValue::Flag(true)),
         ],
-        events: vec![Event { at: later(2), name: "guest" }],
-        status: Status::Error("why".to_owned()),
+        events: vec![SpanEvent { at: later(2), name: "guest" }],
+        status: SpanStatus::Error("why".to_owned()),
     });
     let received = collector.until("the span", |received| !received.spans.is_empty());
     let span = &received.spans[0];
@@ -132,30 +132,34 @@ fn log_lines_and_metrics_arrive_as_they_were() {
     let labels = || vec![("tool", "echo".to_owned())];
     let buckets = vec![(0.1, 2), (1.0, 3), (f64::INFINITY, 1)];
     let families = vec![
-        Family {
+        MetricFamily {
             name: "calls",
             help: "Calls.",
-            points: Points::Counter(vec![Point { labels: labels(), value: Number::Whole(6) }]),
+            points: MetricPoints::Counter(vec![MetricPoint { labels: labels(), value: MetricNumber::Whole(6) }]),
         },
-        Family {
+        MetricFamily {
             name: "memory_bytes",
             help: "Memory.",
-            points: Points::Gauge(vec![Point { labels: Vec::new(), value: Number::Real(1.5) }]),
+            points: MetricPoints::Gauge(vec![MetricPoint { labels: Vec::new(), value: MetricNumber::Real(1.5) }]),
         },
-        Family {
+        MetricFamily {
             name: "call_seconds",
             help: "Times.",
-            points: Points::Histogram(vec![Point {
+            points: MetricPoints::Histogram(vec![MetricPoint {
                 labels: labels(),
-                value: Distribution { sum: 4.5, count: 6, buckets },
+                value: HistogramPoint { sum: 4.5, count: 6, buckets },
             }]),
         },
-        Family { name: "nothing", help: "Nothing.", points: Points::Gauge(Vec::new()) },
+        MetricFamily { name: "nothing", help: "Nothing.", points: MetricPoints::Gauge(Vec::new()) },
     ];
     let ending = telemetry.start(move || families.clone()).unwrap();
-    let own = Sampler::new(1.0).begin(None).unwrap();
+    let own = TraceSampler::new(1.0).begin(None).unwrap();
     let ids = Some((own.trace.clone(), own.span.clone()));
-    telemetry.record(Record { attributes: vec![("n".into(), crate::Value::Whole(1))], span: ids, ..record("refused") });
+    telemetry.record(LogEvent {
+        attributes: vec![("n".into(), crate::AttributeValue::Whole(1))],
+        span: ids,
+        ..record("refused")
+    });
     telemetry.record(record("alone"));
     let received = collector.until("all", |received| received.logs.len() == 2 && received.reports > 1);
     let [refused, alone] = &received.logs[..] else { panic!() };
@@ -177,8 +181,8 @@ fn log_lines_and_metrics_arrive_as_they_were() {
 #[test]
 fn what_is_left_is_sent_at_the_end() {
     let collector = Collector::start();
-    let never = Timing { delay: Duration::from_hours(1), ..timing() };
-    let (telemetry, ending) = started(Settings { interval: never.delay, ..settings(&collector.url()) }, never);
+    let never = ExportTiming { delay: Duration::from_hours(1), ..timing() };
+    let (telemetry, ending) = started(OtelSettings { interval: never.delay, ..settings(&collector.url()) }, never);
     // Not as many as are sent at once.
     (0..500).for_each(|_| telemetry.span(span("a")));
     telemetry.record(record("a"));
@@ -186,13 +190,13 @@ fn what_is_left_is_sent_at_the_end() {
     let received = collector.received();
     assert_eq!((received.spans.len(), received.logs.len(), received.reports), (500, 1, 1));
     telemetry.span(span("late"));
-    assert_eq!(lost(&telemetry, Signal::Traces), 1);
+    assert_eq!(lost(&telemetry, SignalKind::Traces), 1);
 }
 
 #[test]
 fn a_signal_that_is_off_is_not_sent() {
     let collector = Collector::start();
-    let settings = Settings { traces: false, metrics: false, ..settings(&collector.url()) };
+    let settings = OtelSettings { traces: false, metrics: false, ..settings(&collector.url()) };
     let (telemetry, ending) = started(settings, timing());
     telemetry.record(record("a"));
     drop(ending);
@@ -213,7 +217,7 @@ fn whatever_passes_is_tried_again_and_nothing_is_lost() {
     ];
     for manner in manners {
         let collector = Collector::with(manner.clone());
-        let settings = Settings { metrics: false, ..settings(&collector.url()) };
+        let settings = OtelSettings { metrics: false, ..settings(&collector.url()) };
         let (telemetry, ending) = started(settings, timing());
         telemetry.span(span("a"));
         collector.until("it is tried again", |received| received.requests.len() >= 3);
@@ -221,7 +225,7 @@ fn whatever_passes_is_tried_again_and_nothing_is_lost() {
         let received = collector.until("it is taken", |received| !received.spans.is_empty());
         assert_eq!(received.spans.len(), 1, "{manner:?}");
         drop(ending);
-        assert_eq!(lost(&telemetry, Signal::Traces), 0, "{manner:?}");
+        assert_eq!(lost(&telemetry, SignalKind::Traces), 0, "{manner:?}");
     }
 }
 
@@ -231,9 +235,9 @@ fn what_would_never_be_taken_is_lost_and_counted() {
         let elsewhere = Collector::start();
         let location = format!("Location: {}/v1/traces\r\n", elsewhere.url());
         let collector = Collector::with(Manner::Refuse(status, location));
-        let (telemetry, ending) = started(Settings { metrics: false, ..settings(&collector.url()) }, timing());
+        let (telemetry, ending) = started(OtelSettings { metrics: false, ..settings(&collector.url()) }, timing());
         telemetry.span(span("a"));
-        until("it is lost", || lost(&telemetry, Signal::Traces) == 1);
+        until("it is lost", || lost(&telemetry, SignalKind::Traces) == 1);
         collector.behave(Manner::Take);
         telemetry.span(span("b"));
         let received = collector.until("the next one is taken", |received| !received.spans.is_empty());
@@ -251,13 +255,13 @@ fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
     let partial = ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec();
     for (manner, expected) in [(Manner::Say(partial), 2), (Manner::Say(vec![0xff; 99]), 0), (Manner::Flood, 0)] {
         let collector = Collector::with(manner.clone());
-        let (telemetry, ending) = started(Settings { metrics: false, ..settings(&collector.url()) }, timing());
+        let (telemetry, ending) = started(OtelSettings { metrics: false, ..settings(&collector.url()) }, timing());
         (0..3).for_each(|_| telemetry.span(span("a")));
         collector.until("they are taken", |received| received.spans.len() == 3);
         telemetry.span(span("b"));
         collector.until("the next one is taken", |received| received.spans.len() == 4);
         drop(ending);
-        let lost = lost(&telemetry, Signal::Traces);
+        let lost = lost(&telemetry, SignalKind::Traces);
         assert!(if expected > 0 { lost >= expected } else { lost == 0 }, "{manner:?}: {lost}");
     }
 }
@@ -265,8 +269,8 @@ fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
 #[test]
 fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
     let collector = Collector::with(Manner::Ignore);
-    let settings = Settings { timeout: Duration::from_millis(50), metrics: false, ..settings(&collector.url()) };
-    let timing = Timing { end: Duration::from_millis(10), ..timing() };
+    let settings = OtelSettings { timeout: Duration::from_millis(50), metrics: false, ..settings(&collector.url()) };
+    let timing = ExportTiming { end: Duration::from_millis(10), ..timing() };
     let (telemetry, ending) = started(settings, timing);
     let begun = Instant::now();
     for _ in 0..10_000 {
@@ -278,7 +282,7 @@ fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
     let waiting = telemetry.lost()[0].1;
     assert!((10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting), "{waiting}");
     drop(ending);
-    assert!(lost(&telemetry, Signal::Traces) >= 10_000 - 512);
+    assert!(lost(&telemetry, SignalKind::Traces) >= 10_000 - 512);
 }
 
 #[test]
@@ -286,7 +290,7 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let settings = Settings { metrics: false, ..settings(&format!("http://{address}")) };
+    let settings = OtelSettings { metrics: false, ..settings(&format!("http://{address}")) };
     let (telemetry, ending) = started(settings, timing());
     (0..700).for_each(|_| telemetry.span(span("a")));
     // Another test may have the port by now.
@@ -294,15 +298,15 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
     let collector = Collector::on(listener, Manner::Take);
     collector.until("all", |received| received.spans.len() == 700);
     drop(ending);
-    assert_eq!(lost(&telemetry, Signal::Traces), 0);
+    assert_eq!(lost(&telemetry, SignalKind::Traces), 0);
 }
 
 #[test]
 fn one_signal_that_is_refused_holds_up_no_other() {
     // A collector for traces alone answers so.
     let collector = Collector::with(Manner::Ignore);
-    let settings = Settings { timeout: DEADLINE, ..settings(&collector.url()) };
-    let (telemetry, ending) = started(settings, Timing { end: SOON, ..timing() });
+    let settings = OtelSettings { timeout: DEADLINE, ..settings(&collector.url()) };
+    let (telemetry, ending) = started(settings, ExportTiming { end: SOON, ..timing() });
     telemetry.span(span("a"));
     collector.until("both wait", |received| {
         let of = |path| received.requests.iter().any(|(head, _)| head.contains(path));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long things wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timing {
+pub(crate) struct ExportTiming {
     /// How long an item waits for others.
     pub(crate) delay: Duration,
     /// The first wait after a failure.
@@ -17,7 +17,7 @@ pub(crate) struct Timing {
     pub(crate) end: Duration,
 }
 
-impl Default for Timing {
+impl Default for ExportTiming {
     fn default() -> Self {
         Self {
             delay: Duration::from_secs(1),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// What an attribute says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     Text(String),
     /// An integer.
@@ -16,9 +16,9 @@ pub enum Value {
 }
 
 /// Attributes by their names, each at most once.
-pub type Attributes = Vec<(Cow<'static, str>, Value)>;
+pub type AttributeMap = Vec<(Cow<'static, str>, AttributeValue)>;
 
-impl Value {
+impl AttributeValue {
     /// A count. One beyond the range of OTLP becomes its largest.
     pub fn count(count: u64) -> Self {
         Self::Whole(i64::try_from(count).unwrap_or(i64::MAX))
@@ -33,20 +33,20 @@ impl Value {
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
 /// Bytes that attributes take in memory.
-pub(crate) fn size(attributes: &Attributes) -> usize {
-    let own = attributes.capacity() * size_of::<(Cow<'_, str>, Value)>();
+pub(crate) fn size(attributes: &AttributeMap) -> usize {
+    let own = attributes.capacity() * size_of::<(Cow<'_, str>, AttributeValue)>();
     own + attributes.iter().map(|(name, value)| name.len() + value.size()).sum::<usize>()
 }

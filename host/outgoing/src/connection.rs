@@ -13,13 +13,13 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::cause;
-use crate::connector::Connected;
+use crate::connector::NegotiatedTransport;
 use crate::error::SendError;
 use crate::field::{FIELDS, HEAD};
-use crate::sockets::Room;
-use crate::upload::Upload;
-use crate::wire::{Allowance, Wire};
-use crate::work::{Loan, Work, beside};
+use crate::sockets::SocketReservation;
+use crate::upload::UploadBody;
+use crate::wire::{MeteredTransport, ReadAllowance};
+use crate::work::{ConnectionDriver, DriverLease, beside};
 
 /// At most this many requests at once on a connection of HTTP/2. If the server takes fewer, the others wait there.
 pub(crate) const STREAMS: usize = 16;
@@ -40,25 +40,25 @@ const BEFORE_BODY: usize = 2 * HEAD;
 /// The place of a connection among those that its plugin may have open, and the room for its socket. Both are free again when
 /// this is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ConnectionSlot {
     permit: Option<OwnedSemaphorePermit>,
-    room: Option<Room>,
+    room: Option<SocketReservation>,
     changed: Arc<Notify>,
 }
 
-impl Slot {
+impl ConnectionSlot {
     pub(crate) fn new(permit: OwnedSemaphorePermit, changed: Arc<Notify>) -> Self {
         Self { permit: Some(permit), room: None, changed }
     }
 
     /// With room for its socket.
-    pub(crate) fn with(mut self, room: Room) -> Self {
+    pub(crate) fn with(mut self, room: SocketReservation) -> Self {
         self.room = Some(room);
         self
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.room = None;
         self.permit = None;
@@ -68,21 +68,21 @@ impl Drop for Slot {
 
 /// Runs the tasks of one connection. All of them end with it, and each holds its slot until then.
 #[derive(Clone)]
-pub(crate) struct Tasks {
+pub(crate) struct ConnectionTasks {
     /// Closes the connection from here.
     pub(crate) close: CancellationToken,
     /// The connection has ended, whoever closed it.
     pub(crate) ended: CancellationToken,
-    slot: Arc<Slot>,
+    slot: Arc<ConnectionSlot>,
 }
 
-impl Tasks {
-    pub(crate) fn new(close: CancellationToken, slot: Slot) -> Self {
+impl ConnectionTasks {
+    pub(crate) fn new(close: CancellationToken, slot: ConnectionSlot) -> Self {
         Self { ended: close.child_token(), close, slot: Arc::new(slot) }
     }
 }
 
-impl<F> Executor<F> for Tasks
+impl<F> Executor<F> for ConnectionTasks
 where
     F: Future + Send + 'static,
     F::Output: Send,
@@ -98,18 +98,18 @@ where
 
 /// Sends requests on a connection.
 #[derive(Debug)]
-pub(crate) enum Sender {
-    Http1(http1::SendRequest<Upload>),
-    Http2(http2::SendRequest<Upload>),
+pub(crate) enum RequestSender {
+    Http1(http1::SendRequest<UploadBody>),
+    Http2(http2::SendRequest<UploadBody>),
 }
 
-impl Sender {
+impl RequestSender {
     pub(crate) fn is_http2(&self) -> bool {
         matches!(self, Self::Http2(_))
     }
 
     /// Whether the connection takes a request now.
-    pub(crate) async fn ready(&mut self, loan: Option<&Loan>) -> bool {
+    pub(crate) async fn ready(&mut self, loan: Option<&DriverLease>) -> bool {
         match self {
             Self::Http1(sender) => matches!(timeout(SETTLE, beside(loan, sender.ready())).await, Ok(Ok(()))),
             Self::Http2(sender) => sender.is_ready(),
@@ -119,8 +119,8 @@ impl Sender {
     /// Sends a request, and waits for the head of its response.
     pub(crate) async fn send(
         &mut self,
-        request: Request<Upload>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Upload>>> {
+        request: Request<UploadBody>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<UploadBody>>> {
         match self {
             Self::Http1(sender) => sender.try_send_request(request).await,
             Self::Http2(sender) => sender.try_send_request(request).await,
@@ -129,17 +129,20 @@ impl Sender {
 }
 
 /// A connection that speaks HTTP.
-pub(crate) struct Established {
-    pub(crate) sender: Sender,
-    pub(crate) allowance: Allowance,
+pub(crate) struct HttpConnection {
+    pub(crate) sender: RequestSender,
+    pub(crate) allowance: ReadAllowance,
     /// What has to be polled for the connection to do anything. It ends with the connection.
-    pub(crate) work: Arc<Work>,
+    pub(crate) work: Arc<ConnectionDriver>,
 }
 
 /// Begins to speak HTTP.
-pub(crate) async fn establish(connected: Connected, tasks: &Tasks) -> Result<Established, SendError> {
-    let allowance = Allowance::unlimited();
-    let io = TokioIo::new(Wire::new(connected.transport, allowance.clone()));
+pub(crate) async fn establish(
+    connected: NegotiatedTransport,
+    tasks: &ConnectionTasks,
+) -> Result<HttpConnection, SendError> {
+    let allowance = ReadAllowance::unlimited();
+    let io = TokioIo::new(MeteredTransport::new(connected.transport, allowance.clone()));
     let failed = |error: hyper::Error| cause::of_hyper(&error, false);
     if connected.http2 {
         let (sender, connection) = http2::Builder::new(tasks.clone())
@@ -155,8 +158,8 @@ pub(crate) async fn establish(connected: Connected, tasks: &Tasks) -> Result<Est
             .await
             .map_err(failed)?;
         // Requests get the error as well.
-        let work = Work::new(async { drop(connection.await) });
-        Ok(Established { sender: Sender::Http2(sender), allowance, work })
+        let work = ConnectionDriver::new(async { drop(connection.await) });
+        Ok(HttpConnection { sender: RequestSender::Http2(sender), allowance, work })
     } else {
         let (sender, connection) = http1::Builder::new()
             .max_headers(FIELDS)
@@ -165,13 +168,13 @@ pub(crate) async fn establish(connected: Connected, tasks: &Tasks) -> Result<Est
             .handshake(io)
             .await
             .map_err(failed)?;
-        let work = Work::new(async { drop(connection.await) });
-        Ok(Established { sender: Sender::Http1(sender), allowance, work })
+        let work = ConnectionDriver::new(async { drop(connection.await) });
+        Ok(HttpConnection { sender: RequestSender::Http1(sender), allowance, work })
     }
 }
 
 /// Bounds what may come before the body of the next response. HTTP/2 mixes several of them, and bounds each head.
-pub(crate) fn expect_head(sender: &Sender, allowance: &Allowance) {
+pub(crate) fn expect_head(sender: &RequestSender, allowance: &ReadAllowance) {
     if !sender.is_http2() {
         allowance.set(BEFORE_BODY);
     }

@@ -9,10 +9,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
-use toolbay_policy::{Network, choose};
+use toolbay_policy::{AddressRange, choose};
 
 use crate::error::SendError;
-use crate::sockets::Sockets;
+use crate::sockets::SocketBudget;
 
 /// At most this many addresses are tried. A name can have any number of them.
 const ADDRESSES: usize = 8;
@@ -22,7 +22,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Connects to the first address that answers. They are tried in their order, IPv4 and IPv6 in turns, each with a head
 /// start before the next one (RFC 8305). The caller has room for one socket; attempts beside each other need more, and if there
 /// is none, come one after the other.
-pub(crate) async fn dial(addresses: &[IpAddr], port: u16, sockets: &Sockets) -> Result<TcpStream, SendError> {
+pub(crate) async fn dial(addresses: &[IpAddr], port: u16, sockets: &SocketBudget) -> Result<TcpStream, SendError> {
     let mut waiting = in_turns(addresses);
     let mut attempts = FuturesUnordered::new();
     let mut failure = SendError::NoAddress;
@@ -69,7 +69,7 @@ fn in_turns(addresses: &[IpAddr]) -> VecDeque<IpAddr> {
 }
 
 /// Whether the peer of a socket may be connected to: what was chosen before is checked where it counts.
-pub(crate) fn check(stream: &TcpStream, opened: &[Network]) -> Result<(), SendError> {
+pub(crate) fn check(stream: &TcpStream, opened: &[AddressRange]) -> Result<(), SendError> {
     let peer = stream.peer_addr().map_err(|error| SendError::Reset(error.to_string()))?;
     choose(&[peer.ip()], opened).map(drop).map_err(SendError::Addresses)
 }
@@ -91,7 +91,7 @@ mod tests {
 
     use super::{ADDRESSES, check, dial, in_turns};
     use crate::error::SendError;
-    use crate::sockets::Sockets;
+    use crate::sockets::SocketBudget;
 
     fn addresses(text: &[&str]) -> Vec<IpAddr> {
         text.iter().map(|text| text.parse().unwrap()).collect()
@@ -110,7 +110,7 @@ mod tests {
     async fn the_next_address_is_tried_if_one_refuses() {
         let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let sockets = Sockets::new(1);
+        let sockets = SocketBudget::new(1);
         let dial = async |text: &[&str]| dial(&addresses(text), port, &sockets).await;
         let stream = dial(&["127.0.0.3", "127.0.0.2"]).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap().ip(), IpAddr::from([127, 0, 0, 2]));

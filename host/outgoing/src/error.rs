@@ -1,9 +1,9 @@
 //! Why a request has no response, or a response no end.
 
 use thiserror::Error;
-use toolbay_policy::{Denied, Refused};
+use toolbay_policy::{AddressesRefused, DenialReason};
 
-use crate::meter::Which;
+use crate::meter::ExceededLimit;
 
 /// Why a request has no response, or why its body ended early.
 ///
@@ -13,7 +13,7 @@ use crate::meter::Which;
 pub enum SendError {
     /// No rule allows the request. `HTTP-request-denied`.
     #[error("{0}")]
-    Denied(Denied),
+    Denied(DenialReason),
     /// The field `Host` names another host than the address of the request. `HTTP-request-denied`.
     #[error("The `Host` header must name the host of the request's address, or be left out.")]
     HostHeader,
@@ -32,14 +32,14 @@ pub enum SendError {
     /// The call has used up its requests or its bytes. `HTTP-request-denied` for requests, and for bytes
     /// `HTTP-request-body-size` or `HTTP-response-body-size`.
     #[error("{}", match .0 {
-        Which::Requests => "This call has sent as many HTTP requests as it may.",
-        Which::Bytes => "The HTTP requests of this call have sent and received as many bytes as they may.",
+        ExceededLimit::Requests => "This call has sent as many HTTP requests as it may.",
+        ExceededLimit::Bytes => "The HTTP requests of this call have sent and received as many bytes as they may.",
     })]
-    Meter(Which),
+    Meter(ExceededLimit),
 
     /// Every address of the host was refused. `destination-IP-prohibited`.
     #[error("This tool may not connect to the address of this host.")]
-    Addresses(Refused),
+    Addresses(AddressesRefused),
     /// The name has no address. `destination-not-found`.
     #[error("The host was not found: its name has no address.")]
     NoAddress,
@@ -123,8 +123,8 @@ pub enum SendError {
     Incomplete(String),
 }
 
-impl From<Which> for SendError {
-    fn from(which: Which) -> Self {
+impl From<ExceededLimit> for SendError {
+    fn from(which: ExceededLimit) -> Self {
         Self::Meter(which)
     }
 }
@@ -133,11 +133,11 @@ impl SendError {
     /// The name of the `error-code` of `wasi:http/types` that says the same, which is one of a few.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Denied(_) | Self::HostHeader | Self::Meter(Which::Requests) => "HTTP-request-denied",
+            Self::Denied(_) | Self::HostHeader | Self::Meter(ExceededLimit::Requests) => "HTTP-request-denied",
             Self::RequestHeadTooLarge => "HTTP-request-header-section-size",
             Self::ContentLength | Self::RequestBodyLength(_) => "HTTP-request-body-size",
             Self::RequestBody(_) => "internal-error",
-            Self::Meter(Which::Bytes) => "HTTP-response-body-size",
+            Self::Meter(ExceededLimit::Bytes) => "HTTP-response-body-size",
             Self::Addresses(_) => "destination-IP-prohibited",
             Self::NoAddress => "destination-not-found",
             Self::Resolve(_) => "DNS-error",

@@ -9,7 +9,7 @@ use crate::error::SendError;
 
 /// The state that the body of a request shares with whoever waits for the response.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct UploadState {
     /// Why the body of the request failed. The error that this causes elsewhere says less.
     fault: OnceLock<SendError>,
     /// Since when it is the server's turn. `None` while the guest has to write more of its body.
@@ -18,7 +18,7 @@ pub(crate) struct Exchange {
     sent: AtomicBool,
 }
 
-impl Exchange {
+impl UploadState {
     pub(crate) fn new() -> Self {
         Self { fault: OnceLock::new(), servers_turn: Mutex::new(Some(Instant::now())), sent: AtomicBool::new(false) }
     }

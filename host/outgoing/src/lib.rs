@@ -1,13 +1,13 @@
 //! The HTTP requests that plugins send: names are resolved, addresses filtered, connections made and kept, TLS spoken,
 //! and everything that a server sends back is bounded.
 //!
-//! Three lifetimes are three types. [`Connector`] belongs to the server: certificates, resolver, proxy. [`Outlet`]
-//! belongs to a plugin: its rules and its connections, which no other plugin uses. [`Meter`] belongs to a call.
+//! Three lifetimes are three types. [`HttpConnector`] belongs to the server: certificates, resolver, proxy. [`PluginClient`]
+//! belongs to a plugin: its rules and its connections, which no other plugin uses. [`RequestMeter`] belongs to a call.
 //!
-//! [`Outlet::send`] takes the steps in an order that leaves no gap between what is checked and what is done:
+//! [`PluginClient::send`] takes the steps in an order that leaves no gap between what is checked and what is done:
 //!
 //! 1. The rules decide about the request as the guest wrote it. From then on only the normalised origin is used.
-//! 2. A connection of this plugin for this origin and this [`Partition`] is used again, or a new one is made: the
+//! 2. A connection of this plugin for this origin and this [`PoolPartition`] is used again, or a new one is made: the
 //!    name is resolved once, the addresses are filtered, and the connection goes to an address that is left. Nothing
 //!    resolves the name a second time. The address of the socket itself is filtered again.
 //! 3. TLS verifies the name. The request is sent, and counted by the meter as it is.
@@ -44,17 +44,17 @@ mod upload;
 mod wire;
 mod work;
 
-pub use self::connector::{Connector, Options};
+pub use self::connector::{ConnectorOptions, HttpConnector};
 pub use self::error::SendError;
-pub use self::lookups::{Lookups, Places};
-pub use self::meter::{Meter, Which};
-pub use self::outlet::Outlet;
-pub use self::partition::Partition;
-pub use self::received::Received;
+pub use self::lookups::{LookupLimiter, PluginLookups};
+pub use self::meter::{ExceededLimit, RequestMeter};
+pub use self::outlet::PluginClient;
+pub use self::partition::PoolPartition;
+pub use self::received::ResponseBody;
 pub use self::request::asked;
-pub use self::resolve::{Resolve, SystemResolver};
+pub use self::resolve::{NameResolver, SystemResolver};
 pub use self::roots::load as roots;
-pub use self::timeouts::Timeouts;
+pub use self::timeouts::RequestTimeouts;
 
 #[cfg(test)]
 mod tests;

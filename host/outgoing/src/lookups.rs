@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::error::SendError;
-use crate::resolve::Resolve;
+use crate::resolve::NameResolver;
 
 /// At most this many lookups of a server at once, for requests and for other connections each. Each may hold one of the
 /// runtime's threads that may block, on which files are read as well: half of these threads stay free.
@@ -16,30 +16,30 @@ const SERVER: usize = 16;
 const PLUGIN: usize = 4;
 
 /// The lookups of the server.
-pub struct Lookups {
-    resolver: Arc<dyn Resolve>,
+pub struct LookupLimiter {
+    resolver: Arc<dyn NameResolver>,
     places: Arc<Semaphore>,
 }
 
 /// The places of a plugin.
-pub struct Places(Arc<Semaphore>);
+pub struct PluginLookups(Arc<Semaphore>);
 
-impl Places {
+impl PluginLookups {
     /// Those of one more plugin.
     pub fn new() -> Self {
         Self(Arc::new(Semaphore::new(PLUGIN)))
     }
 }
 
-impl Default for Places {
+impl Default for PluginLookups {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Lookups {
+impl LookupLimiter {
     /// Lookups with this resolver.
-    pub fn new(resolver: Arc<dyn Resolve>) -> Self {
+    pub fn new(resolver: Arc<dyn NameResolver>) -> Self {
         Self { resolver, places: Arc::new(Semaphore::new(SERVER)) }
     }
 
@@ -50,10 +50,10 @@ impl Lookups {
     ///
     /// # Errors
     ///
-    /// [`SendError::NoAddress`], or [`SendError::Resolve`] with what the resolver said.
-    pub async fn resolve(&self, name: &str, plugin: Option<&Places>) -> Result<Vec<IpAddr>, SendError> {
+    /// [`SendError::NoAddress`], or [`SendError::NameResolver`] with what the resolver said.
+    pub async fn resolve(&self, name: &str, plugin: Option<&PluginLookups>) -> Result<Vec<IpAddr>, SendError> {
         let of_plugin = match plugin {
-            Some(Places(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),
+            Some(PluginLookups(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),
             None => None,
         };
         let of_server = self.places.clone().acquire_owned().await.map_err(|_| closed())?;
@@ -93,8 +93,8 @@ mod tests {
     use futures_util::future::BoxFuture;
     use tokio::sync::Semaphore;
 
-    use super::{Lookups, PLUGIN, Places, SERVER};
-    use crate::resolve::Resolve;
+    use super::{LookupLimiter, PLUGIN, PluginLookups, SERVER};
+    use crate::resolve::NameResolver;
 
     /// Begins at once, and ends for each permit.
     #[derive(Clone, Default)]
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    impl Resolve for Slow {
+    impl NameResolver for Slow {
         fn resolve(&self, _: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
             let slow = self.clone();
             Box::pin(async move {
@@ -132,8 +132,8 @@ mod tests {
     #[tokio::test]
     async fn a_plugin_that_gives_up_keeps_its_places_until_the_lookups_end() {
         let slow = Slow::default();
-        let lookups = Arc::new(Lookups::new(Arc::new(slow.clone())));
-        let (greedy, modest) = (Places::new(), Places::new());
+        let lookups = Arc::new(LookupLimiter::new(Arc::new(slow.clone())));
+        let (greedy, modest) = (PluginLookups::new(), PluginLookups::new());
         for _ in 0..10 * PLUGIN {
             let mut attempt = Box::pin(lookups.resolve("slow.example", Some(&greedy)));
             let begun = std::future::poll_fn(|context| Poll::Ready(attempt.as_mut().poll(context).is_pending())).await;
@@ -155,11 +155,11 @@ mod tests {
     #[tokio::test]
     async fn the_server_has_a_bound_of_its_own() {
         let slow = Slow::default();
-        let lookups = Arc::new(Lookups::new(Arc::new(slow.clone())));
+        let lookups = Arc::new(LookupLimiter::new(Arc::new(slow.clone())));
         let attempts: Vec<_> = (0..SERVER + 8)
             .map(|_| {
                 let lookups = lookups.clone();
-                tokio::spawn(async move { lookups.resolve("slow.example", Some(&Places::new())).await })
+                tokio::spawn(async move { lookups.resolve("slow.example", Some(&PluginLookups::new())).await })
             })
             .collect();
         settle().await;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// What a call has used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum ExceededLimit {
     /// The number of its requests.
     Requests,
     /// The bytes of all requests and responses.
@@ -16,20 +16,20 @@ pub enum Which {
 /// Bytes are those of bodies, and of heads as HTTP/1.1 writes them: the lines with method, target and status, and
 /// `name: value` with its line ending. HTTP/2 and TLS send other numbers of bytes.
 #[derive(Debug)]
-pub struct Meter {
-    requests: Count,
-    bytes: Count,
-    /// 0, or the [`Which`] that was exceeded first, plus 1.
+pub struct RequestMeter {
+    requests: TrafficCount,
+    bytes: TrafficCount,
+    /// 0, or the [`ExceededLimit`] that was exceeded first, plus 1.
     exceeded: AtomicU8,
 }
 
 #[derive(Debug)]
-struct Count {
+struct TrafficCount {
     used: AtomicU64,
     limit: u64,
 }
 
-impl Count {
+impl TrafficCount {
     fn new(limit: u64) -> Self {
         Self { used: AtomicU64::new(0), limit }
     }
@@ -41,18 +41,18 @@ impl Count {
     }
 }
 
-impl Meter {
+impl RequestMeter {
     /// A meter for at most this many requests, and bytes of all of them together.
     pub fn new(requests: u64, bytes: u64) -> Self {
-        Self { requests: Count::new(requests), bytes: Count::new(bytes), exceeded: AtomicU8::new(0) }
+        Self { requests: TrafficCount::new(requests), bytes: TrafficCount::new(bytes), exceeded: AtomicU8::new(0) }
     }
 
     /// What was used up first, if anything was refused.
-    pub fn exceeded(&self) -> Option<Which> {
+    pub fn exceeded(&self) -> Option<ExceededLimit> {
         match self.exceeded.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(Which::Requests),
-            _ => Some(Which::Bytes),
+            1 => Some(ExceededLimit::Requests),
+            _ => Some(ExceededLimit::Bytes),
         }
     }
 
@@ -67,21 +67,21 @@ impl Meter {
     }
 
     /// Counts a request.
-    pub(crate) fn request(&self) -> Result<(), Which> {
-        self.check(self.requests.add(1), Which::Requests)
+    pub(crate) fn request(&self) -> Result<(), ExceededLimit> {
+        self.check(self.requests.add(1), ExceededLimit::Requests)
     }
 
     /// Counts bytes that were sent or received.
-    pub(crate) fn count(&self, bytes: usize) -> Result<(), Which> {
+    pub(crate) fn count(&self, bytes: usize) -> Result<(), ExceededLimit> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.check(self.bytes.add(bytes), Which::Bytes)
+        self.check(self.bytes.add(bytes), ExceededLimit::Bytes)
     }
 
-    fn check(&self, within: bool, which: Which) -> Result<(), Which> {
+    fn check(&self, within: bool, which: ExceededLimit) -> Result<(), ExceededLimit> {
         if within {
             return Ok(());
         }
-        let code = if which == Which::Requests { 1 } else { 2 };
+        let code = if which == ExceededLimit::Requests { 1 } else { 2 };
         let _first_one_stays = self.exceeded.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
         Err(which)
     }
@@ -89,26 +89,26 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use super::{Meter, Which};
+    use super::{ExceededLimit, RequestMeter};
 
     #[test]
     fn what_is_over_a_limit_is_refused_and_not_counted() {
-        let meter = Meter::new(2, 10);
+        let meter = RequestMeter::new(2, 10);
         meter.request().unwrap();
         meter.request().unwrap();
         meter.count(10).unwrap();
         assert_eq!(meter.exceeded(), None);
-        assert_eq!(meter.count(1), Err(Which::Bytes));
-        assert_eq!(meter.request(), Err(Which::Requests));
+        assert_eq!(meter.count(1), Err(ExceededLimit::Bytes));
+        assert_eq!(meter.request(), Err(ExceededLimit::Requests));
         assert_eq!((meter.requests(), meter.bytes()), (2, 10));
-        assert_eq!(meter.exceeded(), Some(Which::Bytes), "the first one stays");
+        assert_eq!(meter.exceeded(), Some(ExceededLimit::Bytes), "the first one stays");
     }
 
     #[test]
     fn a_count_never_overflows() {
-        let meter = Meter::new(u64::MAX, u64::MAX);
+        let meter = RequestMeter::new(u64::MAX, u64::MAX);
         meter.count(usize::MAX).unwrap();
-        assert_eq!(meter.count(usize::MAX), Err(Which::Bytes));
+        assert_eq!(meter.count(usize::MAX), Err(ExceededLimit::Bytes));
         assert_eq!(meter.bytes(), usize::MAX as u64);
     }
 }

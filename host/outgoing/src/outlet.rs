@@ -13,47 +13,47 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_policy::HttpRule;
 
 use crate::cause;
-use crate::connection::{Tasks, establish, expect_head};
-use crate::connector::{Connector, within};
+use crate::connection::{ConnectionTasks, establish, expect_head};
+use crate::connector::{HttpConnector, within};
 use crate::deadline::{after, earliest};
 use crate::error::SendError;
-use crate::exchange::Exchange;
+use crate::exchange::UploadState;
 use crate::field::{self, FIELDS, HEAD};
-use crate::lookups::Places;
-use crate::meter::Meter;
-use crate::partition::Partition;
-use crate::pool::{Got, Key, Lease, Pool};
-use crate::received::{Receipt, Received};
-use crate::request::Allowed;
-use crate::timeouts::Timeouts;
-use crate::upload::{BoxError, Upload};
+use crate::lookups::PluginLookups;
+use crate::meter::RequestMeter;
+use crate::partition::PoolPartition;
+use crate::pool::{ConnectionLease, ConnectionPool, PoolCheckout, PoolKey};
+use crate::received::{ResponseBody, ResponseContext};
+use crate::request::AuthorizedRequest;
+use crate::timeouts::RequestTimeouts;
+use crate::upload::{BoxError, UploadBody};
 use crate::work::beside;
 
 /// Sends the requests of one plugin within its rules, over connections that no other plugin uses. They are closed when
 /// this is dropped, also those in use.
-pub struct Outlet {
-    connector: Arc<Connector>,
+pub struct PluginClient {
+    connector: Arc<HttpConnector>,
     rules: Vec<HttpRule>,
-    opened: Vec<toolbay_policy::Network>,
-    places: Places,
-    pool: Arc<Pool>,
+    opened: Vec<toolbay_policy::AddressRange>,
+    places: PluginLookups,
+    pool: Arc<ConnectionPool>,
     _close: DropGuard,
 }
 
-impl Outlet {
+impl PluginClient {
     /// A way out for requests that `rules` allow, to addresses that are globally reachable or in `opened`. At most
     /// `connections` are open at once, at least one; idle ones count, and are closed for others.
     pub fn new(
-        connector: Arc<Connector>,
+        connector: Arc<HttpConnector>,
         rules: Vec<HttpRule>,
-        opened: Vec<toolbay_policy::Network>,
+        opened: Vec<toolbay_policy::AddressRange>,
         connections: usize,
     ) -> Self {
         let close = CancellationToken::new();
-        let pool = Pool::new(connections, close.clone());
-        let holder: Weak<Pool> = Arc::downgrade(&pool);
+        let pool = ConnectionPool::new(connections, close.clone());
+        let holder: Weak<ConnectionPool> = Arc::downgrade(&pool);
         connector.sockets.share(holder);
-        Self { connector, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
+        Self { connector, rules, opened, places: PluginLookups::new(), pool, _close: close.drop_guard() }
     }
 
     /// What it allows.
@@ -84,11 +84,11 @@ impl Outlet {
     pub async fn send<B>(
         &self,
         request: Request<B>,
-        partition: &Partition,
-        timeouts: Timeouts,
+        partition: &PoolPartition,
+        timeouts: RequestTimeouts,
         deadline: Instant,
-        meter: &Arc<Meter>,
-    ) -> Result<Response<Received>, SendError>
+        meter: &Arc<RequestMeter>,
+    ) -> Result<Response<ResponseBody>, SendError>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -100,25 +100,25 @@ impl Outlet {
     async fn exchange<B>(
         &self,
         request: Request<B>,
-        partition: &Partition,
-        timeouts: Timeouts,
+        partition: &PoolPartition,
+        timeouts: RequestTimeouts,
         deadline: Instant,
-        meter: &Arc<Meter>,
-    ) -> Result<Response<Received>, SendError>
+        meter: &Arc<RequestMeter>,
+    ) -> Result<Response<ResponseBody>, SendError>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
-        let allowed = Allowed::check(parts, &self.rules)?;
-        let exchange = Arc::new(Exchange::new());
+        let allowed = AuthorizedRequest::check(parts, &self.rules)?;
+        let exchange = Arc::new(UploadState::new());
         let cancel = CancellationToken::new();
-        let mut upload = Upload::new(body, allowed.length, meter.clone(), exchange.clone(), cancel.clone())?;
+        let mut upload = UploadBody::new(body, allowed.length, meter.clone(), exchange.clone(), cancel.clone())?;
         let request = cancel.drop_guard();
         meter.request()?;
         meter.count(allowed.bytes)?;
 
-        let key = Key { origin: allowed.origin.clone(), partition: partition.clone() };
+        let key = PoolKey { origin: allowed.origin.clone(), partition: partition.clone() };
         let until = earliest(timeouts.connect, deadline);
         let (mut lease, response) = loop {
             let mut lease = self.lease(&key, until).await?;
@@ -150,7 +150,7 @@ impl Outlet {
         meter.count("HTTP/1.1 200\r\n\r\n".len() + field::bytes(&parts.headers))?;
         field::remove_hop_by_hop(&mut parts.headers);
         let declared = declared_length(&allowed, parts.status, &parts.headers);
-        let receipt = Receipt {
+        let receipt = ResponseContext {
             lease,
             declared,
             meter: meter.clone(),
@@ -159,22 +159,22 @@ impl Outlet {
             deadline,
             request,
         };
-        Ok(Response::from_parts(parts, Received::new(incoming, receipt)))
+        Ok(Response::from_parts(parts, ResponseBody::new(incoming, receipt)))
     }
 
     /// A connection, an idle one or a new one.
-    async fn lease(&self, key: &Key, until: Instant) -> Result<Lease, SendError> {
+    async fn lease(&self, key: &PoolKey, until: Instant) -> Result<ConnectionLease, SendError> {
         let got = async { Ok(self.pool.get(key).await) };
         let slot = match within(until, SendError::NoConnection, got).await? {
-            Got::Lease(lease) => return Ok(lease),
-            Got::Room(slot) => slot,
+            PoolCheckout::Lease(lease) => return Ok(lease),
+            PoolCheckout::Room(slot) => slot,
         };
         let room = async { self.connector.sockets.take().await.ok_or(SendError::NoSocket) };
         let slot = slot.with(within(until, SendError::NoSocket, room).await?);
         let close = self.pool.child_token();
         // A handshake that is given up closes the connection.
         let given_up = close.clone().drop_guard();
-        let tasks = Tasks::new(close, slot);
+        let tasks = ConnectionTasks::new(close, slot);
         let connected = self.connector.connect(&key.origin, &self.opened, &self.places, until).await?;
         let established = within(until, SendError::ConnectTimeout, establish(connected, &tasks)).await?;
         let lease = self.pool.add(key.clone(), established, &tasks);
@@ -189,15 +189,15 @@ impl Outlet {
     }
 }
 
-type Head = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+type RequestHead = Result<Response<Incoming>, TrySendError<Request<UploadBody>>>;
 
 /// Waits for the head of a response, as long as the server is not silent for too long while it is its turn.
 async fn head(
-    response: impl Future<Output = Head>,
-    exchange: &Exchange,
+    response: impl Future<Output = RequestHead>,
+    exchange: &UploadState,
     first_byte: Duration,
     deadline: Instant,
-) -> Result<Head, SendError> {
+) -> Result<RequestHead, SendError> {
     // The deadline of the call ends this as well.
     let in_time = |at: &Instant| *at < deadline;
     let Some(mut look) = after(Instant::now(), first_byte).filter(in_time) else { return Ok(response.await) };
@@ -231,7 +231,7 @@ fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
 }
 
 /// The length of the body that the response declares. A response that has no body can declare one, too.
-fn declared_length(allowed: &Allowed, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
+fn declared_length(allowed: &AuthorizedRequest, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
     let bodyless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
     if bodyless || *allowed.method() == Method::HEAD {
         return None;

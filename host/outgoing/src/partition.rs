@@ -9,9 +9,9 @@ use aws_lc_rs::digest::{SHA256, digest};
 ///
 /// The secret itself is not kept.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Partition(Option<[u8; 32]>);
+pub struct PoolPartition(Option<[u8; 32]>);
 
-impl Partition {
+impl PoolPartition {
     /// The requests that carry no credential of the host's.
     pub const NONE: Self = Self(None);
 
@@ -26,7 +26,7 @@ impl Partition {
 }
 
 /// Nothing of the secret, not even its digest.
-impl fmt::Debug for Partition {
+impl fmt::Debug for PoolPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Partition(..)" } else { "Partition::NONE" })
     }
@@ -34,13 +34,13 @@ impl fmt::Debug for Partition {
 
 #[cfg(test)]
 mod tests {
-    use super::Partition;
+    use super::PoolPartition;
 
     #[test]
     fn equal_secrets_are_one_partition_and_none_is_shown() {
-        assert_eq!(Partition::of(b"secret"), Partition::of(b"secret"));
-        assert_ne!(Partition::of(b"secret"), Partition::of(b"Secret"));
-        assert_ne!(Partition::of(b""), Partition::NONE);
-        assert_eq!(format!("{:?}", Partition::of(b"secret")), "Partition(..)");
+        assert_eq!(PoolPartition::of(b"secret"), PoolPartition::of(b"secret"));
+        assert_ne!(PoolPartition::of(b"secret"), PoolPartition::of(b"Secret"));
+        assert_ne!(PoolPartition::of(b""), PoolPartition::NONE);
+        assert_eq!(format!("{:?}", PoolPartition::of(b"secret")), "Partition(..)");
     }
 }

@@ -9,16 +9,16 @@ use hyper::client::conn::{http1, http2};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use toolbay_policy::Origin;
+use toolbay_policy::UrlOrigin;
 
-use crate::connection::{Established, STREAMS, Sender, Slot, Tasks};
+use crate::connection::{ConnectionSlot, ConnectionTasks, HttpConnection, RequestSender, STREAMS};
 use crate::error::SendError;
-use crate::exchange::Exchange;
-use crate::partition::Partition;
-use crate::sockets::Holder;
-use crate::upload::Upload;
-use crate::wire::Allowance;
-use crate::work::{Loan, Owned, Work};
+use crate::exchange::UploadState;
+use crate::partition::PoolPartition;
+use crate::sockets::IdleSocketHolder;
+use crate::upload::UploadBody;
+use crate::wire::ReadAllowance;
+use crate::work::{ConnectionDriver, DriverLease, DriverTask};
 
 /// How long a connection is kept without a request. Many servers close theirs after a minute; a request that meets
 /// the end of a connection fails.
@@ -26,14 +26,14 @@ pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
 /// What connections are used again for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) origin: Origin,
-    pub(crate) partition: Partition,
+pub(crate) struct PoolKey {
+    pub(crate) origin: UrlOrigin,
+    pub(crate) partition: PoolPartition,
 }
 
 /// A bounded number of connections: those in use, and idle ones, which make room when it is needed.
-pub(crate) struct Pool {
-    kept: Mutex<Kept>,
+pub(crate) struct ConnectionPool {
+    kept: Mutex<PoolState>,
     room: Arc<Semaphore>,
     /// Something became idle, or ended.
     changed: Arc<Notify>,
@@ -45,37 +45,37 @@ pub(crate) struct Pool {
 }
 
 #[derive(Default)]
-struct Kept {
-    connections: Vec<Connection>,
+struct PoolState {
+    connections: Vec<PooledConnection>,
     next: u64,
 }
 
-struct Connection {
+struct PooledConnection {
     id: u64,
-    key: Key,
-    state: State,
+    key: PoolKey,
+    state: ConnectionState,
     /// Since when no request has used it. `None` while one does.
     idle_since: Option<Instant>,
-    allowance: Allowance,
+    allowance: ReadAllowance,
     close: CancellationToken,
 }
 
-enum State {
+enum ConnectionState {
     /// One request at a time takes the sender away, and does the work.
-    Http1(Option<http1::SendRequest<Upload>>, Arc<Work>),
+    Http1(Option<http1::SendRequest<UploadBody>>, Arc<ConnectionDriver>),
     /// The requests that use it, at most [`STREAMS`].
-    Http2(http2::SendRequest<Upload>, usize),
+    Http2(http2::SendRequest<UploadBody>, usize),
 }
 
 /// What a request got.
-pub(crate) enum Got {
+pub(crate) enum PoolCheckout {
     /// A connection that was used before.
-    Lease(Lease),
+    Lease(ConnectionLease),
     /// Room for a new connection.
-    Room(Slot),
+    Room(ConnectionSlot),
 }
 
-impl Pool {
+impl ConnectionPool {
     /// A pool of at most this many connections, at least one, each of which is kept for [`IDLE`] without a request. All
     /// of them end with `close`.
     pub(crate) fn new(connections: usize, close: CancellationToken) -> Arc<Self> {
@@ -89,14 +89,14 @@ impl Pool {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection for the key, or room for one. Waits until there is.
-    pub(crate) async fn get(self: &Arc<Self>, key: &Key) -> Got {
+    pub(crate) async fn get(self: &Arc<Self>, key: &PoolKey) -> PoolCheckout {
         if let Some(lease) = self.reuse(key).await {
-            return Got::Lease(lease);
+            return PoolCheckout::Lease(lease);
         }
         let _turn = self.turn.lock().await;
         loop {
@@ -105,10 +105,10 @@ impl Pool {
             // From here on nothing that changes is missed.
             changed.as_mut().enable();
             if let Some(lease) = self.reuse(key).await {
-                return Got::Lease(lease);
+                return PoolCheckout::Lease(lease);
             }
             if let Ok(permit) = self.room.clone().try_acquire_owned() {
-                return Got::Room(Slot::new(permit, self.changed.clone()));
+                return PoolCheckout::Room(ConnectionSlot::new(permit, self.changed.clone()));
             }
             self.close_oldest_idle();
             changed.await;
@@ -116,17 +116,22 @@ impl Pool {
     }
 
     /// Keeps a new connection, which is leased at first.
-    pub(crate) fn add(self: &Arc<Self>, key: Key, established: Established, tasks: &Tasks) -> Lease {
-        let Established { sender, allowance, work } = established;
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        key: PoolKey,
+        established: HttpConnection,
+        tasks: &ConnectionTasks,
+    ) -> ConnectionLease {
+        let HttpConnection { sender, allowance, work } = established;
         let close = tasks.close.clone();
         let mut kept = self.lock();
         let id = kept.next;
         kept.next += 1;
         let (state, loan) = match &sender {
-            Sender::Http1(_) => (State::Http1(None, Arc::clone(&work)), Some(work.lend())),
-            Sender::Http2(sender) => (State::Http2(sender.clone(), 1), None),
+            RequestSender::Http1(_) => (ConnectionState::Http1(None, Arc::clone(&work)), Some(work.lend())),
+            RequestSender::Http2(sender) => (ConnectionState::Http2(sender.clone(), 1), None),
         };
-        kept.connections.push(Connection {
+        kept.connections.push(PooledConnection {
             id,
             key,
             state,
@@ -136,12 +141,21 @@ impl Pool {
         });
         drop(kept);
         let pool = Arc::downgrade(self);
-        hyper::rt::Executor::execute(tasks, drive(Owned(work), tasks.ended.clone(), pool, id));
-        Lease { pool: self.clone(), id, sender: Some(sender), loan, allowance, close, reused: false, complete: false }
+        hyper::rt::Executor::execute(tasks, drive(DriverTask(work), tasks.ended.clone(), pool, id));
+        ConnectionLease {
+            pool: self.clone(),
+            id,
+            sender: Some(sender),
+            loan,
+            allowance,
+            close,
+            reused: false,
+            complete: false,
+        }
     }
 
     /// A connection for the key that takes a request now. Those that turn out to be broken are closed.
-    async fn reuse(self: &Arc<Self>, key: &Key) -> Option<Lease> {
+    async fn reuse(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
         loop {
             let mut lease = self.take(key)?;
             if lease.is_ready().await {
@@ -152,7 +166,7 @@ impl Pool {
     }
 
     /// A connection for the key that looks usable.
-    fn take(self: &Arc<Self>, key: &Key) -> Option<Lease> {
+    fn take(self: &Arc<Self>, key: &PoolKey) -> Option<ConnectionLease> {
         let mut kept = self.lock();
         // The one that was used last is the least likely to be closed by its server.
         for connection in kept.connections.iter_mut().rev() {
@@ -160,18 +174,20 @@ impl Pool {
                 continue;
             }
             let taken = match &mut connection.state {
-                State::Http1(sender, work) => sender.take().map(|sender| (Sender::Http1(sender), Some(work.lend()))),
-                State::Http2(sender, streams) => {
+                ConnectionState::Http1(sender, work) => {
+                    sender.take().map(|sender| (RequestSender::Http1(sender), Some(work.lend())))
+                }
+                ConnectionState::Http2(sender, streams) => {
                     let free = *streams < STREAMS && sender.is_ready();
                     free.then(|| {
                         *streams += 1;
-                        (Sender::Http2(sender.clone()), None)
+                        (RequestSender::Http2(sender.clone()), None)
                     })
                 }
             };
             if let Some((sender, loan)) = taken {
                 connection.idle_since = None;
-                return Some(Lease {
+                return Some(ConnectionLease {
                     pool: self.clone(),
                     id: connection.id,
                     sender: Some(sender),
@@ -187,18 +203,20 @@ impl Pool {
     }
 
     /// Takes back what was leased, or closes it.
-    fn give_back(&self, id: u64, sender: Option<Sender>, complete: bool) {
+    fn give_back(&self, id: u64, sender: Option<RequestSender>, complete: bool) {
         let mut kept = self.lock();
         let Some(index) = kept.connections.iter().position(|connection| connection.id == id) else { return };
         let Some(connection) = kept.connections.get_mut(index) else { return };
         let keep = match (&mut connection.state, sender) {
-            (State::Http1(place, _), Some(Sender::Http1(sender))) if complete && !sender.is_closed() => {
+            (ConnectionState::Http1(place, _), Some(RequestSender::Http1(sender)))
+                if complete && !sender.is_closed() =>
+            {
                 *place = Some(sender);
                 connection.idle_since = Some(Instant::now());
                 true
             }
-            (State::Http1(..), _) => false,
-            (State::Http2(sender, streams), _) => {
+            (ConnectionState::Http1(..), _) => false,
+            (ConnectionState::Http2(sender, streams), _) => {
                 *streams -= 1;
                 if *streams == 0 {
                     connection.idle_since = Some(Instant::now());
@@ -234,7 +252,9 @@ impl Pool {
     /// Ends a connection that takes no more requests, unless it still serves some.
     fn retire(&self, id: u64, ended: &CancellationToken) {
         let mut kept = self.lock();
-        let serves = |one: &Connection| one.id == id && matches!(one.state, State::Http2(_, streams) if streams > 0);
+        let serves = |one: &PooledConnection| {
+            one.id == id && matches!(one.state, ConnectionState::Http2(_, streams) if streams > 0)
+        };
         if kept.connections.iter().any(serves) {
             return;
         }
@@ -251,7 +271,7 @@ impl Pool {
     #[cfg(test)]
     pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
         let (room, close) = (self.room.clone(), self.close.clone());
-        let (kept, changed, turn) = <(Mutex<Kept>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
+        let (kept, changed, turn) = <(Mutex<PoolState>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
         *self = Arc::new(Self { kept, room, changed, turn, idle, close });
     }
 
@@ -268,7 +288,7 @@ impl Pool {
     }
 }
 
-impl Holder for Pool {
+impl IdleSocketHolder for ConnectionPool {
     fn idle_since(&self) -> Option<Instant> {
         self.lock().connections.iter().filter_map(|one| one.idle_since).min()
     }
@@ -283,7 +303,7 @@ impl Holder for Pool {
 }
 
 /// Does the work of a connection until it ends, or was idle for too long.
-async fn drive(work: Owned, ended: CancellationToken, pool: Weak<Pool>, id: u64) {
+async fn drive(work: DriverTask, ended: CancellationToken, pool: Weak<ConnectionPool>, id: u64) {
     // No connection is idle for longer than this before it is looked at: one that becomes idle later expires later.
     let mut look = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
     loop {
@@ -304,20 +324,20 @@ async fn drive(work: Owned, ended: CancellationToken, pool: Weak<Pool>, id: u64)
 }
 
 /// The use of a connection for one request.
-pub(crate) struct Lease {
-    pool: Arc<Pool>,
+pub(crate) struct ConnectionLease {
+    pool: Arc<ConnectionPool>,
     id: u64,
-    sender: Option<Sender>,
+    sender: Option<RequestSender>,
     /// The work of a connection that serves nothing else. It is given back before the sender is: the next lease borrows it.
-    loan: Option<Loan>,
-    allowance: Allowance,
+    loan: Option<DriverLease>,
+    allowance: ReadAllowance,
     close: CancellationToken,
     /// Whether another request used the connection before.
     pub(crate) reused: bool,
     complete: bool,
 }
 
-impl Lease {
+impl ConnectionLease {
     async fn is_ready(&mut self) -> bool {
         match &mut self.sender {
             Some(sender) => sender.ready(self.loan.as_ref()).await,
@@ -326,7 +346,7 @@ impl Lease {
     }
 
     /// The connection.
-    pub(crate) fn sender(&mut self) -> Result<(&mut Sender, &Allowance, Option<&Loan>), SendError> {
+    pub(crate) fn sender(&mut self) -> Result<(&mut RequestSender, &ReadAllowance, Option<&DriverLease>), SendError> {
         let gone = || SendError::Reset("the connection was given back".to_owned());
         Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance, self.loan.as_ref()))
     }
@@ -349,13 +369,13 @@ impl Lease {
     }
 
     /// Gives the connection back: its response is complete. If its request is not, nothing else can be sent on it.
-    pub(crate) fn complete(mut self, exchange: &Exchange) {
+    pub(crate) fn complete(mut self, exchange: &UploadState) {
         self.complete = exchange.is_sent();
     }
 }
 
-/// Without [`Lease::complete`], a connection of HTTP/1.1 is closed: the rest of a response is on its way.
-impl Drop for Lease {
+/// Without [`ConnectionLease::complete`], a connection of HTTP/1.1 is closed: the rest of a response is on its way.
+impl Drop for ConnectionLease {
     fn drop(&mut self) {
         self.give_work_back();
         let sender = self.sender.take();

@@ -8,7 +8,7 @@ use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
 use tokio::net::TcpStream;
-use toolbay_policy::{Host, Origin};
+use toolbay_policy::{NormalizedHost, UrlOrigin};
 use url::Url;
 
 use crate::error::SendError;
@@ -16,14 +16,14 @@ use crate::field::HEAD;
 
 /// A proxy that all requests go through.
 #[derive(Clone, Debug)]
-pub(crate) struct Proxy {
-    pub(crate) host: Host,
+pub(crate) struct ProxySettings {
+    pub(crate) host: NormalizedHost,
     pub(crate) port: u16,
     /// What the operator's URL says before the `@`.
     pub(crate) authorization: Option<HeaderValue>,
 }
 
-impl Proxy {
+impl ProxySettings {
     /// Parses the URL of a proxy. The message does not repeat it: it may contain a password.
     pub(crate) fn parse(url: &Url) -> Result<Self, String> {
         let expected = |what: &str| format!("the proxy {what}; expected a URL such as http://proxy.example.com:3128");
@@ -34,7 +34,8 @@ impl Proxy {
             return Err(expected("must have no path, query or fragment"));
         }
         let host = url.host_str().ok_or_else(|| expected("has no host"))?;
-        let host = Host::parse(host).map_err(|malformed| expected(&format!("has a host that {malformed}")))?;
+        let host =
+            NormalizedHost::parse(host).map_err(|malformed| expected(&format!("has a host that {malformed}")))?;
         let port = url.port_or_known_default().filter(|port| *port > 0).ok_or_else(|| expected("has no port"))?;
         let authorization = if url.username().is_empty() && url.password().is_none() {
             None
@@ -51,7 +52,7 @@ impl Proxy {
     }
 
     /// Makes a tunnel to the origin out of a connection to the proxy.
-    pub(crate) async fn tunnel(&self, stream: TcpStream, origin: &Origin) -> Result<TcpStream, SendError> {
+    pub(crate) async fn tunnel(&self, stream: TcpStream, origin: &UrlOrigin) -> Result<TcpStream, SendError> {
         let none = || SendError::Proxy(0);
         let authority = format!("{}:{}", origin.host, origin.port);
         let mut request = Request::new(Empty::<Bytes>::new());
@@ -90,10 +91,10 @@ impl Proxy {
 
 #[cfg(test)]
 mod tests {
-    use super::Proxy;
+    use super::ProxySettings;
 
-    fn parse(url: &str) -> Result<Proxy, String> {
-        Proxy::parse(&url.parse().unwrap())
+    fn parse(url: &str) -> Result<ProxySettings, String> {
+        ProxySettings::parse(&url.parse().unwrap())
     }
 
     #[test]

@@ -14,24 +14,24 @@ use tokio_util::sync::DropGuard;
 use crate::cause;
 use crate::deadline::earliest;
 use crate::error::SendError;
-use crate::exchange::Exchange;
+use crate::exchange::UploadState;
 use crate::field;
-use crate::meter::Meter;
-use crate::pool::Lease;
+use crate::meter::RequestMeter;
+use crate::pool::ConnectionLease;
 
 /// The body of a response, as fast as it is read. It counts its bytes, ends with an error after a silence or at the
 /// deadline, and never passes a truncated body off as a whole one.
 ///
 /// Dropping it gives up what is left of the response, and of a request that is still being sent.
-pub struct Received {
+pub struct ResponseBody {
     incoming: Incoming,
     /// `None` once the body has ended.
-    lease: Option<Lease>,
+    lease: Option<ConnectionLease>,
     /// The length that the response declares, and what has come of it.
     declared: Option<u64>,
     so_far: u64,
-    meter: Arc<Meter>,
-    exchange: Arc<Exchange>,
+    meter: Arc<RequestMeter>,
+    exchange: Arc<UploadState>,
     between_bytes: Duration,
     deadline: Instant,
     /// Runs while somebody waits.
@@ -41,20 +41,20 @@ pub struct Received {
 }
 
 /// What a response is received with.
-pub(crate) struct Receipt {
-    pub(crate) lease: Lease,
+pub(crate) struct ResponseContext {
+    pub(crate) lease: ConnectionLease,
     pub(crate) declared: Option<u64>,
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) exchange: Arc<Exchange>,
+    pub(crate) meter: Arc<RequestMeter>,
+    pub(crate) exchange: Arc<UploadState>,
     pub(crate) between_bytes: Duration,
     pub(crate) deadline: Instant,
     /// Ends the rest of the request.
     pub(crate) request: DropGuard,
 }
 
-impl Received {
-    pub(crate) fn new(incoming: Incoming, receipt: Receipt) -> Self {
-        let Receipt { lease, declared, meter, exchange, between_bytes, deadline, request } = receipt;
+impl ResponseBody {
+    pub(crate) fn new(incoming: Incoming, receipt: ResponseContext) -> Self {
+        let ResponseContext { lease, declared, meter, exchange, between_bytes, deadline, request } = receipt;
         let mut received = Self {
             incoming,
             lease: Some(lease),
@@ -93,7 +93,7 @@ impl Received {
     }
 }
 
-impl Body for Received {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = SendError;
 
@@ -125,7 +125,7 @@ impl Body for Received {
             }
         };
         self.waiting = false;
-        let closed = self.lease.as_ref().is_some_and(Lease::is_closed);
+        let closed = self.lease.as_ref().is_some_and(ConnectionLease::is_closed);
         match frame {
             Some(Ok(mut frame)) => {
                 let bytes = match frame.trailers_mut() {

@@ -3,16 +3,16 @@
 use http::header::{self, HeaderMap, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Uri, Version, request};
-use toolbay_policy::{Denied, HttpRequest, HttpRule, Malformed, Origin};
+use toolbay_policy::{AuthorityError, DenialReason, HttpRequest, HttpRule, UrlOrigin};
 
 use crate::error::SendError;
 use crate::field::{self, HEAD};
-use crate::proxy::Proxy;
+use crate::proxy::ProxySettings;
 
 /// A request that the rules allow.
 #[derive(Debug)]
-pub(crate) struct Allowed {
-    pub(crate) origin: Origin,
+pub(crate) struct AuthorizedRequest {
+    pub(crate) origin: UrlOrigin,
     method: Method,
     path: PathAndQuery,
     /// The guest's fields, without those that are about a connection.
@@ -23,7 +23,7 @@ pub(crate) struct Allowed {
     pub(crate) bytes: usize,
 }
 
-impl Allowed {
+impl AuthorizedRequest {
     /// Asks the rules about the request as the guest wrote it.
     pub(crate) fn check(parts: request::Parts, rules: &[HttpRule]) -> Result<Self, SendError> {
         let request::Parts { method, uri, headers: mut fields, .. } = parts;
@@ -47,8 +47,10 @@ impl Allowed {
         }
         let path = match written {
             "*" => PathAndQuery::from_static("*"),
-            _ if written.starts_with('/') => written.parse().map_err(|_| SendError::Denied(Denied::MalformedPath))?,
-            _ => format!("/{written}").parse().map_err(|_| SendError::Denied(Denied::MalformedPath))?,
+            _ if written.starts_with('/') => {
+                written.parse().map_err(|_| SendError::Denied(DenialReason::MalformedPath))?
+            }
+            _ => format!("/{written}").parse().map_err(|_| SendError::Denied(DenialReason::MalformedPath))?,
         };
         // `GET /path HTTP/1.1`, `host: authority`, the fields, and the empty line.
         let line = method.as_str().len() + path.as_str().len() + " ".len() + " HTTP/1.1\r\n".len();
@@ -65,8 +67,13 @@ impl Allowed {
     }
 
     /// The request for a connection to the origin, or over plain http to a proxy.
-    pub(crate) fn request<B>(&self, http2: bool, proxy: Option<&Proxy>, body: B) -> Result<Request<B>, SendError> {
-        let malformed = || SendError::Denied(Denied::Authority(Malformed::Name));
+    pub(crate) fn request<B>(
+        &self,
+        http2: bool,
+        proxy: Option<&ProxySettings>,
+        body: B,
+    ) -> Result<Request<B>, SendError> {
+        let malformed = || SendError::Denied(DenialReason::Authority(AuthorityError::Name));
         let authority = authority(&self.origin);
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
@@ -101,7 +108,7 @@ pub fn asked<'a>(method: &'a Method, uri: &'a Uri) -> HttpRequest<'a> {
 }
 
 /// The host of an origin, with its port unless that is the scheme's.
-fn authority(origin: &Origin) -> String {
+fn authority(origin: &UrlOrigin) -> String {
     if origin.port == origin.scheme.default_port() {
         origin.host.to_string()
     } else {

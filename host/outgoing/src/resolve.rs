@@ -12,7 +12,7 @@ use crate::hosts;
 ///
 /// The number of lookups at once is bounded outside of it, for the server and for each plugin. A lookup is never cut
 /// off: its future is polled until it ends, also if nobody waits for it any more.
-pub trait Resolve: Send + Sync + 'static {
+pub trait NameResolver: Send + Sync + 'static {
     /// The addresses of a name, in the order in which they should be tried.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ pub trait Resolve: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
-impl Resolve for SystemResolver {
+impl NameResolver for SystemResolver {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         Box::pin(async move { tokio::task::spawn_blocking(move || look_up(&name)).await? })
     }
@@ -57,7 +57,7 @@ fn absolute(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Resolve, SystemResolver, absolute};
+    use super::{NameResolver, SystemResolver, absolute};
 
     #[tokio::test]
     async fn the_system_knows_localhost() {

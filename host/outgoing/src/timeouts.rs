@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The timeouts of one request, each within the deadline of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct RequestTimeouts {
     /// From the beginning until a connection can be used: waiting for room, resolving, connecting, TLS.
     pub connect: Duration,
     /// How long the server may be silent before the head of its response. The time in which it takes in the request,

@@ -9,7 +9,7 @@ use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use toolbay_policy::Host;
+use toolbay_policy::NormalizedHost;
 
 use crate::error::SendError;
 
@@ -34,12 +34,12 @@ pub(crate) fn config(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> 
 /// on.
 pub(crate) async fn handshake(
     config: Arc<ClientConfig>,
-    host: &Host,
+    host: &NormalizedHost,
     stream: TcpStream,
 ) -> Result<(TlsStream<TcpStream>, bool), SendError> {
     let name = match host {
-        Host::Ip(address) => ServerName::from(*address),
-        Host::Name(name) => ServerName::try_from(name.clone())
+        NormalizedHost::Ip(address) => ServerName::from(*address),
+        NormalizedHost::Name(name) => ServerName::try_from(name.clone())
             .map_err(|_| SendError::Tls(format!("no certificate can be for the name {name}")))?,
     };
     let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| failed(&error))?;

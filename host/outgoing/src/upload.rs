@@ -11,9 +11,9 @@ use http_body_util::combinators::UnsyncBoxBody;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::error::SendError;
-use crate::exchange::Exchange;
+use crate::exchange::UploadState;
 use crate::field;
-use crate::meter::Meter;
+use crate::meter::RequestMeter;
 
 /// How many empty frames are passed over at once, to see what follows.
 const EMPTY: usize = 64;
@@ -22,32 +22,32 @@ const EMPTY: usize = 64;
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The guest's body, counted, and compared with the length that its request declares.
-pub(crate) struct Upload {
+pub(crate) struct UploadBody {
     guest: UnsyncBoxBody<Bytes, BoxError>,
     /// What the request declares, and how much of that is still to come.
-    declared: Option<Declared>,
+    declared: Option<DeclaredLength>,
     /// A frame that was taken early.
     next: Option<Frame<Bytes>>,
     ended: bool,
-    meter: Arc<Meter>,
-    exchange: Arc<Exchange>,
+    meter: Arc<RequestMeter>,
+    exchange: Arc<UploadState>,
     /// Nobody waits for the response any more.
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Declared {
+struct DeclaredLength {
     length: u64,
     left: u64,
 }
 
-impl Upload {
+impl UploadBody {
     /// A body whose request declares this length, if any.
     pub(crate) fn new<B>(
         guest: B,
         length: Option<u64>,
-        meter: Arc<Meter>,
-        exchange: Arc<Exchange>,
+        meter: Arc<RequestMeter>,
+        exchange: Arc<UploadState>,
         cancel: CancellationToken,
     ) -> Result<Self, SendError>
     where
@@ -60,7 +60,7 @@ impl Upload {
         {
             return Err(SendError::RequestBodyLength(length));
         }
-        let declared = length.map(|length| Declared { length, left: length });
+        let declared = length.map(|length| DeclaredLength { length, left: length });
         let guest = guest.map_err(Into::into).boxed_unsync();
         let cancelled = Box::pin(cancel.cancelled_owned());
         Ok(Self { guest, declared, next: None, ended: false, meter, exchange, cancelled })
@@ -104,7 +104,7 @@ impl Upload {
     }
 }
 
-impl Body for Upload {
+impl Body for UploadBody {
     type Data = Bytes;
     type Error = SendError;
 
@@ -165,7 +165,7 @@ impl Body for Upload {
 }
 
 /// hyper drops a body that it needs nothing more of.
-impl Drop for Upload {
+impl Drop for UploadBody {
     fn drop(&mut self) {
         self.exchange.wait_for_server();
         self.exchange.set_sent();

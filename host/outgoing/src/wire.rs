@@ -15,9 +15,9 @@ use crate::error::SendError;
 /// hyper bounds the head of a response, and skips any number of interim responses (1xx) before it. Here all of them
 /// have one bound. The body of a response has none here: it is read as it is asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Allowance(Arc<AtomicUsize>);
+pub(crate) struct ReadAllowance(Arc<AtomicUsize>);
 
-impl Allowance {
+impl ReadAllowance {
     pub(crate) fn unlimited() -> Self {
         Self(Arc::new(AtomicUsize::new(usize::MAX)))
     }
@@ -29,18 +29,18 @@ impl Allowance {
 }
 
 /// A connection that reads as much as it is allowed to.
-pub(crate) struct Wire<T> {
+pub(crate) struct MeteredTransport<T> {
     inner: T,
-    allowance: Allowance,
+    allowance: ReadAllowance,
 }
 
-impl<T> Wire<T> {
-    pub(crate) fn new(inner: T, allowance: Allowance) -> Self {
+impl<T> MeteredTransport<T> {
+    pub(crate) fn new(inner: T, allowance: ReadAllowance) -> Self {
         Self { inner, allowance }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Wire<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for MeteredTransport<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let allowed = self.allowance.0.load(Ordering::Relaxed);
         if allowed == usize::MAX {
@@ -60,7 +60,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Wire<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Wire<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for MeteredTransport<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write(cx, buf)
     }
@@ -90,13 +90,13 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Wire<T> {
 mod tests {
     use tokio::io::AsyncReadExt;
 
-    use super::{Allowance, Wire};
+    use super::{MeteredTransport, ReadAllowance};
     use crate::error::SendError;
 
     #[tokio::test]
     async fn no_more_is_read_than_is_allowed() {
-        let allowance = Allowance::unlimited();
-        let mut wire = Wire::new(&b"0123456789abcdef"[..], allowance.clone());
+        let allowance = ReadAllowance::unlimited();
+        let mut wire = MeteredTransport::new(&b"0123456789abcdef"[..], allowance.clone());
         let mut buffer = [0; 4];
         allowance.set(6);
         assert_eq!((wire.read(&mut buffer).await.unwrap(), &buffer), (4, b"0123"));

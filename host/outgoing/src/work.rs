@@ -11,28 +11,28 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
 
-type Doing = Pin<Box<dyn Future<Output = ()> + Send>>;
+type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What a connection has to do, until it ends.
-pub(crate) struct Work {
+pub(crate) struct ConnectionDriver {
     /// `None` once the connection has ended.
-    future: Mutex<Option<Doing>>,
+    future: Mutex<Option<ConnectionFuture>>,
     /// Whether a request does it.
     lent: AtomicBool,
     /// The connection's own task.
     task: AtomicWaker,
 }
 
-impl Work {
+impl ConnectionDriver {
     pub(crate) fn new(future: impl Future<Output = ()> + Send + 'static) -> Arc<Self> {
-        let future = Mutex::new(Some(Box::pin(future) as Doing));
+        let future = Mutex::new(Some(Box::pin(future) as ConnectionFuture));
         Arc::new(Self { future, lent: AtomicBool::new(false), task: AtomicWaker::new() })
     }
 
     /// Lends it to a request, which has to poll it from now on.
-    pub(crate) fn lend(self: &Arc<Self>) -> Loan {
+    pub(crate) fn lend(self: &Arc<Self>) -> DriverLease {
         self.lent.store(true, Ordering::Release);
-        Loan(Arc::clone(self))
+        DriverLease(Arc::clone(self))
     }
 
     /// Does what can be done without it being lent.
@@ -53,15 +53,15 @@ impl Work {
         done
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Doing>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ConnectionFuture>> {
         self.future.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The task of a connection has its work. Dropping this ends the connection, whoever does its work.
-pub(crate) struct Owned(pub(crate) Arc<Work>);
+pub(crate) struct DriverTask(pub(crate) Arc<ConnectionDriver>);
 
-impl Drop for Owned {
+impl Drop for DriverTask {
     fn drop(&mut self) {
         // Not with the lock: it wakes who waits for a response.
         let ended = self.0.lock().take();
@@ -70,16 +70,16 @@ impl Drop for Owned {
 }
 
 /// The work of a connection in the hands of a request. Dropping it gives the work back.
-pub(crate) struct Loan(Arc<Work>);
+pub(crate) struct DriverLease(Arc<ConnectionDriver>);
 
-impl Loan {
+impl DriverLease {
     /// Does what can be done now. What becomes of the connection is seen by its sender.
     pub(crate) fn advance(&self, context: &mut Context<'_>) {
         let _ended = self.0.poll(context);
     }
 }
 
-impl Drop for Loan {
+impl Drop for DriverLease {
     fn drop(&mut self) {
         self.0.lent.store(false, Ordering::Release);
         self.0.task.wake();
@@ -90,7 +90,7 @@ impl Drop for Loan {
 ///
 /// What is handed to a connection wakes who polled its work last. So it is polled for nobody before that: its own task would
 /// be woken, find that the work is lent, and sleep again.
-pub(crate) async fn beside<T>(loan: Option<&Loan>, waited: impl Future<Output = T>) -> T {
+pub(crate) async fn beside<T>(loan: Option<&DriverLease>, waited: impl Future<Output = T>) -> T {
     let Some(loan) = loan else { return waited.await };
     let mut waited = std::pin::pin!(waited);
     std::future::poll_fn(|context| {
@@ -131,7 +131,7 @@ mod tests {
         let [own_waker, request_waker] = [&own, &request].map(|count| Waker::from(Arc::clone(count)));
         let woken = || (own.0.load(Ordering::Relaxed), request.0.load(Ordering::Relaxed));
         let (sender, receiver) = oneshot::channel::<()>();
-        let work = Work::new(async { drop(receiver.await) });
+        let work = ConnectionDriver::new(async { drop(receiver.await) });
         assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
         let loan = work.lend();
         loan.advance(&mut Context::from_waker(&request_waker));
@@ -147,7 +147,7 @@ mod tests {
     #[tokio::test]
     async fn the_work_ends_with_its_owner_even_while_it_is_lent() {
         let (sender, receiver) = oneshot::channel::<()>();
-        let owned = Owned(Work::new(async move {
+        let owned = DriverTask(ConnectionDriver::new(async move {
             let _held = sender;
             std::future::pending::<()>().await;
         }));
@@ -162,7 +162,7 @@ mod tests {
         let [own, request] = [(); 2].map(|()| Arc::new(Count::default()));
         let [own_waker, request_waker] = [&own, &request].map(|count| Waker::from(Arc::clone(count)));
         let (sender, mut requests) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
-        let work = Work::new(async move {
+        let work = ConnectionDriver::new(async move {
             while let Some(request) = requests.recv().await {
                 request.send(()).unwrap();
             }
@@ -183,7 +183,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_waits_does_the_work() {
         let (sender, receiver) = oneshot::channel();
-        let work = Work::new(async move {
+        let work = ConnectionDriver::new(async move {
             tokio::task::yield_now().await;
             sender.send("done").unwrap();
         });

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-use crate::network::Network;
+use crate::network::AddressRange;
 
 /// Why an address of an IPv4 network is refused. The first network that contains the address decides.
 const REFUSED_V4: [(Ipv4Net, &str); 18] = [
@@ -80,7 +80,7 @@ const fn v6(bits: u128, prefix: u8) -> Ipv6Net {
 /// - ISATAP (an interface identifier `::5efe:a.b.c.d`) decides as well, below any prefix.
 /// - In `64:ff9b:1::/48`, each operator places the IPv4 address elsewhere (RFC 8215). Whoever opens it, opens all that
 ///   the translator reaches.
-pub fn refusal(address: IpAddr, opened: &[Network]) -> Option<&'static str> {
+pub fn refusal(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str> {
     let address = address.to_canonical();
     let own = match address {
         _ if opened.iter().any(|network| network.contains(address)) => None,
@@ -95,10 +95,10 @@ pub fn refusal(address: IpAddr, opened: &[Network]) -> Option<&'static str> {
 }
 
 /// The entries of `network_private` that open the address. None if it is open without them.
-pub(crate) fn openings(address: IpAddr) -> Vec<Network> {
+pub(crate) fn openings(address: IpAddr) -> Vec<AddressRange> {
     let address = address.to_canonical();
     let ways = std::iter::once(address).chain(embedded(address).map(IpAddr::V4));
-    ways.filter(|address| refusal(*address, &[]).is_some()).map(Network::from).collect()
+    ways.filter(|address| refusal(*address, &[]).is_some()).map(AddressRange::from).collect()
 }
 
 /// The IPv4 addresses that a packet for this address would go to, or through.

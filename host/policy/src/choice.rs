@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use crate::address::{openings, refusal};
-use crate::network::Network;
+use crate::network::AddressRange;
 
 /// The addresses that a guest's connection may go to, in their order: those that are globally reachable, or that
 /// `opened` contains. At least one.
@@ -12,7 +12,7 @@ use crate::network::Network;
 /// # Errors
 ///
 /// All addresses were refused, or there were none.
-pub fn choose(addresses: &[IpAddr], opened: &[Network]) -> Result<Vec<IpAddr>, Refused> {
+pub fn choose(addresses: &[IpAddr], opened: &[AddressRange]) -> Result<Vec<IpAddr>, AddressesRefused> {
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
     for address in addresses {
@@ -21,16 +21,16 @@ pub fn choose(addresses: &[IpAddr], opened: &[Network]) -> Result<Vec<IpAddr>, R
             Some(why) => refused.push((*address, why)),
         }
     }
-    if allowed.is_empty() { Err(Refused(refused)) } else { Ok(allowed) }
+    if allowed.is_empty() { Err(AddressesRefused(refused)) } else { Ok(allowed) }
 }
 
 /// Every address of a name was refused, or it had none.
 ///
 /// This is for the operator alone: a guest that learned why could explore the operator's network by its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused(Vec<(IpAddr, &'static str)>);
+pub struct AddressesRefused(Vec<(IpAddr, &'static str)>);
 
-impl Refused {
+impl AddressesRefused {
     /// The addresses and why each was refused, in their order. See [`refusal`].
     pub fn addresses(&self) -> &[(IpAddr, &'static str)] {
         &self.0
@@ -38,7 +38,7 @@ impl Refused {
 
     /// The line of TOML under `[permissions]` that opens these addresses and no others. `None` if there were none.
     pub fn remedy(&self) -> Option<String> {
-        let mut networks: Vec<Network> = Vec::new();
+        let mut networks: Vec<AddressRange> = Vec::new();
         for network in self.0.iter().flat_map(|(address, _)| openings(*address)) {
             if !networks.contains(&network) {
                 networks.push(network);
@@ -49,14 +49,14 @@ impl Refused {
 }
 
 /// The line of TOML that opens these networks.
-pub(crate) fn line(networks: &[Network]) -> String {
+pub(crate) fn line(networks: &[AddressRange]) -> String {
     let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
     format!("network_private = [\"{}\"]", networks.join("\", \""))
 }
 
 /// How many addresses were refused, and why, without the addresses: `the 3 addresses were refused: 2 are loopback, 1 is
 /// private (RFC 1918)`.
-impl fmt::Display for Refused {
+impl fmt::Display for AddressesRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
             [] => return f.write_str("the name has no addresses"),
@@ -78,4 +78,4 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for AddressesRefused {}

@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-use crate::denied::Denied;
-use crate::host::Host;
+use crate::denied::DenialReason;
+use crate::host::NormalizedHost;
 use crate::tcp_rule::TcpRule;
 
 /// A TCP connection that a guest asks for.
@@ -20,7 +20,7 @@ pub struct TcpRequest<'a> {
 pub struct AllowedConnection {
     /// The normalised host. A name is absolute. Its addresses are still to be [chosen](crate::choose), and so is an IP
     /// literal.
-    pub host: Host,
+    pub host: NormalizedHost,
     /// The port, 1 to 65535.
     pub port: u16,
     /// The index of the rule that allows the connection.
@@ -36,24 +36,24 @@ impl TcpRequest<'_> {
     /// # Errors
     ///
     /// What is malformed, or that no rule allows the connection.
-    pub fn check(&self, rules: &[TcpRule]) -> Result<AllowedConnection, Denied> {
+    pub fn check(&self, rules: &[TcpRule]) -> Result<AllowedConnection, DenialReason> {
         let host = match self.host.parse::<Ipv6Addr>() {
-            Ok(address) => Host::Ip(address.into()),
-            Err(_) => Host::parse(self.host).map_err(Denied::Authority)?,
+            Ok(address) => NormalizedHost::Ip(address.into()),
+            Err(_) => NormalizedHost::parse(self.host).map_err(DenialReason::Authority)?,
         };
         let port = self.port;
         if port == 0 {
-            return Err(Denied::ConnectionPortZero);
+            return Err(DenialReason::ConnectionPortZero);
         }
         if let Some(rule) = rules.iter().position(|rule| rule.covers(&host, port)) {
             return Ok(AllowedConnection { host, port, rule });
         }
         if rules.iter().any(|rule| rule.host().covers(&host)) {
-            return Err(Denied::ConnectionPort(host, port));
+            return Err(DenialReason::ConnectionPort(host, port));
         }
         Err(match host {
-            Host::Ip(address) => Denied::ConnectionIpLiteral(address, port),
-            Host::Name(_) => Denied::ConnectionHost(host, port),
+            NormalizedHost::Ip(address) => DenialReason::ConnectionIpLiteral(address, port),
+            NormalizedHost::Name(_) => DenialReason::ConnectionHost(host, port),
         })
     }
 }
@@ -64,13 +64,13 @@ impl TcpRequest<'_> {
 /// # Errors
 ///
 /// What is malformed, or that no rule covers the name.
-pub fn resolvable(name: &str, rules: &[TcpRule]) -> Result<Host, Denied> {
+pub fn resolvable(name: &str, rules: &[TcpRule]) -> Result<NormalizedHost, DenialReason> {
     if let Ok(address) = name.parse::<Ipv6Addr>() {
-        return Ok(Host::Ip(address.into()));
+        return Ok(NormalizedHost::Ip(address.into()));
     }
-    let host = Host::parse(name).map_err(Denied::Authority)?;
-    let is_covered = matches!(host, Host::Ip(_)) || rules.iter().any(|rule| rule.host().covers(&host));
-    if is_covered { Ok(host) } else { Err(Denied::Lookup(host)) }
+    let host = NormalizedHost::parse(name).map_err(DenialReason::Authority)?;
+    let is_covered = matches!(host, NormalizedHost::Ip(_)) || rules.iter().any(|rule| rule.host().covers(&host));
+    if is_covered { Ok(host) } else { Err(DenialReason::Lookup(host)) }
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
                     assert_eq!(allowed.port, port);
                     format!("{} by {}", allowed.host, allowed.rule)
                 }
-                Err(denied @ Denied::Authority(_)) => format!("{denied:?}"),
+                Err(denied @ DenialReason::Authority(_)) => format!("{denied:?}"),
                 Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
             };
             assert_eq!(verdict, expected, "{host} {port}");

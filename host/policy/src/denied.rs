@@ -6,20 +6,20 @@ use std::net::IpAddr;
 use crate::address::openings;
 use crate::authority;
 use crate::choice;
-use crate::host::Host;
+use crate::host::NormalizedHost;
 use crate::http_rule::HttpRule;
-use crate::malformed::Malformed;
-use crate::origin::Origin;
+use crate::malformed::AuthorityError;
+use crate::origin::UrlOrigin;
 use crate::origin_pattern::OriginPattern;
-use crate::scheme::Scheme;
+use crate::scheme::UrlScheme;
 
 /// Why a request or a connection of a guest is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum DenialReason {
     /// The scheme is neither `http` nor `https`.
     Scheme,
     /// The authority of the request, or the host of the connection, is malformed.
-    Authority(Malformed),
+    Authority(AuthorityError),
     /// The method is not a token (RFC 9110, section 5.6.2).
     MalformedMethod,
     /// No tool may use this method.
@@ -32,36 +32,36 @@ pub enum Denied {
     /// No tool may set the header of this name.
     ForbiddenHeader(String),
     /// No rule covers the host.
-    Host(Origin),
+    Host(UrlOrigin),
     /// The host is an IP literal that no rule lists.
-    IpLiteral(Origin),
+    IpLiteral(UrlOrigin),
     /// Rules cover the host with the other scheme only.
-    OtherScheme(Origin),
+    OtherScheme(UrlOrigin),
     /// Rules cover the host and the scheme with other ports only.
-    OtherPort(Origin),
+    OtherPort(UrlOrigin),
     /// No rule for the origin allows the method. The rule is one that allows this method at this path alone; `None` if
     /// one of them cannot be an entry of a grant, such as `get`.
-    Method(Origin, Option<Box<HttpRule>>),
-    /// No rule for the origin and the method allows the path. The rule is as in [`Denied::Method`].
-    Path(Origin, Option<Box<HttpRule>>),
+    Method(UrlOrigin, Option<Box<HttpRule>>),
+    /// No rule for the origin and the method allows the path. The rule is as in [`DenialReason::Method`].
+    Path(UrlOrigin, Option<Box<HttpRule>>),
     /// The rules for the origin and the method restrict paths, and servers would read this path in different ways.
-    ConcealedPath(Origin),
+    ConcealedPath(UrlOrigin),
     /// No rule covers the host of a connection.
-    ConnectionHost(Host, u16),
+    ConnectionHost(NormalizedHost, u16),
     /// The host of a connection is an IP literal that no rule lists.
     ConnectionIpLiteral(IpAddr, u16),
     /// Rules cover the host of a connection with other ports only.
-    ConnectionPort(Host, u16),
+    ConnectionPort(NormalizedHost, u16),
     /// A name to resolve, which no rule for connections covers.
-    Lookup(Host),
+    Lookup(NormalizedHost),
     /// A connection to port 0.
     ConnectionPortZero,
 }
 
-impl Denied {
+impl DenialReason {
     /// Why a text is not the authority of a request, for one that was refused as such before any rule was asked.
     pub fn authority(text: &str) -> Self {
-        Self::Authority(authority::parse(text).err().unwrap_or(Malformed::Name))
+        Self::Authority(authority::parse(text).err().unwrap_or(AuthorityError::Name))
     }
 
     /// For the operator: what allows this under `[permissions]`, as TOML. `None` if no grant allows it, and for
@@ -96,20 +96,20 @@ impl Denied {
             }
             Self::Lookup(host) => (format!("tcp = [\"{host}:PORT\"]"), host.clone()),
             Self::ConnectionIpLiteral(address, port) => {
-                let host = Host::Ip(*address);
+                let host = NormalizedHost::Ip(*address);
                 (format!("tcp = [\"{host}:{port}\"]"), host)
             }
         };
         let networks = match host {
-            Host::Ip(address) => openings(address),
-            Host::Name(_) => Vec::new(),
+            NormalizedHost::Ip(address) => openings(address),
+            NormalizedHost::Name(_) => Vec::new(),
         };
         Some(if networks.is_empty() { line } else { format!("{line}\n{}", choice::line(&networks)) })
     }
 }
 
 /// A sentence for the model. Of the guest's text, it repeats only what was normalised.
-impl fmt::Display for Denied {
+impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheme => f.write_str("The scheme of a request must be http or https."),
@@ -126,11 +126,11 @@ impl fmt::Display for Denied {
             Self::ForbiddenHeader(name) => write!(f, "No tool may set the header {name}."),
             Self::Host(origin) => write!(f, "{origin} is not among the origins that this tool may send requests to."),
             Self::IpLiteral(_) => f.write_str("This tool may call no IP address that its grant does not list."),
-            Self::OtherScheme(Origin { scheme, host, .. }) => {
-                let other = if *scheme == Scheme::Http { Scheme::Https } else { Scheme::Http };
+            Self::OtherScheme(UrlOrigin { scheme, host, .. }) => {
+                let other = if *scheme == UrlScheme::Http { UrlScheme::Https } else { UrlScheme::Http };
                 write!(f, "This tool may call {host} over {other}, and not over {scheme}.")
             }
-            Self::OtherPort(Origin { host, port, .. }) => {
+            Self::OtherPort(UrlOrigin { host, port, .. }) => {
                 write!(f, "This tool may call {host} at another port, and not at {port}.")
             }
             Self::Method(origin, _) => {
@@ -157,4 +157,4 @@ impl fmt::Display for Denied {
     }
 }
 
-impl std::error::Error for Denied {}
+impl std::error::Error for DenialReason {}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::permissions::{Access, By, Mount};
+use crate::permissions::{MountAccess, MountPermission, MountScope};
 
 /// Longest path in a line of TOML, in bytes. A longer one would be cut off.
 const LONGEST: usize = 256;
@@ -22,7 +22,7 @@ pub enum FileDenied {
     /// It would have been made, changed or removed in a folder that can only be read.
     ReadOnly {
         /// The mount.
-        mount: Arc<Mount>,
+        mount: Arc<MountPermission>,
         /// Its path below that of the mount.
         path: String,
     },
@@ -56,14 +56,16 @@ impl FileDenied {
 }
 
 /// The mount with the right to change what is in it.
-fn writable(mount: &Mount) -> Option<String> {
-    let Mount { written, guest, by, quota, entries, unguarded, access: Access::Read, .. } = mount else { return None };
+fn writable(mount: &MountPermission) -> Option<String> {
+    let MountPermission { written, guest, by, quota, entries, unguarded, access: MountAccess::Read, .. } = mount else {
+        return None;
+    };
     if quota.is_some() || entries.is_some() {
         return None;
     }
     let by = match by {
         None => "",
-        Some(By::Caller) => ", by = \"caller\"",
+        Some(MountScope::Caller) => ", by = \"caller\"",
     };
     let unguarded = if *unguarded { ", unsafe = true" } else { "" };
     let [host, guest] = [quoted(written)?, quoted(Path::new(guest))?];
@@ -165,7 +167,7 @@ mod tests {
             assert_eq!(remedy(more), Some(expected));
         }
         // No line would say all of such a mount.
-        let limited = Arc::new(Mount { entries: Some(1), ..Mount::clone(&mount("")) });
+        let limited = Arc::new(MountPermission { entries: Some(1), ..MountPermission::clone(&mount("")) });
         assert_eq!(FileDenied::ReadOnly { mount: limited, path: "x".into() }.remedy(), None);
         let denied = FileDenied::ReadOnly { mount: mount(""), path: "b/../c".into() };
         assert_eq!(denied.to_string(), "This tool may only read in /a, and not change /a/c.");

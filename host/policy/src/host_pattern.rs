@@ -3,13 +3,13 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::host::Host;
+use crate::host::NormalizedHost;
 
 /// The host of a rule: one host, or all names below one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
     /// This host alone. An IP literal is covered only by the same IP literal.
-    One(Host),
+    One(NormalizedHost),
     /// `*.example.org`: every name with at least one more label in front, such as `a.example.org` and
     /// `a.b.example.org`. Never `example.org` itself, which is an entry of its own, and never an IP literal.
     Below(String),
@@ -34,30 +34,32 @@ impl HostPattern {
             );
         }
         match host(below)? {
-            Host::Ip(address) => Err(format!("has `*` before an IP address; list each address, such as {address}")),
-            Host::Name(name) if !name.contains('.') => Err(format!(
+            NormalizedHost::Ip(address) => {
+                Err(format!("has `*` before an IP address; list each address, such as {address}"))
+            }
+            NormalizedHost::Name(name) if !name.contains('.') => Err(format!(
                 "would allow every host below {name}; name at least two labels after `*.`, as in *.example.{name}"
             )),
-            Host::Name(name) => Ok(Self::Below(name)),
+            NormalizedHost::Name(name) => Ok(Self::Below(name)),
         }
     }
 
     /// Whether the host is one of those that the pattern stands for.
-    pub fn covers(&self, host: &Host) -> bool {
+    pub fn covers(&self, host: &NormalizedHost) -> bool {
         match (self, host) {
             (Self::One(one), host) => one == host,
-            (Self::Below(parent), Host::Name(name)) => {
+            (Self::Below(parent), NormalizedHost::Name(name)) => {
                 name.strip_suffix(parent.as_str()).is_some_and(|labels| labels.len() > 1 && labels.ends_with('.'))
             }
-            (Self::Below(_), Host::Ip(_)) => false,
+            (Self::Below(_), NormalizedHost::Ip(_)) => false,
         }
     }
 }
 
 /// A host without `*`.
-fn host(text: &str) -> Result<Host, String> {
-    match Host::parse(text).map_err(|wrong| wrong.to_string())? {
-        Host::Ip(IpAddr::V4(address)) if address.to_string() != text => {
+fn host(text: &str) -> Result<NormalizedHost, String> {
+    match NormalizedHost::parse(text).map_err(|wrong| wrong.to_string())? {
+        NormalizedHost::Ip(IpAddr::V4(address)) if address.to_string() != text => {
             Err(format!("has another spelling of the address {address}; write {address}"))
         }
         host => Ok(host),

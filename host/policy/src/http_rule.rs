@@ -6,7 +6,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::method::Method;
+use crate::method::HttpMethod;
 use crate::origin_pattern::OriginPattern;
 use crate::path::PathPrefix;
 
@@ -17,17 +17,17 @@ use crate::path::PathPrefix;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpRule {
-    table: Table,
+    table: HttpRuleTable,
 }
 
 /// The rule as a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct HttpRuleTable {
     origin: OriginPattern,
-    /// `None` allows every method that [`Method`] can be.
+    /// `None` allows every method that [`HttpMethod`] can be.
     #[serde(default, deserialize_with = "methods", skip_serializing_if = "Option::is_none")]
-    methods: Option<Vec<Method>>,
+    methods: Option<Vec<HttpMethod>>,
     /// `None` allows every path.
     #[serde(default, deserialize_with = "paths", skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathPrefix>>,
@@ -36,12 +36,12 @@ struct Table {
 impl HttpRule {
     /// A rule that allows everything at these origins.
     pub fn new(origin: OriginPattern) -> Self {
-        Self { table: Table { origin, methods: None, paths: None } }
+        Self { table: HttpRuleTable { origin, methods: None, paths: None } }
     }
 
     /// A rule that allows one method at the paths that begin with this one.
-    pub(crate) fn only(origin: OriginPattern, method: Method, path: PathPrefix) -> Self {
-        Self { table: Table { origin, methods: Some(vec![method]), paths: Some(vec![path]) } }
+    pub(crate) fn only(origin: OriginPattern, method: HttpMethod, path: PathPrefix) -> Self {
+        Self { table: HttpRuleTable { origin, methods: Some(vec![method]), paths: Some(vec![path]) } }
     }
 
     /// The origins that the rule covers.
@@ -49,8 +49,8 @@ impl HttpRule {
         &self.table.origin
     }
 
-    /// The methods that the rule allows, at least one. `None` allows every method that [`Method`] can be.
-    pub fn methods(&self) -> Option<&[Method]> {
+    /// The methods that the rule allows, at least one. `None` allows every method that [`HttpMethod`] can be.
+    pub fn methods(&self) -> Option<&[HttpMethod]> {
         self.table.methods.as_deref()
     }
 
@@ -74,17 +74,17 @@ impl HttpRule {
     }
 }
 
-/// The rule as TOML, in one line. Nothing in it needs an escape: see what [`OriginPattern`], [`Method`] and
+/// The rule as TOML, in one line. Nothing in it needs an escape: see what [`OriginPattern`], [`HttpMethod`] and
 /// [`PathPrefix`] accept.
 impl fmt::Display for HttpRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Table { origin, methods, paths } = &self.table;
+        let HttpRuleTable { origin, methods, paths } = &self.table;
         if methods.is_none() && paths.is_none() {
             return write!(f, "\"{origin}\"");
         }
         write!(f, "{{ origin = \"{origin}\"")?;
         if let Some(methods) = methods {
-            let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
+            let methods: Vec<&str> = methods.iter().map(HttpMethod::as_str).collect();
             write!(f, ", methods = [\"{}\"]", methods.join("\", \""))?;
         }
         if let Some(paths) = paths {
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for HttpRule {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HttpRule, A::Error> {
-                Ok(HttpRule { table: Table::deserialize(MapAccessDeserializer::new(map))? })
+                Ok(HttpRule { table: HttpRuleTable::deserialize(MapAccessDeserializer::new(map))? })
             }
         }
 
@@ -129,8 +129,8 @@ impl Serialize for HttpRule {
     }
 }
 
-fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Method>>, D::Error> {
-    let methods = unique(Vec::<Method>::deserialize(deserializer)?);
+fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<HttpMethod>>, D::Error> {
+    let methods = unique(Vec::<HttpMethod>::deserialize(deserializer)?);
     if methods.is_empty() {
         return Err(D::Error::custom("expected at least one method; to allow every method, leave out `methods`"));
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::http_rule::HttpRule;
-use crate::permissions::{Access, Mount, Permissions};
-use crate::scratch::Scratch;
+use crate::permissions::{MountAccess, MountPermission, Permissions};
+use crate::scratch::ScratchPermission;
 use crate::state_grant::StateGrant;
 
 impl Permissions {
@@ -13,7 +13,9 @@ impl Permissions {
     #[must_use]
     pub fn intersection(&self, in_force: &Self) -> Self {
         let mounts = self.mounts.iter().filter_map(|mount| {
-            let same = |other: &&Mount| Path::new(&other.guest) == Path::new(&mount.guest) && other.host == mount.host;
+            let same = |other: &&MountPermission| {
+                Path::new(&other.guest) == Path::new(&mount.guest) && other.host == mount.host
+            };
             common_mount(mount, in_force.mounts.iter().find(same)?)
         });
         Self {
@@ -49,13 +51,13 @@ fn common_requests(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
 }
 
 /// A folder that both mounts have at the same path, with the narrower access and bounds.
-fn common_mount(mount: &Mount, in_force: &Mount) -> Option<Mount> {
+fn common_mount(mount: &MountPermission, in_force: &MountPermission) -> Option<MountPermission> {
     if mount.by != in_force.by {
         return None;
     }
-    let mut both = Mount { unguarded: mount.unguarded && in_force.unguarded, ..mount.clone() };
-    if mount.access == Access::Read || in_force.access == Access::Read {
-        both.access = Access::Read;
+    let mut both = MountPermission { unguarded: mount.unguarded && in_force.unguarded, ..mount.clone() };
+    if mount.access == MountAccess::Read || in_force.access == MountAccess::Read {
+        both.access = MountAccess::Read;
         (both.quota, both.entries) = (None, None);
         return Some(both);
     }
@@ -67,8 +69,8 @@ fn common_mount(mount: &Mount, in_force: &Mount) -> Option<Mount> {
     Some(both)
 }
 
-fn common_scratch(one: &Scratch, two: &Scratch) -> Option<Scratch> {
-    (Path::new(&one.guest) == Path::new(&two.guest)).then(|| Scratch {
+fn common_scratch(one: &ScratchPermission, two: &ScratchPermission) -> Option<ScratchPermission> {
+    (Path::new(&one.guest) == Path::new(&two.guest)).then(|| ScratchPermission {
         guest: one.guest.clone(),
         size: one.size.min(two.size),
         entries: one.entries.min(two.entries),

@@ -1,10 +1,10 @@
 //! What an operator's grant allows: data and functions, without input or output.
 //!
-//! The catalog parses the entries of a grant into [`HttpRule`], [`TcpRule`] and [`Network`]. The sandbox asks three
+//! The catalog parses the entries of a grant into [`HttpRule`], [`TcpRule`] and [`AddressRange`]. The sandbox asks three
 //! times before a guest reaches anything:
 //!
 //! 1. [`HttpRequest::check`] or [`TcpRequest::check`] compares what the guest wrote with the rules. The host and port
-//!    of the [`Allowed`] answer are normalised: the sandbox connects to those, never to what the guest wrote.
+//!    of the [`AllowedRequest`] answer are normalised: the sandbox connects to those, never to what the guest wrote.
 //! 2. The sandbox resolves the name.
 //! 3. [`choose`] removes every address that is not globally reachable, unless `network_private` opens it. An allowed
 //!    name whose records point into the operator's network stays outside, and so does an allowed IP literal.
@@ -39,23 +39,23 @@ mod ui_access;
 mod web_origin;
 
 pub use self::address::refusal;
-pub use self::choice::{Refused, choose};
+pub use self::choice::{AddressesRefused, choose};
 pub use self::connection::{AllowedConnection, TcpRequest, resolvable};
-pub use self::denied::Denied;
+pub use self::denied::DenialReason;
 pub use self::file_denied::{FileDenied, absolute};
-pub use self::host::Host;
+pub use self::host::NormalizedHost;
 pub use self::host_pattern::HostPattern;
 pub use self::http_rule::HttpRule;
-pub use self::malformed::Malformed;
-pub use self::method::Method;
-pub use self::network::Network;
-pub use self::origin::Origin;
+pub use self::malformed::AuthorityError;
+pub use self::method::HttpMethod;
+pub use self::network::AddressRange;
+pub use self::origin::UrlOrigin;
 pub use self::origin_pattern::OriginPattern;
 pub use self::path::PathPrefix;
-pub use self::permissions::{Access, By, Mount, Permissions};
-pub use self::request::{Allowed, HttpRequest};
-pub use self::scheme::Scheme;
-pub use self::scratch::Scratch;
+pub use self::permissions::{MountAccess, MountPermission, MountScope, Permissions};
+pub use self::request::{AllowedRequest, HttpRequest};
+pub use self::scheme::UrlScheme;
+pub use self::scratch::ScratchPermission;
 pub use self::state_grant::{StateBy, StateGrant};
 pub use self::tcp_rule::TcpRule;
 pub use self::ui_access::{UiAccess, UiDenied, UiPermission, loading_origin, view_domain};

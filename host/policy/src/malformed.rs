@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a text is not the authority of a URL (`host` or `host:port`) that Toolbay accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
+pub enum AuthorityError {
     /// There is no host.
     Empty,
     /// The authority has more than 255 bytes.
@@ -34,7 +34,7 @@ pub enum Malformed {
 }
 
 /// The rest of a sentence whose subject is the authority, without a full stop.
-impl fmt::Display for Malformed {
+impl fmt::Display for AuthorityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "has no host",
@@ -54,4 +54,4 @@ impl fmt::Display for Malformed {
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for AuthorityError {}

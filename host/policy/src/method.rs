@@ -14,7 +14,7 @@ const FORBIDDEN: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 /// A method that requests can have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Method(String);
+pub struct HttpMethod(String);
 
 /// Why no request can have a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum BadMethod {
     Forbidden(&'static str),
 }
 
-impl Method {
+impl HttpMethod {
     /// The method of a request: a token (RFC 9110, section 5.6.2) that is not forbidden.
     pub(crate) fn of_request(text: &str) -> Result<Self, BadMethod> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -69,13 +69,13 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for HttpMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl TryFrom<String> for Method {
+impl TryFrom<String> for HttpMethod {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -83,8 +83,8 @@ impl TryFrom<String> for Method {
     }
 }
 
-impl From<Method> for String {
-    fn from(method: Method) -> Self {
+impl From<HttpMethod> for String {
+    fn from(method: HttpMethod) -> Self {
         method.0
     }
 }

@@ -18,9 +18,9 @@ const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped
 /// Addresses that the operator opens although they are not globally reachable: `10.0.0.0/8`, `127.0.0.1`, `fd00::/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Network(IpNet);
+pub struct AddressRange(IpNet);
 
-impl Network {
+impl AddressRange {
     /// Parses an entry: a network in CIDR notation, or an address.
     ///
     /// # Errors
@@ -79,20 +79,20 @@ fn written(network: IpNet) -> String {
 }
 
 /// The network of one address, unless it is an IPv4-mapped one.
-impl From<IpAddr> for Network {
+impl From<IpAddr> for AddressRange {
     fn from(address: IpAddr) -> Self {
         Self(address.to_canonical().into())
     }
 }
 
-/// The canonical form, which [`Network::parse`] reads again.
-impl fmt::Display for Network {
+/// The canonical form, which [`AddressRange::parse`] reads again.
+impl fmt::Display for AddressRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&written(self.0))
     }
 }
 
-impl TryFrom<String> for Network {
+impl TryFrom<String> for AddressRange {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -100,8 +100,8 @@ impl TryFrom<String> for Network {
     }
 }
 
-impl From<Network> for String {
-    fn from(network: Network) -> Self {
+impl From<AddressRange> for String {
+    fn from(network: AddressRange) -> Self {
         network.to_string()
     }
 }
@@ -122,9 +122,9 @@ mod tests {
             ("::1/128", "::1"),
             ("64:ff9b::/96", "64:ff9b::/96"),
         ] {
-            let network = Network::parse(entry).unwrap();
+            let network = AddressRange::parse(entry).unwrap();
             assert_eq!(network.to_string(), canonical);
-            assert_eq!(Network::parse(canonical), Ok(network));
+            assert_eq!(AddressRange::parse(canonical), Ok(network));
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
             "[::1]",
             "fe80::1%eth0",
         ];
-        let said: Vec<String> = entries.into_iter().map(|entry| Network::parse(entry).unwrap_err()).collect();
+        let said: Vec<String> = entries.into_iter().map(|entry| AddressRange::parse(entry).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
         "" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
         "localhost" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::authority;
 use crate::host_pattern::HostPattern;
-use crate::malformed::Malformed;
-use crate::origin::Origin;
-use crate::scheme::Scheme;
+use crate::malformed::AuthorityError;
+use crate::origin::UrlOrigin;
+use crate::scheme::UrlScheme;
 
 /// The origins that a rule covers: `https://api.example.com`, `http://localhost:8080`, `https://*.example.org`.
 ///
@@ -17,7 +17,7 @@ use crate::scheme::Scheme;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct OriginPattern {
-    scheme: Scheme,
+    scheme: UrlScheme,
     host: HostPattern,
     port: u16,
 }
@@ -37,7 +37,7 @@ impl OriginPattern {
                 Err(_) => wrong(&"is not an origin, such as \"https://api.example.com\""),
             });
         };
-        let Some(scheme) = Scheme::parse(scheme) else {
+        let Some(scheme) = UrlScheme::parse(scheme) else {
             return Err(wrong(&"must begin with \"https://\" or \"http://\""));
         };
         if let Some(end) = rest.find(['/', '\\', '?', '#']) {
@@ -61,12 +61,12 @@ impl OriginPattern {
     }
 
     /// The pattern that covers this origin alone.
-    pub(crate) fn one(origin: Origin) -> Self {
+    pub(crate) fn one(origin: UrlOrigin) -> Self {
         Self { scheme: origin.scheme, host: HostPattern::One(origin.host), port: origin.port }
     }
 
     /// Whether the origin is one of those that the pattern stands for.
-    pub fn covers(&self, origin: &Origin) -> bool {
+    pub fn covers(&self, origin: &UrlOrigin) -> bool {
         self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
     }
 
@@ -83,7 +83,7 @@ impl OriginPattern {
     }
 
     /// The scheme.
-    pub fn scheme(&self) -> Scheme {
+    pub fn scheme(&self) -> UrlScheme {
         self.scheme
     }
 
@@ -99,7 +99,7 @@ impl OriginPattern {
 }
 
 /// What to say about an entry whose authority is malformed. User information is left out: often it is a password.
-pub(crate) fn malformed_entry(entry: &str, malformed: Malformed) -> String {
+pub(crate) fn malformed_entry(entry: &str, malformed: AuthorityError) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {
             let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
@@ -111,7 +111,7 @@ pub(crate) fn malformed_entry(entry: &str, malformed: Malformed) -> String {
 
 /// A port in an entry: digits without leading zeros.
 pub(crate) fn port_of(digits: &str) -> Result<u16, String> {
-    let port = authority::number(digits).map_err(|wrong: Malformed| wrong.to_string())?;
+    let port = authority::number(digits).map_err(|wrong: AuthorityError| wrong.to_string())?;
     if digits.starts_with('0') {
         return Err(format!("has leading zeros in its port; write {port}"));
     }

@@ -45,7 +45,7 @@ impl PathPrefix {
         match resolve(text) {
             Ok(resolved) if resolved.eq_ignore_ascii_case(text) => Ok(Self(resolved)),
             Ok(resolved) => Err(format!("{text:?} has `.` or `..` as a segment; write {resolved:?}")),
-            Err(Concealed) => Err(format!(
+            Err(AmbiguousPath) => Err(format!(
                 "{text:?} never matches: paths with an encoded dot, slash, backslash or control character, an invalid \
                  percent-encoding, or a segment such as `..;` are denied"
             )),
@@ -80,22 +80,22 @@ impl From<PathPrefix> for String {
 
 /// A path that servers read in different ways, so that no prefix says where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Concealed;
+pub(crate) struct AmbiguousPath;
 
 /// The path without `.` and `..` segments (RFC 3986, section 5.2.4), with the digits of its percent-encodings in upper
 /// case. `path` has no query.
 ///
 /// Every server that removes dot segments comes to the same path. What some servers take for a slash or a dot segment,
 /// and others do not, is an error: they would leave the prefix that the operator allowed.
-pub(crate) fn resolve(path: &str) -> Result<String, Concealed> {
+pub(crate) fn resolve(path: &str) -> Result<String, AmbiguousPath> {
     let graphic = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if !path.starts_with('/') || !graphic || encodings_conceal(path) {
-        return Err(Concealed);
+        return Err(AmbiguousPath);
     }
     let dots = |segment: &&str| matches!(*segment, "." | "..");
     // Some servers merge slashes before they resolve, others after: `/v1//../x` is `/v1/x` or `/x`.
     if path.contains("//") && path.split('/').any(|segment| dots(&segment)) {
-        return Err(Concealed);
+        return Err(AmbiguousPath);
     }
     let mut kept: Vec<&str> = Vec::new();
     for segment in path.split('/').skip(1) {
@@ -237,7 +237,7 @@ mod tests {
             "/%2525252525252541",
         ];
         for path in paths {
-            assert_eq!(resolve(path), Err(Concealed), "{path}");
+            assert_eq!(resolve(path), Err(AmbiguousPath), "{path}");
         }
     }
 

@@ -10,8 +10,8 @@ use toolbay_model::setting::positive;
 
 use crate::folder::{entries, guest_path, optional_bytes};
 use crate::http_rule::HttpRule;
-use crate::network::Network;
-use crate::scratch::Scratch;
+use crate::network::AddressRange;
+use crate::scratch::ScratchPermission;
 use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
 use crate::ui_access::UiAccess;
@@ -28,10 +28,10 @@ pub struct Permissions {
     pub environment: Vec<String>,
     /// Folders that the plugin can use, each under its own path.
     #[serde(deserialize_with = "mounts")]
-    pub mounts: Vec<Mount>,
+    pub mounts: Vec<MountPermission>,
     /// A temporary folder of each call. `None`: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scratch: Option<Scratch>,
+    pub scratch: Option<ScratchPermission>,
     /// The HTTP requests that the plugin can send.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpRule>,
@@ -40,7 +40,7 @@ pub struct Permissions {
     pub tcp: Vec<TcpRule>,
     /// Networks that are not globally reachable, and that the plugin can reach nevertheless.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub network_private: Vec<Network>,
+    pub network_private: Vec<AddressRange>,
     /// Whether clocks and random numbers are the same in every call with the same tool and arguments. Default: false.
     #[serde(skip_serializing_if = "is_false")]
     pub deterministic: bool,
@@ -57,7 +57,7 @@ impl Permissions {
     ///
     /// Keys that contradict each other: the message begins with one of them.
     pub fn check(&self) -> Result<(), String> {
-        let Some(Scratch { guest, .. }) = &self.scratch else { return Ok(()) };
+        let Some(ScratchPermission { guest, .. }) = &self.scratch else { return Ok(()) };
         match self.mounts.iter().position(|mount| Path::new(&mount.guest) == Path::new(guest)) {
             None => Ok(()),
             Some(index) => Err(format!(
@@ -71,17 +71,17 @@ impl Permissions {
 /// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mount {
+pub struct MountPermission {
     /// Path of the folder on the host. Relative paths are relative to the plugin folder.
     pub host: PathBuf,
     /// Absolute path of the folder in the guest, without `..`.
     #[serde(deserialize_with = "guest_path")]
     pub guest: String,
     /// What the plugin may do there.
-    pub access: Access,
+    pub access: MountAccess,
     /// For whom the folder is. `None`: for every caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<MountScope>,
     /// Bytes that all files in the folder may have together, by their lengths. `None`: without a bound.
     #[serde(
         default,
@@ -91,7 +91,7 @@ pub struct Mount {
     )]
     pub quota: Option<ByteSize>,
     /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. `None`: 10,000 with a
-    /// [`Mount::quota`], and without a bound otherwise.
+    /// [`MountPermission::quota`], and without a bound otherwise.
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
     /// Whether the folder may contain what decides about the server or about plugins (`unsafe`). Default: false.
@@ -108,7 +108,7 @@ pub struct Mount {
     pub place: String,
 }
 
-impl Mount {
+impl MountPermission {
     /// Files, folders and links that may be in the folder; `None` without a bound.
     pub fn most_entries(&self) -> Option<usize> {
         self.entries.or_else(|| self.quota.map(|_| ENTRIES))
@@ -118,7 +118,7 @@ impl Mount {
 /// For whom a mounted folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum MountScope {
     /// Each caller has a folder of its own in it: `toolbay_model::Identity::path`.
     Caller,
 }
@@ -126,7 +126,7 @@ pub enum By {
 /// What a plugin may do in a mounted folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Access {
+pub enum MountAccess {
     /// List and read.
     Read,
     /// List, read, create, change and delete.
@@ -151,8 +151,8 @@ fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
 }
 
 /// Parses mounts. Of two at the same path, the second would hide the first.
-fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::Error> {
-    let mounts = Vec::<Mount>::deserialize(deserializer)?;
+fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MountPermission>, D::Error> {
+    let mounts = Vec::<MountPermission>::deserialize(deserializer)?;
     for (index, mount) in mounts.iter().enumerate() {
         // Compared by components, so that a trailing slash makes no difference.
         if let Some(first) =
@@ -166,7 +166,7 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::E
     }
     for (index, mount) in mounts.iter().enumerate() {
         let bound = mount.quota.map(|_| "quota").or_else(|| mount.entries.map(|_| "entries"));
-        if let (Some(key), Access::Read) = (bound, mount.access) {
+        if let (Some(key), MountAccess::Read) = (bound, mount.access) {
             return Err(D::Error::custom(format_args!(
                 "mounts[{index}] has {key}, which needs access = \"read-write\"; remove {key}"
             )));

@@ -1,14 +1,14 @@
 //! Decides about an HTTP request.
 
 use crate::authority;
-use crate::denied::Denied;
-use crate::host::Host;
+use crate::denied::DenialReason;
+use crate::host::NormalizedHost;
 use crate::http_rule::HttpRule;
-use crate::method::{BadMethod, Method};
-use crate::origin::Origin;
+use crate::method::{BadMethod, HttpMethod};
+use crate::origin::UrlOrigin;
 use crate::origin_pattern::OriginPattern;
-use crate::path::{self, Concealed, PathPrefix};
-use crate::scheme::Scheme;
+use crate::path::{self, AmbiguousPath, PathPrefix};
+use crate::scheme::UrlScheme;
 
 /// Longest path that is suggested to the operator as an entry of `paths`, in bytes.
 const SUGGESTED: usize = 200;
@@ -28,21 +28,21 @@ pub struct HttpRequest<'a> {
 
 /// An allowed request: where to send it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedRequest {
     /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and send the same host in
-    /// the `Host` field. A name of two or more labels is absolute: no search domain of the machine belongs to it. The
+    /// the `NormalizedHost` field. A name of two or more labels is absolute: no search domain of the machine belongs to it. The
     /// resolver sees to that. The addresses of a name are still to be [chosen](crate::choose), and so is an IP literal.
-    pub origin: Origin,
+    pub origin: UrlOrigin,
     /// The index of the rule that allows the request.
     pub rule: usize,
 }
 
 /// What a request asks for, normalised.
-struct Asked {
-    origin: Origin,
-    method: Method,
+struct NormalizedRequest {
+    origin: UrlOrigin,
+    method: HttpMethod,
     /// The path without the query.
-    path: Result<String, Concealed>,
+    path: Result<String, AmbiguousPath>,
 }
 
 impl HttpRequest<'_> {
@@ -51,15 +51,15 @@ impl HttpRequest<'_> {
     /// # Errors
     ///
     /// What is malformed, or why the rule that comes closest does not allow the request.
-    pub fn check(&self, rules: &[HttpRule]) -> Result<Allowed, Denied> {
+    pub fn check(&self, rules: &[HttpRule]) -> Result<AllowedRequest, DenialReason> {
         let asked = self.parse()?;
         let mut closest = match asked.origin.host {
-            Host::Name(_) => Denied::Host(asked.origin.clone()),
-            Host::Ip(_) => Denied::IpLiteral(asked.origin.clone()),
+            NormalizedHost::Name(_) => DenialReason::Host(asked.origin.clone()),
+            NormalizedHost::Ip(_) => DenialReason::IpLiteral(asked.origin.clone()),
         };
         for (index, rule) in rules.iter().enumerate() {
             match asked.compare(rule) {
-                Ok(()) => return Ok(Allowed { origin: asked.origin, rule: index }),
+                Ok(()) => return Ok(AllowedRequest { origin: asked.origin, rule: index }),
                 Err(denied) if closeness(&denied) > closeness(&closest) => closest = denied,
                 Err(_) => {}
             }
@@ -67,12 +67,12 @@ impl HttpRequest<'_> {
         Err(closest)
     }
 
-    fn parse(&self) -> Result<Asked, Denied> {
-        let scheme = Scheme::parse(self.scheme).ok_or(Denied::Scheme)?;
-        let (host, port) = authority::parse(self.authority).map_err(Denied::Authority)?;
-        let method = Method::of_request(self.method).map_err(|bad| match bad {
-            BadMethod::Malformed => Denied::MalformedMethod,
-            BadMethod::Forbidden(method) => Denied::ForbiddenMethod(method),
+    fn parse(&self) -> Result<NormalizedRequest, DenialReason> {
+        let scheme = UrlScheme::parse(self.scheme).ok_or(DenialReason::Scheme)?;
+        let (host, port) = authority::parse(self.authority).map_err(DenialReason::Authority)?;
+        let method = HttpMethod::of_request(self.method).map_err(|bad| match bad {
+            BadMethod::Malformed => DenialReason::MalformedMethod,
+            BadMethod::Forbidden(method) => DenialReason::ForbiddenMethod(method),
         })?;
         let path = self.path_with_query.split('?').next().unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
@@ -80,45 +80,45 @@ impl HttpRequest<'_> {
         let breaks = |c: char| c == ' ' || c == '#' || c.is_control();
         let begins = path.starts_with('/') || (self.path_with_query == "*" && self.method == "OPTIONS");
         if !begins || self.path_with_query.contains(breaks) {
-            return Err(Denied::MalformedPath);
+            return Err(DenialReason::MalformedPath);
         }
-        let origin = Origin { scheme, host, port: port.unwrap_or(scheme.default_port()) };
-        Ok(Asked { origin, method, path: path::resolve(path) })
+        let origin = UrlOrigin { scheme, host, port: port.unwrap_or(scheme.default_port()) };
+        Ok(NormalizedRequest { origin, method, path: path::resolve(path) })
     }
 }
 
-impl Asked {
+impl NormalizedRequest {
     /// Whether this rule allows the request, and otherwise what is the first to differ.
-    fn compare(&self, rule: &HttpRule) -> Result<(), Denied> {
+    fn compare(&self, rule: &HttpRule) -> Result<(), DenialReason> {
         let origin = || self.origin.clone();
         let pattern = rule.origin();
         if !pattern.host().covers(&self.origin.host) {
             return Err(match self.origin.host {
-                Host::Name(_) => Denied::Host(origin()),
-                Host::Ip(_) => Denied::IpLiteral(origin()),
+                NormalizedHost::Name(_) => DenialReason::Host(origin()),
+                NormalizedHost::Ip(_) => DenialReason::IpLiteral(origin()),
             });
         }
         if pattern.scheme() != self.origin.scheme {
-            return Err(Denied::OtherScheme(origin()));
+            return Err(DenialReason::OtherScheme(origin()));
         }
         if pattern.port() != self.origin.port {
-            return Err(Denied::OtherPort(origin()));
+            return Err(DenialReason::OtherPort(origin()));
         }
         if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
-            return Err(Denied::Method(origin(), self.alone()));
+            return Err(DenialReason::Method(origin(), self.alone()));
         }
         match (rule.paths(), &self.path) {
             (None, _) => Ok(()),
-            (Some(_), Err(Concealed)) => Err(Denied::ConcealedPath(origin())),
+            (Some(_), Err(AmbiguousPath)) => Err(DenialReason::ConcealedPath(origin())),
             (Some(paths), Ok(path)) if paths.iter().any(|prefix| prefix.covers(path)) => Ok(()),
-            (Some(_), Ok(_)) => Err(Denied::Path(origin(), self.alone())),
+            (Some(_), Ok(_)) => Err(DenialReason::Path(origin(), self.alone())),
         }
     }
 
     /// The rule that allows this method at this path of this origin. It is an entry of its own: the methods and paths of
     /// another one would allow each other. `None` if the method or the path cannot be an entry of a grant.
     fn alone(&self) -> Option<Box<HttpRule>> {
-        let method = Method::parse(self.method.as_str()).ok()?;
+        let method = HttpMethod::parse(self.method.as_str()).ok()?;
         let path = self.path.as_ref().ok().filter(|path| path.len() <= SUGGESTED)?;
         let path = PathPrefix::parse(path).ok()?;
         Some(Box::new(HttpRule::only(OriginPattern::one(self.origin.clone()), method, path)))
@@ -126,12 +126,12 @@ impl Asked {
 }
 
 /// How much of a rule a denied request matched.
-fn closeness(denied: &Denied) -> u8 {
+fn closeness(denied: &DenialReason) -> u8 {
     match denied {
-        Denied::OtherScheme(_) => 1,
-        Denied::OtherPort(_) => 2,
-        Denied::Method(..) => 3,
-        Denied::Path(..) | Denied::ConcealedPath(_) => 4,
+        DenialReason::OtherScheme(_) => 1,
+        DenialReason::OtherPort(_) => 2,
+        DenialReason::Method(..) => 3,
+        DenialReason::Path(..) | DenialReason::ConcealedPath(_) => 4,
         _ => 0,
     }
 }

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// The scheme of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
+pub enum UrlScheme {
     /// Unencrypted.
     Http,
     /// Over TLS.
     Https,
 }
 
-impl Scheme {
+impl UrlScheme {
     /// The scheme with this name, in any case. `None` for every other one.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Http, Self::Https].into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.as_str()))
@@ -34,7 +34,7 @@ impl Scheme {
     }
 }
 
-impl fmt::Display for Scheme {
+impl fmt::Display for UrlScheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

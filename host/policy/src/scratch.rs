@@ -9,7 +9,7 @@ use crate::folder::{bytes, entries, guest_path};
 /// A temporary folder of each call (`[permissions.scratch]`): empty when the call begins, and gone when it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Scratch {
+pub struct ScratchPermission {
     /// Absolute path of the folder in the guest, without `..`. Default: `/tmp`.
     #[serde(deserialize_with = "guest_path")]
     pub guest: String,
@@ -21,7 +21,7 @@ pub struct Scratch {
     pub entries: usize,
 }
 
-impl Default for Scratch {
+impl Default for ScratchPermission {
     fn default() -> Self {
         Self { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 }
     }

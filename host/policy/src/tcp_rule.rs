@@ -6,7 +6,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use serde::{Deserialize, Serialize};
 
 use crate::authority;
-use crate::host::Host;
+use crate::host::NormalizedHost;
 use crate::host_pattern::HostPattern;
 use crate::origin_pattern::{OriginPattern, malformed_entry, port_of};
 
@@ -58,7 +58,7 @@ impl TcpRule {
     }
 
     /// Whether the rule allows a connection to this host and port.
-    pub fn covers(&self, host: &Host, port: u16) -> bool {
+    pub fn covers(&self, host: &NormalizedHost, port: u16) -> bool {
         self.port == port && self.host.covers(host)
     }
 }

@@ -9,8 +9,8 @@ use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
 use crate::{
-    Host, HttpRequest, HttpRule, Method, Network, OriginPattern, PathPrefix, Scheme, TcpRequest, TcpRule, choose,
-    refusal,
+    AddressRange, HttpMethod, HttpRequest, HttpRule, NormalizedHost, OriginPattern, PathPrefix, TcpRequest, TcpRule,
+    UrlScheme, choose, refusal,
 };
 
 /// Hosts as an attacker would write them: labels, dots and decorations that mean something to some parser.
@@ -245,8 +245,8 @@ fn embeddings(v4: Ipv4Addr, rest: u64) -> Vec<Ipv6Addr> {
     ]
 }
 
-fn networks(entries: &[&str]) -> Vec<Network> {
-    entries.iter().map(|entry| Network::parse(entry).unwrap()).collect()
+fn networks(entries: &[&str]) -> Vec<AddressRange> {
+    entries.iter().map(|entry| AddressRange::parse(entry).unwrap()).collect()
 }
 
 #[test]
@@ -300,11 +300,11 @@ fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_i
                         struct Permissions {
                             http: Vec<HttpRule>,
                             #[serde(default)]
-                            network_private: Vec<Network>,
+                            network_private: Vec<AddressRange>,
                         }
                         let permissions: Permissions = toml::from_str(&remedy).unwrap();
                         let ok = request.check(&permissions.http).unwrap();
-                        if let Host::Ip(address) = ok.origin.host {
+                        if let NormalizedHost::Ip(address) = ok.origin.host {
                             prop_assert_eq!(refusal(address, &permissions.network_private), None);
                         }
                     }
@@ -322,8 +322,8 @@ proptest! {
 
     #[test]
     fn a_host_is_normalised_once(text in host()) {
-        if let Ok(host) = Host::parse(&text) {
-            prop_assert_eq!(Host::parse(&host.to_string()), Ok(host.clone()));
+        if let Ok(host) = NormalizedHost::parse(&text) {
+            prop_assert_eq!(NormalizedHost::parse(&host.to_string()), Ok(host.clone()));
             let connection = TcpRequest { host: &text, port: 443 }.check(&[]).unwrap_err();
             let rule: toml::Table = connection.remedy().unwrap().parse().unwrap();
             let rules: Vec<TcpRule> = rule["tcp"].clone().try_into().unwrap();
@@ -338,7 +338,7 @@ proptest! {
                 prop_assert_eq!(OriginPattern::parse(&origin.to_string()), Ok(origin.clone()));
                 let mut table = toml::Table::new();
                 table.insert("origin".to_owned(), text.clone().into());
-                if Method::parse(&method).is_ok() {
+                if HttpMethod::parse(&method).is_ok() {
                     table.insert("methods".to_owned(), vec![method.clone()].into());
                 }
                 if PathPrefix::parse(&path).is_ok() {
@@ -366,12 +366,12 @@ proptest! {
             let request = HttpRequest { scheme: "https", authority: &text, method: &other, path_with_query };
             prop_assert!(request.check(&rules).is_err());
             let request = HttpRequest { scheme: &other, authority: "a.example.org", method: "GET", path_with_query };
-            prop_assert_eq!(request.check(&rules).is_ok(), Scheme::parse(&other) == Some(Scheme::Https));
+            prop_assert_eq!(request.check(&rules).is_ok(), UrlScheme::parse(&other) == Some(UrlScheme::Https));
         }
         let connection = TcpRequest { host: &text, port }.check(&[]);
         prop_assert!(connection.is_err());
-        let _ = (OriginPattern::parse(&text), TcpRule::parse(&text), Network::parse(&text));
-        let _ = (Method::parse(&text), PathPrefix::parse(&text), PathPrefix::parse(&format!("/{text}")));
+        let _ = (OriginPattern::parse(&text), TcpRule::parse(&text), AddressRange::parse(&text));
+        let _ = (HttpMethod::parse(&text), PathPrefix::parse(&text), PathPrefix::parse(&format!("/{text}")));
         let _ = serde_json::from_str::<HttpRule>(&text);
     }
 
@@ -402,9 +402,9 @@ proptest! {
         addresses in prop::collection::vec(address(), 0..6),
         opened in prop::collection::vec(address(), 0..3),
     ) {
-        let opened: Vec<Network> = opened.into_iter().map(Network::from).collect();
+        let opened: Vec<AddressRange> = opened.into_iter().map(AddressRange::from).collect();
         for address in &opened {
-            prop_assert_eq!(Network::parse(&address.to_string()), Ok(*address));
+            prop_assert_eq!(AddressRange::parse(&address.to_string()), Ok(*address));
         }
         match choose(&addresses, &opened) {
             Ok(chosen) => {
@@ -418,7 +418,7 @@ proptest! {
                 prop_assert!(!refused.to_string().is_empty());
                 if let Some(remedy) = refused.remedy() {
                     let line: toml::Table = remedy.parse().unwrap();
-                    let opened: Vec<Network> = line["network_private"].clone().try_into().unwrap();
+                    let opened: Vec<AddressRange> = line["network_private"].clone().try_into().unwrap();
                     prop_assert_eq!(choose(&addresses, &opened), Ok(addresses));
                 } else {
                     prop_assert!(addresses.is_empty());

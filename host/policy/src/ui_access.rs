@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::host::Host;
+use crate::host::NormalizedHost;
 use crate::web_origin::WebOrigin;
 
 /// What the views of a plugin may reach and use: the table `[permissions.ui]` of a grant, and also what a view asks for.
@@ -222,8 +222,8 @@ fn add_all<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
 ///
 /// The name in quotes, and what is wrong with it.
 pub fn view_domain(text: &str) -> Result<String, String> {
-    match Host::parse(text) {
-        Ok(Host::Name(name)) if name.contains('.') => Ok(name),
+    match NormalizedHost::parse(text) {
+        Ok(NormalizedHost::Name(name)) if name.contains('.') => Ok(name),
         Ok(_) => Err(format!("{text:?} is not a name with a dot, such as \"views.example.com\"")),
         Err(malformed) => Err(format!("{text:?} {malformed}")),
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
+use crate::host::NormalizedHost;
 use crate::host_pattern::HostPattern;
 use crate::origin_pattern::OriginPattern;
 
@@ -54,7 +54,7 @@ impl WebOrigin {
             Some((start, _)) => format!("{start}, and a view gets whole origins; leave it out"),
             None => why,
         })?;
-        if matches!(origin.host(), HostPattern::One(Host::Ip(IpAddr::V6(_)))) {
+        if matches!(origin.host(), HostPattern::One(NormalizedHost::Ip(IpAddr::V6(_)))) {
             return Err(format!("{text:?} is an IPv6 address, which no Content Security Policy can name; use a name"));
         }
         Ok(Self { socket: socket.is_some(), origin })

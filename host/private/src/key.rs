@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use crate::{Private, TEMPORARY};
+use crate::{PrivateFolder, TEMPORARY};
 
 /// Length of a key in bytes.
 pub const KEY: usize = 32;
@@ -14,7 +14,7 @@ pub const KEY: usize = 32;
 /// Bits of a mode that let others read or write.
 const OTHERS: u32 = 0o077;
 
-impl Private {
+impl PrivateFolder {
     /// Reads the key in the file `name`. Makes a new one if there is none, or if others may know the one that is there:
     /// what was made with that one then counts for nothing, and `consequence` says in the log what follows from that.
     ///
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn key_in(folder: &Path) -> [u8; KEY] {
-        Private::open(folder, "tests").unwrap().key("key", "nothing else").unwrap()
+        PrivateFolder::open(folder, "tests").unwrap().key("key", "nothing else").unwrap()
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
         assert_eq!(key_in(dir.path()), first);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
-        assert_ne!(Private::open(dir.path(), "tests").unwrap().key("other", "nothing else").unwrap(), first);
+        assert_ne!(PrivateFolder::open(dir.path(), "tests").unwrap().key("other", "nothing else").unwrap(), first);
     }
 
     #[test]

@@ -30,14 +30,14 @@ const STICKY: u32 = 0o1000;
 
 /// A folder that only this user can change or replace.
 #[derive(Debug)]
-pub struct Private {
+pub struct PrivateFolder {
     /// The folder.
     pub handle: OwnedFd,
     /// Its path, without links.
     pub path: PathBuf,
 }
 
-impl Private {
+impl PrivateFolder {
     /// Opens the folder, and creates it if necessary. `what` says for the log what is in it, such as `compiled components`.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Private {
     ///
     /// # Errors
     ///
-    /// As [`Private::open_file`].
+    /// As [`PrivateFolder::open_file`].
     pub fn open_to_write(&self, name: &str) -> io::Result<fs::File> {
         Ok(self.checked(name, OFlags::RDWR)?.0)
     }
@@ -89,7 +89,7 @@ impl Private {
     ///
     /// # Errors
     ///
-    /// As [`Private::open_file`].
+    /// As [`PrivateFolder::open_file`].
     pub fn open_to_append(&self, name: &str) -> io::Result<fs::File> {
         Ok(self.checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
     }
@@ -180,12 +180,12 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         for path in ["a", "a/b", "a/b/c", "a/b/c/d"].map(|path| root.path().join(path)) {
             set_mode(&path, 0o770);
-            let error = Private::open(&deep, "tests").unwrap_err();
+            let error = PrivateFolder::open(&deep, "tests").unwrap_err();
             let expected = fs::canonicalize(&path).unwrap();
             assert_eq!(error, is_writable(&stat_of(&path), &expected));
             set_mode(&path, 0o700);
         }
-        Private::open(&deep, "tests").unwrap();
+        PrivateFolder::open(&deep, "tests").unwrap();
     }
 
     fn stat_of(path: &Path) -> Stat {
@@ -199,17 +199,17 @@ mod tests {
         symlink("open", root.path().join("link")).unwrap();
         let store = root.path().join("link/store");
         assert_eq!(
-            Private::open(&store, "tests").unwrap().path,
+            PrivateFolder::open(&store, "tests").unwrap().path,
             fs::canonicalize(root.path().join("open/store")).unwrap()
         );
         set_mode(&root.path().join("open"), 0o777);
-        assert!(Private::open(&store, "tests").unwrap_err().contains("open is writable by other users"));
+        assert!(PrivateFolder::open(&store, "tests").unwrap_err().contains("open is writable by other users"));
     }
 
     #[test]
     fn a_file_that_is_a_link_a_fifo_or_writable_by_others_is_not_opened() {
         let root = tempfile::tempdir().unwrap();
-        let private = Private::open(root.path(), "tests").unwrap();
+        let private = PrivateFolder::open(root.path(), "tests").unwrap();
         fs::write(root.path().join("file"), "x").unwrap();
         set_mode(&root.path().join("file"), 0o644);
         private.open_file("file").unwrap();
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_appended_is_there_and_can_be_removed() {
         let root = tempfile::tempdir().unwrap();
-        let private = Private::open(root.path(), "tests").unwrap();
+        let private = PrivateFolder::open(root.path(), "tests").unwrap();
         for text in ["one ", "two"] {
             private.open_to_append("log").unwrap().write_all(text.as_bytes()).unwrap();
         }

@@ -7,18 +7,18 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::blob::Blob;
+use crate::blob::BinaryText;
 use crate::http::HttpAnswer;
 
 /// What the host answered to one guest, in the order in which the guest asked. With the same answers, the same guest does
 /// the same.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answers {
+pub struct HostAnswers {
     /// When the call began, in nanoseconds of Unix time.
     pub began: u64,
     /// What all random numbers follow from.
-    pub seed: Seed,
+    pub seed: RandomSeed,
     /// What the clocks showed: for each look, the nanoseconds since the one before it, and for the first since `began`.
     #[serde(default, serialize_with = "pack", deserialize_with = "unpack", skip_serializing_if = "Vec::is_empty")]
     pub clock: Vec<u64>,
@@ -43,51 +43,51 @@ pub struct Answers {
     pub trace: BTreeMap<String, String>,
     /// What it did beyond its memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub operations: Vec<Operation>,
+    pub operations: Vec<HostOperation>,
 }
 
 /// 32 random bytes, in hexadecimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seed(pub [u8; 32]);
+pub struct RandomSeed(pub [u8; 32]);
 
 /// One operation, with what came of it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Operation {
+pub struct HostOperation {
     /// What was done, such as `POST https://api.example.com/issues`.
     pub what: String,
     /// What came of it.
-    pub answer: Answer,
+    pub answer: OperationResult,
 }
 
 /// What came of an operation.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum OperationResult {
     /// Of an HTTP request.
     Http(HttpAnswer),
     /// Of an operation with state, in a form that only the sandbox knows.
-    State(Blob),
+    State(BinaryText),
 }
 
-impl Operation {
+impl HostOperation {
     /// The bytes that it takes, about.
     pub fn size(&self) -> usize {
         self.what.len()
             + match &self.answer {
-                Answer::Http(answer) => answer.size(),
-                Answer::State(bytes) => bytes.0.len(),
+                OperationResult::Http(answer) => answer.size(),
+                OperationResult::State(bytes) => bytes.0.len(),
             }
     }
 }
 
-impl Serialize for Seed {
+impl Serialize for RandomSeed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&hex::encode(self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Seed {
+impl<'de> Deserialize<'de> for RandomSeed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let mut seed = [0; 32];
@@ -118,17 +118,17 @@ mod tests {
 
     #[test]
     fn answers_are_the_same_after_they_were_written() {
-        let operation = |what: &str, answer| Operation { what: what.to_owned(), answer };
+        let operation = |what: &str, answer| HostOperation { what: what.to_owned(), answer };
         let response = HttpAnswer::Response {
             status: 200,
-            fields: vec![("a".to_owned(), Blob(b"\xff".to_vec()))],
-            body: Blob(b"made".to_vec()),
+            fields: vec![("a".to_owned(), BinaryText(b"\xff".to_vec()))],
+            body: BinaryText(b"made".to_vec()),
             pieces: vec![1, 3],
             end: Some(crate::HttpError::HttpRequestBodySize(Some(7))),
         };
-        let answers = Answers {
+        let answers = HostAnswers {
             began: 1,
-            seed: Seed([7; 32]),
+            seed: RandomSeed([7; 32]),
             clock: vec![0, u64::MAX, 300],
             polls: vec![vec![], vec![0, 2]],
             cancelled: Some(3),
@@ -137,11 +137,11 @@ mod tests {
             redacted: true,
             trace: BTreeMap::new(),
             operations: vec![
-                operation("POST /", Answer::Http(response)),
-                operation("get x", Answer::State(Blob(vec![0, 1]))),
+                operation("POST /", OperationResult::Http(response)),
+                operation("get x", OperationResult::State(BinaryText(vec![0, 1]))),
             ],
         };
         let text = serde_json::to_string(&answers).unwrap();
-        assert_eq!(serde_json::from_str::<Answers>(&text).unwrap(), answers);
+        assert_eq!(serde_json::from_str::<HostAnswers>(&text).unwrap(), answers);
     }
 }

@@ -6,22 +6,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bytes. In JSON they are a string if they are text, and an object with the member `base64` otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Blob(pub Vec<u8>);
+pub struct BinaryText(pub Vec<u8>);
 
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
-enum Written<'a> {
+enum BlobText<'a> {
     Text(std::borrow::Cow<'a, str>),
-    Bytes(Encoded),
+    Bytes(EncodedBlob),
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Encoded {
+struct EncodedBlob {
     base64: String,
 }
 
-impl Serialize for Blob {
+impl Serialize for BinaryText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !serializer.is_human_readable() {
             return serializer.serialize_bytes(&self.0);
@@ -29,21 +29,23 @@ impl Serialize for Blob {
         // Half of what is made of small numbers is valid UTF-8 as well, and readable to nobody.
         let is_shown = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
         match std::str::from_utf8(&self.0).ok().filter(is_shown) {
-            Some(text) => Written::Text(text.into()),
-            None => Written::Bytes(Encoded { base64: BASE64.encode(&self.0) }),
+            Some(text) => BlobText::Text(text.into()),
+            None => BlobText::Bytes(EncodedBlob { base64: BASE64.encode(&self.0) }),
         }
         .serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Blob {
+impl<'de> Deserialize<'de> for BinaryText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return Vec::deserialize(deserializer).map(Self);
         }
-        match Written::deserialize(deserializer)? {
-            Written::Text(text) => Ok(Self(text.into_owned().into_bytes())),
-            Written::Bytes(Encoded { base64 }) => BASE64.decode(base64).map(Self).map_err(serde::de::Error::custom),
+        match BlobText::deserialize(deserializer)? {
+            BlobText::Text(text) => Ok(Self(text.into_owned().into_bytes())),
+            BlobText::Bytes(EncodedBlob { base64 }) => {
+                BASE64.decode(base64).map(Self).map_err(serde::de::Error::custom)
+            }
         }
     }
 }
@@ -55,13 +57,13 @@ mod tests {
     #[test]
     fn bytes_are_the_same_after_each_form() {
         for bytes in [&b""[..], b"text\r\n", "é".as_bytes(), b"\0\x01", b"\xff"] {
-            let blob = Blob(bytes.to_vec());
+            let blob = BinaryText(bytes.to_vec());
             let json = serde_json::to_string(&blob).unwrap();
-            assert_eq!(serde_json::from_str::<Blob>(&json).unwrap(), blob);
+            assert_eq!(serde_json::from_str::<BinaryText>(&json).unwrap(), blob);
             let packed = postcard::to_allocvec(&blob).unwrap();
-            assert_eq!(postcard::from_bytes::<Blob>(&packed).unwrap(), blob);
+            assert_eq!(postcard::from_bytes::<BinaryText>(&packed).unwrap(), blob);
         }
-        assert_eq!(serde_json::to_string(&Blob(b"a".to_vec())).unwrap(), r#""a""#);
-        assert_eq!(serde_json::to_string(&Blob(vec![0])).unwrap(), r#"{"base64":"AA=="}"#);
+        assert_eq!(serde_json::to_string(&BinaryText(b"a".to_vec())).unwrap(), r#""a""#);
+        assert_eq!(serde_json::to_string(&BinaryText(vec![0])).unwrap(), r#"{"base64":"AA=="}"#);
     }
 }

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use toolbay_model::{Limits, LimitsPatch, QuestionKind, Usage};
+use toolbay_model::{CallUsage, Limits, LimitsPatch, QuestionKind};
 
-use crate::answers::Answers;
-use crate::missing::Missing;
-use crate::outcome::Outcome;
+use crate::answers::HostAnswers;
+use crate::missing::MissingInput;
+use crate::outcome::RecordedOutcome;
 
 /// One recorded call of a tool.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub struct RecordedCall {
     /// Its number, from 1 at each start of a server.
     pub number: u64,
     /// When its guest was entered, as RFC 3339.
@@ -33,7 +33,7 @@ pub struct Call {
     pub name: String,
     /// Why it cannot be run again; empty if it can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingInput>,
     /// The arguments as the guest got them; `None` if they could not be recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
@@ -61,20 +61,20 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
     /// What it could ask its caller, and what was answered before.
-    #[serde(default, skip_serializing_if = "Asked::is_empty")]
-    pub asked: Asked,
+    #[serde(default, skip_serializing_if = "RecordedQuestions::is_empty")]
+    pub asked: RecordedQuestions,
     /// What the host answered to the guest.
-    pub answers: Answers,
+    pub answers: HostAnswers,
     /// What came of it.
-    pub result: Outcome,
+    pub result: RecordedOutcome,
     /// What it used.
-    pub usage: Used,
+    pub usage: RecordedUsage,
 }
 
 /// What a call could ask its caller, and what was answered before.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct RecordedQuestions {
     /// The kinds of questions that the client can answer.
     pub kinds: Vec<QuestionKind>,
     /// How many times the call had asked before.
@@ -83,7 +83,7 @@ pub struct Asked {
     pub answers: BTreeMap<String, String>,
 }
 
-impl Asked {
+impl RecordedQuestions {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -92,7 +92,7 @@ impl Asked {
 /// What a call used.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Used {
+pub struct RecordedUsage {
     /// Instructions.
     pub fuel: u64,
     /// Peak memory in bytes.
@@ -101,14 +101,14 @@ pub struct Used {
     pub wall_ns: u64,
 }
 
-impl From<Usage> for Used {
-    fn from(usage: Usage) -> Self {
+impl From<CallUsage> for RecordedUsage {
+    fn from(usage: CallUsage) -> Self {
         let wall_ns = u64::try_from(usage.wall.as_nanos()).unwrap_or(u64::MAX);
         Self { fuel: usage.fuel, memory: usage.memory, wall_ns }
     }
 }
 
-impl Call {
+impl RecordedCall {
     /// The limits of the call, clamped to `ceiling`, and whether one was lowered.
     ///
     /// # Errors
@@ -133,9 +133,9 @@ impl Call {
 
     /// The same without what makes it large and what came from outside: it can no longer be run again, because of this.
     #[must_use]
-    pub fn bare(mut self, missing: Missing) -> Self {
-        let Answers { began, seed, .. } = self.answers;
-        self.answers = Answers { began, seed, ..Answers::default() };
+    pub fn bare(mut self, missing: MissingInput) -> Self {
+        let HostAnswers { began, seed, .. } = self.answers;
+        self.answers = HostAnswers { began, seed, ..HostAnswers::default() };
         self.arguments = None;
         self.config.clear();
         self.asked.answers.clear();
@@ -162,9 +162,9 @@ pub(crate) mod tests {
     use super::*;
 
     /// A call of the tool `add`.
-    pub(crate) fn call(number: u64) -> Call {
+    pub(crate) fn call(number: u64) -> RecordedCall {
         let limits = serde_json::to_value(Limits::DEFAULT).unwrap();
-        Call {
+        RecordedCall {
             number,
             at: "2026-01-02T03:04:05Z".to_owned(),
             plugin: "calculator".to_owned(),
@@ -182,10 +182,10 @@ pub(crate) mod tests {
             scratch: None,
             config: BTreeMap::new(),
             secrets: Vec::new(),
-            asked: Asked::default(),
-            answers: Answers::default(),
-            result: Outcome::Value(serde_json::json!({"content": [{"type": "text", "text": "2"}]})),
-            usage: Used { fuel: 10, memory: 20, wall_ns: 30 },
+            asked: RecordedQuestions::default(),
+            answers: HostAnswers::default(),
+            result: RecordedOutcome::Value(serde_json::json!({"content": [{"type": "text", "text": "2"}]})),
+            usage: RecordedUsage { fuel: 10, memory: 20, wall_ns: 30 },
         }
     }
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolbay_model::text::line;
 
-use crate::call::{Call, Used};
-use crate::outcome::Outcome;
+use crate::call::{RecordedCall, RecordedUsage};
+use crate::outcome::RecordedOutcome;
 
 /// Lines of context around those that differ.
 const CONTEXT: usize = 2;
@@ -23,11 +23,11 @@ const COMPARED: usize = 256 << 10;
 
 /// What came of running a call again.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
-    /// The result, in the form of [`Outcome::Value`].
+pub struct ReplayedCall {
+    /// The result, in the form of [`RecordedOutcome::Value`].
     pub result: Value,
     /// What it used.
-    pub usage: Used,
+    pub usage: RecordedUsage,
     /// What it did that the recording does not have.
     pub unknown: Vec<String>,
     /// What the recording has that it did not do.
@@ -36,29 +36,29 @@ pub struct Replayed {
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct ReplayComparison {
     /// Whether it came out the same.
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     /// Instructions.
-    pub fuel: Figure,
+    pub fuel: FigurePair,
     /// Peak memory in bytes.
-    pub memory: Figure,
+    pub memory: FigurePair,
     /// Wall-clock time in nanoseconds. It differs each time.
-    pub wall_ns: Figure,
+    pub wall_ns: FigurePair,
 }
 
 /// Whether a call came out the same.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// It did.
     Equal,
     /// Its result differs, or what it did.
-    Differs(Vec<Change>),
+    Differs(Vec<ReplayChange>),
 }
 
 /// Something that differs.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum ReplayChange {
     /// The result, line by line: `-` is recorded, `+` is new.
     Result(String),
     /// It did something that the recording does not have.
@@ -69,7 +69,7 @@ pub enum Change {
 
 /// A number as it was recorded and as it is now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figure {
+pub struct FigurePair {
     /// As it was recorded.
     pub recorded: u64,
     /// As it is now.
@@ -77,16 +77,19 @@ pub struct Figure {
 }
 
 /// Compares a call with what came of running it again.
-pub fn compare(recorded: &Call, replayed: &Replayed) -> Comparison {
+pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayComparison {
     let mut changes = Vec::new();
     if !recorded.result.is(&replayed.result) {
-        changes.push(Change::Result(difference(&recorded.result, &replayed.result)));
+        changes.push(ReplayChange::Result(difference(&recorded.result, &replayed.result)));
     }
-    changes.extend(replayed.unknown.iter().cloned().map(Change::Did));
-    changes.extend(replayed.undone.iter().cloned().map(Change::DidNot));
-    let verdict = if changes.is_empty() { Verdict::Equal } else { Verdict::Differs(changes) };
-    let figure = |part: fn(&Used) -> u64| Figure { recorded: part(&recorded.usage), replayed: part(&replayed.usage) };
-    Comparison {
+    changes.extend(replayed.unknown.iter().cloned().map(ReplayChange::Did));
+    changes.extend(replayed.undone.iter().cloned().map(ReplayChange::DidNot));
+    let verdict = if changes.is_empty() { ReplayVerdict::Equal } else { ReplayVerdict::Differs(changes) };
+    let figure = |part: fn(&RecordedUsage) -> u64| FigurePair {
+        recorded: part(&recorded.usage),
+        replayed: part(&replayed.usage),
+    };
+    ReplayComparison {
         verdict,
         fuel: figure(|used| used.fuel),
         memory: figure(|used| used.memory),
@@ -95,11 +98,13 @@ pub fn compare(recorded: &Call, replayed: &Replayed) -> Comparison {
 }
 
 /// What differs between two results, line by line.
-fn difference(recorded: &Outcome, replayed: &Value) -> String {
+fn difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
     let new = shown(replayed);
     let old = match recorded {
-        Outcome::Value(value) => shown(value),
-        Outcome::Sha256(_) => return "- a result that was too large to be recorded\n+ another one\n".to_owned(),
+        RecordedOutcome::Value(value) => shown(value),
+        RecordedOutcome::Sha256(_) => {
+            return "- a result that was too large to be recorded\n+ another one\n".to_owned();
+        }
     };
     if old.len() + new.len() > COMPARED {
         return format!("- a result of {} bytes\n+ another one of {} bytes\n", old.len(), new.len());
@@ -167,34 +172,34 @@ mod tests {
         json!({"content": [{"type": "text", "text": text}], "structured": {"sum": 1}})
     }
 
-    fn compared(old: Value, new: Value) -> Verdict {
-        let recorded = Call { result: Outcome::Value(old), ..call(1) };
-        compare(&recorded, &Replayed { result: new, ..Replayed::default() }).verdict
+    fn compared(old: Value, new: Value) -> ReplayVerdict {
+        let recorded = RecordedCall { result: RecordedOutcome::Value(old), ..call(1) };
+        compare(&recorded, &ReplayedCall { result: new, ..ReplayedCall::default() }).verdict
     }
 
     #[test]
     fn what_is_the_same_is_equal_whatever_it_used() {
         let recorded = call(1);
-        let Outcome::Value(result) = recorded.result.clone() else { panic!() };
-        let usage = Used { fuel: 11, memory: 0, wall_ns: 0 };
-        let comparison = compare(&recorded, &Replayed { result, usage, ..Replayed::default() });
-        assert_eq!(comparison.verdict, Verdict::Equal);
-        assert_eq!(comparison.fuel, Figure { recorded: 10, replayed: 11 });
+        let RecordedOutcome::Value(result) = recorded.result.clone() else { panic!() };
+        let usage = RecordedUsage { fuel: 11, memory: 0, wall_ns: 0 };
+        let comparison = compare(&recorded, &ReplayedCall { result, usage, ..ReplayedCall::default() });
+        assert_eq!(comparison.verdict, ReplayVerdict::Equal);
+        assert_eq!(comparison.fuel, FigurePair { recorded: 10, replayed: 11 });
     }
 
     #[test]
     fn a_difference_shows_the_lines_that_differ() {
-        let Verdict::Differs(changes) = compared(text("a\nb\nc\nd\ne"), text("a\nb\nc\nD\ne")) else { panic!() };
-        assert_eq!(changes, [Change::Result("  b\n  c\n- d\n+ D\n  e\n  structured: {\n".to_owned())]);
+        let ReplayVerdict::Differs(changes) = compared(text("a\nb\nc\nd\ne"), text("a\nb\nc\nD\ne")) else { panic!() };
+        assert_eq!(changes, [ReplayChange::Result("  b\n  c\n- d\n+ D\n  e\n  structured: {\n".to_owned())]);
     }
 
     #[test]
     fn what_it_did_is_compared_too() {
-        let mut replayed = Replayed { unknown: vec!["GET /a".to_owned()], ..Replayed::default() };
+        let mut replayed = ReplayedCall { unknown: vec!["GET /a".to_owned()], ..ReplayedCall::default() };
         replayed.undone.push("POST /b".to_owned());
-        let recorded = Call { result: Outcome::Value(Value::Null), ..call(1) };
-        let Verdict::Differs(changes) = compare(&recorded, &replayed).verdict else { panic!() };
-        assert_eq!(changes, [Change::Did("GET /a".to_owned()), Change::DidNot("POST /b".to_owned())]);
+        let recorded = RecordedCall { result: RecordedOutcome::Value(Value::Null), ..call(1) };
+        let ReplayVerdict::Differs(changes) = compare(&recorded, &replayed).verdict else { panic!() };
+        assert_eq!(changes, [ReplayChange::Did("GET /a".to_owned()), ReplayChange::DidNot("POST /b".to_owned())]);
     }
 
     #[test]
@@ -203,8 +208,8 @@ mod tests {
         for (old, new) in
             [(many("a"), many("b")), ("x".repeat(1 << 20), "y".repeat(1 << 20)), ("x".repeat(9_000), many("c"))]
         {
-            let Verdict::Differs(changes) = compared(text(&old), text(&new)) else { panic!() };
-            let [Change::Result(difference)] = &changes[..] else { panic!() };
+            let ReplayVerdict::Differs(changes) = compared(text(&old), text(&new)) else { panic!() };
+            let [ReplayChange::Result(difference)] = &changes[..] else { panic!() };
             assert!(difference.lines().count() <= LINES + 2 && difference.len() < LINES * (LINE + 4), "{difference}");
         }
     }

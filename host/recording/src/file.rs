@@ -9,19 +9,19 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 
 use crate::error::RecordingError;
-use crate::reader::Reader;
+use crate::reader::RecordingReader;
 
 /// The file of a recording, opened to add to it. That is all that a recording ever needs of the file system, so a process can
 /// give up its folder as soon as it has this.
 #[derive(Debug)]
-pub struct Opened {
+pub struct RecordingFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
     /// Bytes that are in the file.
     pub(crate) length: u64,
 }
 
-impl Opened {
+impl RecordingFile {
     /// Opens a file, which is created for this user alone if it does not exist. Nothing is written to it, unless a server
     /// that was killed left half a line. Blocks.
     ///
@@ -66,7 +66,7 @@ fn append(path: &Path) -> Result<(File, u64), RecordingError> {
         .map_err(|_| failed(&"another server records to it; give each a file of its own"))?;
     let mut length = found.len();
     if length > 0 {
-        Reader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;
+        RecordingReader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;
         // A server that was killed may have left half a line.
         let mut last = [0];
         file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(|error| failed(&error))?;
@@ -87,7 +87,7 @@ fn no_recording(path: &Path) -> Option<RecordingError> {
     if !found.is_file() || found.len() == 0 {
         return None;
     }
-    Reader::new(BufReader::new(&file)).err()
+    RecordingReader::new(BufReader::new(&file)).err()
 }
 
 #[cfg(test)]

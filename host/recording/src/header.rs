@@ -8,7 +8,7 @@ pub(crate) const VERSION: u64 = 1;
 /// The first line of a recording, and of what another server added to it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub struct RecordingHeader {
     /// The version of the format.
     pub version: u64,
     /// The version of Toolbay.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::blob::Blob;
+use crate::blob::BinaryText;
 
 /// What came of an HTTP request, as the guest saw it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -13,9 +13,9 @@ pub enum HttpAnswer {
         /// The status code.
         status: u16,
         /// Names and values of the fields, in order.
-        fields: Vec<(String, Blob)>,
+        fields: Vec<(String, BinaryText)>,
         /// The body.
-        body: Blob,
+        body: BinaryText,
         /// Bytes of each piece of the body, in the order in which they came.
         pieces: Vec<u32>,
         /// Why there is no more of the body; `None` if this is all of it.

@@ -1,9 +1,9 @@
 //! Recordings of calls: what was asked, what the host answered to the guest, and what came of it, as lines of JSON in one
 //! file.
 //!
-//! A [`Recorder`] takes [`Call`]s from any thread and hands them to a thread that writes; a [`Reader`] gives them back, and
+//! A [`CallRecorder`] takes [`RecordedCall`]s from any thread and hands them to a thread that writes; a [`RecordingReader`] gives them back, and
 //! [`compare()`] says what differs when a call runs again. Nothing here knows wasmtime, the catalog or the protocol: the
-//! sandbox fills the [`Answers`] of a call, or gets them, and the `toolbay` crate does the rest.
+//! sandbox fills the [`HostAnswers`] of a call, or gets them, and the `toolbay` crate does the rest.
 
 mod answers;
 mod blob;
@@ -21,16 +21,16 @@ mod reader;
 mod room;
 mod writer;
 
-pub use self::answers::{Answer, Answers, Operation, Seed};
-pub use self::blob::Blob;
-pub use self::call::{Asked, Call, Used, variable};
-pub use self::compare::{Change, Comparison, Figure, Replayed, Verdict, compare};
+pub use self::answers::{HostAnswers, HostOperation, OperationResult, RandomSeed};
+pub use self::blob::BinaryText;
+pub use self::call::{RecordedCall, RecordedQuestions, RecordedUsage, variable};
+pub use self::compare::{FigurePair, ReplayChange, ReplayComparison, ReplayVerdict, ReplayedCall, compare};
 pub use self::error::RecordingError;
-pub use self::file::Opened;
-pub use self::header::Header;
+pub use self::file::RecordingFile;
+pub use self::header::RecordingHeader;
 pub use self::http::{HttpAnswer, HttpError};
-pub use self::missing::Missing;
-pub use self::outcome::{Outcome, failed, replied};
-pub use self::queue::{Recorder, Settings};
-pub use self::reader::{Item, Reader};
-pub use self::room::Room;
+pub use self::missing::MissingInput;
+pub use self::outcome::{RecordedOutcome, failed, replied};
+pub use self::queue::{CallRecorder, RecordingSettings};
+pub use self::reader::{RecordingItem, RecordingReader};
+pub use self::room::RecordingReservation;

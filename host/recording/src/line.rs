@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use toolbay_model::JsonSize;
 
-use crate::call::Call;
-use crate::header::{Header, VERSION};
+use crate::call::RecordedCall;
+use crate::header::{RecordingHeader, VERSION};
 
 /// Longest line, in bytes: that of the largest call that can be recorded, whose bytes are written as text.
 pub(crate) const LONGEST: usize = 64 << 20;
@@ -15,11 +15,11 @@ const MEMORY: u64 = 512 << 20;
 /// One line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Line {
+pub(crate) enum RecordingLine {
     /// A server begins.
-    Recording(Header),
+    Recording(RecordingHeader),
     /// A call.
-    Call(Box<Call>),
+    Call(Box<RecordedCall>),
     /// Calls that could not be recorded.
     Lost {
         /// How many.
@@ -29,7 +29,7 @@ pub(crate) enum Line {
 
 /// Why a text is no line.
 #[derive(Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum LineError {
     /// It is not one, or only the beginning of one.
     Malformed(String),
     /// It is the header of a newer version.
@@ -47,22 +47,22 @@ struct AnyVersion {
     version: u64,
 }
 
-impl Line {
+impl RecordingLine {
     /// Parses a line without its end.
-    pub(crate) fn parse(text: &[u8]) -> Result<Self, Wrong> {
-        let malformed = |why: &dyn std::fmt::Display| Wrong::Malformed(why.to_string());
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, LineError> {
+        let malformed = |why: &dyn std::fmt::Display| LineError::Malformed(why.to_string());
         let text = std::str::from_utf8(text).map_err(|_| malformed(&"it is not UTF-8"))?;
         if JsonSize::of(text).memory > MEMORY {
             return Err(malformed(&"it has too many values"));
         }
         serde_json::from_str(text)
             .map_err(|error| match serde_json::from_str::<AnyHeader>(text) {
-                Ok(AnyHeader { recording: AnyVersion { version } }) if version > VERSION => Wrong::Newer(version),
+                Ok(AnyHeader { recording: AnyVersion { version } }) if version > VERSION => LineError::Newer(version),
                 _ => malformed(&error),
             })
             .and_then(|line| match line {
-                Self::Recording(Header { version, .. }) if version > VERSION => Err(Wrong::Newer(version)),
-                Self::Recording(Header { version: 0, .. }) => Err(malformed(&"there is no version 0")),
+                Self::Recording(RecordingHeader { version, .. }) if version > VERSION => Err(LineError::Newer(version)),
+                Self::Recording(RecordingHeader { version: 0, .. }) => Err(malformed(&"there is no version 0")),
                 line => Ok(line),
             })
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Why a recorded call cannot be run again: something that it depended on is not in the recording.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Missing {
+pub enum MissingInput {
     /// It used the files of a mounted folder.
     Files,
     /// It resolved a name or made a TCP connection.
@@ -26,7 +26,7 @@ pub enum Missing {
     Internal,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Files => "it used files of a mounted folder, which a recording does not contain",

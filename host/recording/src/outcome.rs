@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use toolbay_model::{Body, CallError, Content, Media, Reply, Resource, ResourceContent};
+use toolbay_model::{CallError, CallReply, ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent};
 
 /// What came of a call.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum RecordedOutcome {
     /// All of it.
     Value(Value),
     /// SHA-256 of its JSON, in hexadecimal: it was too large.
     Sha256(String),
 }
 
-impl Outcome {
+impl RecordedOutcome {
     /// The digest alone.
     #[must_use]
     pub fn digest(self) -> Self {
@@ -40,9 +40,9 @@ pub fn failed(error: &CallError) -> Value {
 }
 
 /// The result of a call that ended with this reply. Of bytes, it has the digest.
-pub fn replied(reply: &Reply) -> Value {
+pub fn replied(reply: &CallReply) -> Value {
     match reply {
-        Reply::Tool(output) => {
+        CallReply::Tool(output) => {
             let mut result = Map::new();
             result.insert("content".to_owned(), output.content.iter().map(block).collect());
             if let Some(structured) = &output.structured {
@@ -53,7 +53,7 @@ pub fn replied(reply: &Reply) -> Value {
             }
             Value::Object(result)
         }
-        Reply::Questions(interview) => {
+        CallReply::Questions(interview) => {
             let question = |question: &toolbay_model::Question| {
                 let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
                 json!({"key": question.key, "method": question.kind.method(), "params": params})
@@ -61,21 +61,21 @@ pub fn replied(reply: &Reply) -> Value {
             json!({"questions": interview.questions.iter().map(question).collect::<Vec<_>>()})
         }
         // No tool returns these.
-        Reply::Prompt(_) | Reply::Resource(_) | Reply::Completion(_) => Value::Null,
+        CallReply::Prompt(_) | CallReply::Resource(_) | CallReply::Completion(_) => Value::Null,
     }
 }
 
-fn block(content: &Content) -> Value {
-    let Content { body, audience, priority, last_modified } = content;
+fn block(content: &ContentBlock) -> Value {
+    let ContentBlock { body, audience, priority, last_modified } = content;
     let mut block = match body {
-        Body::Text(text) => json!({"type": "text", "text": text}),
-        Body::Image(media) => self::media("image", media),
-        Body::Audio(media) => self::media("audio", media),
-        Body::ResourceLink(link) => json!({
+        ContentBody::Text(text) => json!({"type": "text", "text": text}),
+        ContentBody::Image(media) => self::media("image", media),
+        ContentBody::Audio(media) => self::media("audio", media),
+        ContentBody::ResourceLink(link) => json!({
             "type": "resource-link", "uri": link.uri, "name": link.name, "title": link.title,
             "description": link.description, "mime_type": link.mime_type, "size": link.size,
         }),
-        Body::Resource(resource) => self::resource(resource),
+        ContentBody::Resource(resource) => self::resource(resource),
     };
     if let Some(members) = block.as_object_mut() {
         let more = [
@@ -89,12 +89,12 @@ fn block(content: &Content) -> Value {
     block
 }
 
-fn media(kind: &str, media: &Media) -> Value {
+fn media(kind: &str, media: &MediaContent) -> Value {
     json!({"type": kind, "mime_type": media.mime_type, "bytes": media.data.len(), "sha256": hash(&media.data)})
 }
 
-fn resource(resource: &Resource) -> Value {
-    let Resource { uri, mime_type, content } = resource;
+fn resource(resource: &EmbeddedResource) -> Value {
+    let EmbeddedResource { uri, mime_type, content } = resource;
     match content {
         ResourceContent::Text(text) => json!({"type": "resource", "uri": uri, "mime_type": mime_type, "text": text}),
         ResourceContent::Blob(bytes) => json!({
@@ -109,21 +109,21 @@ fn hash(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use toolbay_model::{Limit, Output};
+    use toolbay_model::{Limit, ToolOutput};
 
     use super::*;
 
     #[test]
     fn a_result_is_what_the_tool_returned_and_bytes_are_a_digest() {
-        let content = |body| Content { body, audience: vec!["user"], priority: None, last_modified: None };
-        let image = Media { data: vec![1, 2, 3].into(), mime_type: "image/png".to_owned() };
-        let output = Output {
-            content: vec![content(Body::Text("a".to_owned())), content(Body::Image(image))],
+        let content = |body| ContentBlock { body, audience: vec!["user"], priority: None, last_modified: None };
+        let image = MediaContent { data: vec![1, 2, 3].into(), mime_type: "image/png".to_owned() };
+        let output = ToolOutput {
+            content: vec![content(ContentBody::Text("a".to_owned())), content(ContentBody::Image(image))],
             structured: Some(json!({"sum": 3})),
             meta: Map::new(),
         };
         assert_eq!(
-            replied(&Reply::Tool(output)),
+            replied(&CallReply::Tool(output)),
             json!({
                 "content": [
                     {"type": "text", "text": "a", "audience": ["user"]},
@@ -141,8 +141,8 @@ mod tests {
     fn a_failure_is_its_kind_and_its_words_and_a_digest_stands_for_the_whole() {
         let value = failed(&CallError::limit(Limit::Fuel(5)));
         assert_eq!(value["error"], "fuel");
-        let digest = Outcome::Value(value.clone()).digest();
-        assert!(digest.is(&value) && Outcome::Value(value.clone()).is(&value));
+        let digest = RecordedOutcome::Value(value.clone()).digest();
+        assert!(digest.is(&value) && RecordedOutcome::Value(value.clone()).is(&value));
         assert!(!digest.is(&Value::Null) && digest.clone().digest() == digest);
     }
 }

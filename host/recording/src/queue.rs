@@ -7,19 +7,19 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::call::Call;
+use crate::call::RecordedCall;
 use crate::error::RecordingError;
-use crate::file::Opened;
-use crate::header::{Header, VERSION};
-use crate::room::Room;
-use crate::writer::{Message, Shared, Writer};
+use crate::file::RecordingFile;
+use crate::header::{RecordingHeader, VERSION};
+use crate::room::RecordingReservation;
+use crate::writer::{RecordingMessage, RecordingWriter, WriterProgress};
 
 /// Bytes that all calls may take until they are written: those that run, and those that wait for the disk.
 const FREE: usize = 64 << 20;
 
 /// How a recording is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct RecordingSettings {
     /// The file. If it is a recording already, calls are added to it.
     pub file: PathBuf,
     /// Largest size of the file, in bytes. What comes later is not recorded.
@@ -30,29 +30,29 @@ pub struct Settings {
 
 /// Records calls. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Recorder {
-    inner: Arc<Inner>,
+pub struct CallRecorder {
+    inner: Arc<RecordingQueue>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    queue: Sender<Message>,
+struct RecordingQueue {
+    queue: Sender<RecordingMessage>,
     free: Arc<AtomicUsize>,
     max_call: usize,
-    shared: Arc<Shared>,
+    shared: Arc<WriterProgress>,
     calls: AtomicU64,
     salt: String,
     ended: OnceLock<()>,
 }
 
-impl Recorder {
+impl CallRecorder {
     /// Opens the file, and starts the thread that writes to it. `toolbay` is the version of the server. Blocks.
     ///
     /// # Errors
     ///
     /// The file cannot be used, others could read it, it is something else, or another server records to it.
-    pub fn open(settings: &Settings, toolbay: &str) -> Result<Self, RecordingError> {
-        Self::start(Opened::open(&settings.file)?, settings, toolbay)
+    pub fn open(settings: &RecordingSettings, toolbay: &str) -> Result<Self, RecordingError> {
+        Self::start(RecordingFile::open(&settings.file)?, settings, toolbay)
     }
 
     /// Starts the thread that writes to a file that is open already, instead of the one that `settings` name.
@@ -60,8 +60,8 @@ impl Recorder {
     /// # Errors
     ///
     /// The file cannot be written, or the system provides no thread or no random bytes.
-    pub fn start(opened: Opened, settings: &Settings, toolbay: &str) -> Result<Self, RecordingError> {
-        let Opened { file, path, length } = opened;
+    pub fn start(opened: RecordingFile, settings: &RecordingSettings, toolbay: &str) -> Result<Self, RecordingError> {
+        let RecordingFile { file, path, length } = opened;
         let name = path.display().to_string();
         let failed =
             |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {}: {error}", path.display()));
@@ -69,22 +69,24 @@ impl Recorder {
         getrandom::fill(&mut salt).map_err(|error| failed(&error))?;
         let salt = hex::encode(salt);
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let header = Header { version: VERSION, toolbay: toolbay.to_owned(), started, salt: salt.clone() };
-        let shared = Arc::<Shared>::default();
+        let header = RecordingHeader { version: VERSION, toolbay: toolbay.to_owned(), started, salt: salt.clone() };
+        let shared = Arc::<WriterProgress>::default();
         let (queue, receiver) = channel();
-        let writer = Writer::begin(file, name, length, settings.max_size, header, receiver, Arc::clone(&shared));
+        let writer =
+            RecordingWriter::begin(file, name, length, settings.max_size, header, receiver, Arc::clone(&shared));
         let writer = writer.map_err(|error| failed(&error))?;
         let thread = thread::Builder::new().name("toolbay-record".to_owned());
         thread.spawn(move || writer.run()).map_err(|error| failed(&error))?;
         let (free, calls) = (Arc::new(AtomicUsize::new(FREE)), AtomicU64::new(0));
         let max_call = settings.max_call;
-        let inner = Inner { queue, free, max_call, shared, calls, salt, ended: OnceLock::new() };
+        let inner = RecordingQueue { queue, free, max_call, shared, calls, salt, ended: OnceLock::new() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Room for one more call; `None` if no more is recorded.
-    pub fn room(&self) -> Option<Room> {
-        (!self.inner.shared.full.load(Ordering::Relaxed)).then(|| Room::new(&self.inner.free, self.inner.max_call))
+    pub fn room(&self) -> Option<RecordingReservation> {
+        (!self.inner.shared.full.load(Ordering::Relaxed))
+            .then(|| RecordingReservation::new(&self.inner.free, self.inner.max_call))
     }
 
     /// What the digests of this recording begin with.
@@ -99,9 +101,9 @@ impl Recorder {
 
     /// Records a call, which the thread that writes makes: redacting takes time. `room` is what it takes until then. Does
     /// not wait.
-    pub fn record(&self, room: Room, make: impl FnOnce() -> Call + Send + 'static) {
+    pub fn record(&self, room: RecordingReservation, make: impl FnOnce() -> RecordedCall + Send + 'static) {
         // Fails only after the end.
-        drop(self.inner.queue.send(Message::Record(Box::new(make), room)));
+        drop(self.inner.queue.send(RecordingMessage::Record(Box::new(make), room)));
     }
 
     /// There was no room for a call. The file will say so.
@@ -115,7 +117,7 @@ impl Recorder {
             return;
         }
         let (ended, wait) = sync_channel(1);
-        if self.inner.queue.send(Message::End(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
+        if self.inner.queue.send(RecordingMessage::End(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
             tracing::error!("the recording could not be ended in time; its last calls may be missing");
         }
     }
@@ -127,22 +129,25 @@ mod tests {
 
     use super::*;
     use crate::call::tests::call;
-    use crate::reader::{Item, Reader};
+    use crate::reader::{RecordingItem, RecordingReader};
 
     /// How long a test waits for what must come.
     const LONG: Duration = Duration::from_mins(1);
 
-    fn settings(dir: &std::path::Path, max_size: u64) -> Settings {
-        Settings { file: dir.join("calls.jsonl"), max_size, max_call: 1 << 20 }
+    fn settings(dir: &std::path::Path, max_size: u64) -> RecordingSettings {
+        RecordingSettings { file: dir.join("calls.jsonl"), max_size, max_call: 1 << 20 }
     }
 
-    fn items(settings: &Settings) -> Vec<Item> {
-        let mut reader = Reader::open(&settings.file).unwrap();
+    fn items(settings: &RecordingSettings) -> Vec<RecordingItem> {
+        let mut reader = RecordingReader::open(&settings.file).unwrap();
         std::iter::from_fn(|| reader.next().transpose()).collect::<Result<_, _>>().unwrap()
     }
 
-    fn numbers(items: &[Item]) -> Vec<u64> {
-        items.iter().filter_map(|item| if let Item::Call(_, call) = item { Some(call.number) } else { None }).collect()
+    fn numbers(items: &[RecordingItem]) -> Vec<u64> {
+        items
+            .iter()
+            .filter_map(|item| if let RecordingItem::Call(_, call) = item { Some(call.number) } else { None })
+            .collect()
     }
 
     #[test]
@@ -150,7 +155,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         for expected in [800, 1600] {
-            let recorder = Recorder::open(&settings, "0").unwrap();
+            let recorder = CallRecorder::open(&settings, "0").unwrap();
             thread::scope(|scope| {
                 for _ in 0..8 {
                     scope.spawn(|| {
@@ -166,7 +171,7 @@ mod tests {
             recorder.record(recorder.room().unwrap(), || call(0));
             assert_eq!(numbers(&items(&settings)).len(), expected);
         }
-        let headers = items(&settings).into_iter().filter(|item| matches!(item, Item::Header(_))).count();
+        let headers = items(&settings).into_iter().filter(|item| matches!(item, RecordingItem::Header(_))).count();
         assert_eq!(headers, 2);
     }
 
@@ -174,9 +179,9 @@ mod tests {
     fn a_full_file_takes_no_more_and_stays_whole() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 4_000);
-        let recorder = Recorder::open(&settings, "0").unwrap();
+        let recorder = CallRecorder::open(&settings, "0").unwrap();
         for number in 0..100 {
-            recorder.record(Room::new(&Arc::default(), 0), move || call(number));
+            recorder.record(RecordingReservation::new(&Arc::default(), 0), move || call(number));
         }
         recorder.end(LONG);
         assert!(recorder.room().is_none());
@@ -189,12 +194,13 @@ mod tests {
     fn the_file_says_how_many_calls_it_lacks() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
-        let recorder = Recorder::open(&settings, "0").unwrap();
+        let recorder = CallRecorder::open(&settings, "0").unwrap();
         recorder.lose();
         recorder.lose();
         recorder.record(recorder.room().unwrap(), || call(1));
         recorder.end(LONG);
-        let lost: u64 = items(&settings).iter().map(|item| if let Item::Lost(n) = item { *n } else { 0 }).sum();
+        let lost: u64 =
+            items(&settings).iter().map(|item| if let RecordingItem::Lost(n) = item { *n } else { 0 }).sum();
         assert_eq!(lost, 2);
     }
 
@@ -202,7 +208,7 @@ mod tests {
     fn a_call_that_cannot_be_made_does_not_end_the_recording() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
-        let recorder = Recorder::open(&settings, "0").unwrap();
+        let recorder = CallRecorder::open(&settings, "0").unwrap();
         recorder.record(recorder.room().unwrap(), || panic!("as it must not"));
         recorder.record(recorder.room().unwrap(), || call(1));
         recorder.end(LONG);

@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use crate::call::Call;
+use crate::call::RecordedCall;
 use crate::error::RecordingError;
-use crate::header::Header;
-use crate::line::{LONGEST, Line, Wrong};
+use crate::header::RecordingHeader;
+use crate::line::{LONGEST, LineError, RecordingLine};
 
 /// What a recording consists of.
 #[derive(Debug)]
-pub enum Item {
+pub enum RecordingItem {
     /// A server begins.
-    Header(Header),
+    Header(RecordingHeader),
     /// A call, with the number of its line.
-    Call(u64, Box<Call>),
+    Call(u64, Box<RecordedCall>),
     /// So many calls could not be recorded.
     Lost(u64),
     /// The line with this number is the beginning of one: the server was killed while it wrote.
@@ -24,22 +24,22 @@ pub enum Item {
 
 /// Reads a recording, line by line, and holds one or two lines at a time.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct RecordingReader<R> {
     lines: R,
     /// The number of the last line that was read.
     number: u64,
     /// What was read, and not yet returned.
-    ahead: Option<(u64, Line)>,
+    ahead: Option<(u64, RecordingLine)>,
 }
 
 /// A line as it is in the file.
-struct Raw {
+struct RawLine {
     text: Vec<u8>,
     /// Whether its end is there.
     ended: bool,
 }
 
-impl Reader<BufReader<File>> {
+impl RecordingReader<BufReader<File>> {
     /// Opens a file.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Reader<BufReader<File>> {
     }
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> RecordingReader<R> {
     /// Reads lines, of which the first must be a header.
     ///
     /// # Errors
@@ -65,10 +65,10 @@ impl<R: BufRead> Reader<R> {
         let mut reader = Self { lines, number: 0, ahead: None };
         let other = || RecordingError("it is not a recording of calls".to_owned());
         let first = reader.raw()?.ok_or_else(|| RecordingError("it is empty".to_owned()))?;
-        match Line::parse(&first.text) {
+        match RecordingLine::parse(&first.text) {
             Ok(line) if line.is_header() => reader.ahead = Some((1, line)),
-            Err(Wrong::Newer(version)) => return Err(newer(1, version)),
-            Ok(_) | Err(Wrong::Malformed(_)) => return Err(other()),
+            Err(LineError::Newer(version)) => return Err(newer(1, version)),
+            Ok(_) | Err(LineError::Malformed(_)) => return Err(other()),
         }
         Ok(reader)
     }
@@ -79,32 +79,32 @@ impl<R: BufRead> Reader<R> {
     ///
     /// The number of a line that is wrong, and why.
     #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
-    pub fn next(&mut self) -> Result<Option<Item>, RecordingError> {
+    pub fn next(&mut self) -> Result<Option<RecordingItem>, RecordingError> {
         if let Some((number, line)) = self.ahead.take() {
             return Ok(Some(item(number, line)));
         }
         let Some(raw) = self.raw()? else { return Ok(None) };
         let number = self.number;
-        let why = match Line::parse(&raw.text) {
+        let why = match RecordingLine::parse(&raw.text) {
             Ok(line) => return Ok(Some(item(number, line))),
-            Err(Wrong::Newer(version)) => return Err(newer(number, version)),
-            Err(Wrong::Malformed(why)) => why,
+            Err(LineError::Newer(version)) => return Err(newer(number, version)),
+            Err(LineError::Malformed(why)) => why,
         };
         // Half a line is the last one of a server.
         if !raw.ended {
-            return Ok(Some(Item::Half(number)));
+            return Ok(Some(RecordingItem::Half(number)));
         }
         if let Some(next) = self.raw()?
-            && let Ok(line) = Line::parse(&next.text)
+            && let Ok(line) = RecordingLine::parse(&next.text)
             && line.is_header()
         {
             self.ahead = Some((self.number, line));
-            return Ok(Some(Item::Half(number)));
+            return Ok(Some(RecordingItem::Half(number)));
         }
         Err(RecordingError(format!("line {number}: {why}")))
     }
 
-    fn raw(&mut self) -> Result<Option<Raw>, RecordingError> {
+    fn raw(&mut self) -> Result<Option<RawLine>, RecordingError> {
         let mut text = Vec::new();
         let number = self.number + 1;
         let read = (&mut self.lines).take(LONGEST as u64 + 1).read_until(b'\n', &mut text);
@@ -117,15 +117,15 @@ impl<R: BufRead> Reader<R> {
             return Err(RecordingError(format!("line {number}: it is longer than {} MiB", LONGEST >> 20)));
         }
         self.number = number;
-        Ok(Some(Raw { text, ended }))
+        Ok(Some(RawLine { text, ended }))
     }
 }
 
-fn item(number: u64, line: Line) -> Item {
+fn item(number: u64, line: RecordingLine) -> RecordingItem {
     match line {
-        Line::Recording(header) => Item::Header(header),
-        Line::Call(call) => Item::Call(number, call),
-        Line::Lost { calls } => Item::Lost(calls),
+        RecordingLine::Recording(header) => RecordingItem::Header(header),
+        RecordingLine::Call(call) => RecordingItem::Call(number, call),
+        RecordingLine::Lost { calls } => RecordingItem::Lost(calls),
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     /// What reading this text gives, in a word for each item, and the error that ends it.
     fn read(text: impl AsRef<[u8]>) -> (Vec<String>, Option<String>) {
-        let mut reader = match Reader::new(text.as_ref()) {
+        let mut reader = match RecordingReader::new(text.as_ref()) {
             Ok(reader) => reader,
             Err(error) => return (Vec::new(), Some(error.to_string())),
         };
@@ -158,17 +158,17 @@ mod tests {
         loop {
             match reader.next() {
                 Ok(None) => return (items, None),
-                Ok(Some(Item::Header(_))) => items.push("header".to_owned()),
-                Ok(Some(Item::Call(line, call))) => items.push(format!("call {} at {line}", call.number)),
-                Ok(Some(Item::Lost(calls))) => items.push(format!("lost {calls}")),
-                Ok(Some(Item::Half(line))) => items.push(format!("half {line}")),
+                Ok(Some(RecordingItem::Header(_))) => items.push("header".to_owned()),
+                Ok(Some(RecordingItem::Call(line, call))) => items.push(format!("call {} at {line}", call.number)),
+                Ok(Some(RecordingItem::Lost(calls))) => items.push(format!("lost {calls}")),
+                Ok(Some(RecordingItem::Half(line))) => items.push(format!("half {line}")),
                 Err(error) => return (items, Some(error.to_string())),
             }
         }
     }
 
     fn line(number: u64) -> String {
-        String::from_utf8(Line::Call(Box::new(call(number))).written().unwrap()).unwrap()
+        String::from_utf8(RecordingLine::Call(Box::new(call(number))).written().unwrap()).unwrap()
     }
 
     /// A call as JSON, changed.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The memory that one call may take for its recording. It is given back when this is dropped.
 #[derive(Debug)]
-pub struct Room {
+pub struct RecordingReservation {
     /// Bytes that all calls may still take.
     free: Arc<AtomicUsize>,
     taken: usize,
@@ -13,7 +13,7 @@ pub struct Room {
     most: usize,
 }
 
-impl Room {
+impl RecordingReservation {
     /// Room for a call that may take `most` bytes, out of those that are `free` for all calls.
     pub fn new(free: &Arc<AtomicUsize>, most: usize) -> Self {
         Self { free: Arc::clone(free), taken: 0, most }
@@ -38,7 +38,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for RecordingReservation {
     fn drop(&mut self) {
         self.free.fetch_add(self.taken, Ordering::Relaxed);
     }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
         let free = Arc::new(AtomicUsize::new(10));
-        let (mut one, mut other) = (Room::new(&free, 6), Room::new(&free, 6));
+        let (mut one, mut other) = (RecordingReservation::new(&free, 6), RecordingReservation::new(&free, 6));
         assert!(one.take(4) && !one.take(3) && one.take(2) && !one.take(1));
         assert_eq!((one.left(), other.left()), (0, 6));
         assert!(!other.take(5) && other.take(4));

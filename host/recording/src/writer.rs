@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::call::Call;
-use crate::header::Header;
-use crate::line::{LONGEST, Line};
-use crate::missing::Missing;
-use crate::room::Room;
+use crate::call::RecordedCall;
+use crate::header::RecordingHeader;
+use crate::line::{LONGEST, RecordingLine};
+use crate::missing::MissingInput;
+use crate::room::RecordingReservation;
 
 /// How long the thread waits for more when there is a call to write: to wake it costs a short call as much as it takes.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// What the thread that writes and those who record share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct WriterProgress {
     /// Calls for which there was no room, and of which the file does not know yet.
     pub lost: AtomicU64,
     /// Whether the file takes no more.
@@ -30,15 +30,15 @@ pub(crate) struct Shared {
 }
 
 /// What reaches the thread.
-pub(crate) enum Message {
+pub(crate) enum RecordingMessage {
     /// A call, which is made here, and the room that it takes until it is written.
-    Record(Box<dyn FnOnce() -> Call + Send>, Room),
+    Record(Box<dyn FnOnce() -> RecordedCall + Send>, RecordingReservation),
     /// The recording ends. The answer says that it has.
     End(SyncSender<()>),
 }
 
 /// What the thread works with.
-pub(crate) struct Writer {
+pub(crate) struct RecordingWriter {
     file: BufWriter<File>,
     /// The name of the file, for messages.
     name: String,
@@ -46,23 +46,23 @@ pub(crate) struct Writer {
     length: u64,
     /// Bytes that may be in it.
     most: u64,
-    queue: Receiver<Message>,
-    shared: Arc<Shared>,
+    queue: Receiver<RecordingMessage>,
+    shared: Arc<WriterProgress>,
 }
 
-impl Writer {
+impl RecordingWriter {
     /// A writer of what comes out of `queue`, after the header.
     pub(crate) fn begin(
         file: File,
         name: String,
         length: u64,
         most: u64,
-        header: Header,
-        queue: Receiver<Message>,
-        shared: Arc<Shared>,
+        header: RecordingHeader,
+        queue: Receiver<RecordingMessage>,
+        shared: Arc<WriterProgress>,
     ) -> io::Result<Self> {
         let mut writer = Self { file: BufWriter::new(file), name, length, most, queue, shared };
-        writer.add(&Line::Recording(header))?;
+        writer.add(&RecordingLine::Recording(header))?;
         writer.file.flush()?;
         Ok(writer)
     }
@@ -79,7 +79,7 @@ impl Writer {
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
-                    Message::Record(make, room) => {
+                    RecordingMessage::Record(make, room) => {
                         // The call of a closed file is not even made.
                         if !self.is_full()
                             && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
@@ -88,7 +88,7 @@ impl Writer {
                         }
                         drop(room);
                     }
-                    Message::End(ended) => {
+                    RecordingMessage::End(ended) => {
                         self.flush();
                         let _ = ended.try_send(());
                         return;
@@ -108,11 +108,11 @@ impl Writer {
         self.failed(flushed);
     }
 
-    fn call(&mut self, call: Call) {
-        let mut line = Line::Call(Box::new(call));
+    fn call(&mut self, call: RecordedCall) {
+        let mut line = RecordingLine::Call(Box::new(call));
         let is_long = line.written().map_or(true, |text| text.len() > LONGEST);
-        if is_long && let Line::Call(call) = line {
-            line = Line::Call(Box::new(call.bare(Missing::TooLarge)));
+        if is_long && let RecordingLine::Call(call) = line {
+            line = RecordingLine::Call(Box::new(call.bare(MissingInput::TooLarge)));
         }
         let added = self.add(&line);
         self.failed(added);
@@ -122,12 +122,12 @@ impl Writer {
         let calls = self.shared.lost.swap(0, Ordering::Relaxed);
         if calls > 0 && !self.is_full() {
             tracing::warn!(calls, "calls were not recorded: there was no memory left for them");
-            let added = self.add(&Line::Lost { calls });
+            let added = self.add(&RecordingLine::Lost { calls });
             self.failed(added);
         }
     }
 
-    fn add(&mut self, line: &Line) -> io::Result<()> {
+    fn add(&mut self, line: &RecordingLine) -> io::Result<()> {
         let text = line.written()?;
         let length = self.length.saturating_add(text.len() as u64);
         if length > self.most {

@@ -7,8 +7,8 @@ use toolbay_model::text::line;
 use wasmparser::{KnownCustom, Parser, Payload};
 use wit_component::{DecodedWasm, WitPrinter, decode};
 
-use crate::adapt::Kind;
-use crate::proposals::Proposals;
+use crate::adapt::ModuleKind;
+use crate::wasm_proposals::WasmProposals;
 
 /// Longest WIT text that is printed, in bytes.
 const WIT: usize = 256 << 10;
@@ -27,7 +27,7 @@ const NAME: usize = 100;
 
 /// What a plugin file is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct About {
+pub struct PluginSummary {
     /// The kind of the file, for people.
     pub kind: String,
     /// The languages and tools that made it, with their versions.
@@ -48,8 +48,8 @@ pub struct About {
     pub code: u64,
 }
 
-impl About {
-    pub(crate) fn new(kind: Kind, uses: &Proposals, component: &[u8], code: usize) -> Self {
+impl PluginSummary {
+    pub(crate) fn new(kind: ModuleKind, uses: &WasmProposals, component: &[u8], code: usize) -> Self {
         let uses = uses.names();
         let mut about = Self { kind: kind.to_string(), uses, code: code as u64, ..Self::default() };
         // The file compiled, so parsing it cannot fail.

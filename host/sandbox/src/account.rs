@@ -13,10 +13,10 @@ use wasmtime_wasi::p2::FsError;
 
 /// The account of one call. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Account(Arc<Inner>);
+pub(crate) struct MemoryBudget(Arc<BudgetState>);
 
 #[derive(Debug)]
-struct Inner {
+struct BudgetState {
     /// The most bytes that can be held at once.
     limit: usize,
     held: AtomicUsize,
@@ -26,19 +26,19 @@ struct Inner {
 
 /// Bytes of an account. Dropping it gives them back.
 #[derive(Debug)]
-pub(crate) struct Held {
-    account: Account,
+pub(crate) struct MemoryReservation {
+    account: MemoryBudget,
     bytes: usize,
 }
 
 /// The account does not have as many bytes left. As the error of a host call, it ends the call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Overdrawn;
+pub(crate) struct BudgetExceeded;
 
-impl Account {
+impl MemoryBudget {
     /// An account of `limit` bytes, of which none are held.
     pub(crate) fn new(limit: ByteSize) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(BudgetState {
             limit: usize::try_from(limit.as_u64()).unwrap_or(usize::MAX),
             held: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
@@ -47,23 +47,23 @@ impl Account {
     }
 
     /// Takes `bytes` for as long as the call lasts.
-    pub(crate) fn take(&self, bytes: usize) -> Result<(), Overdrawn> {
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.try_take(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
     }
 
     /// The same for what may do without: the account does not count as overdrawn if they are refused.
-    pub(crate) fn try_take(&self, bytes: usize) -> Result<(), Overdrawn> {
+    pub(crate) fn try_take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
         let taken = self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        let before = taken.map_err(|_| Overdrawn)?;
+        let before = taken.map_err(|_| BudgetExceeded)?;
         self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
         Ok(())
     }
 
     /// Takes `bytes` until the value is dropped.
-    pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Overdrawn> {
+    pub(crate) fn hold(&self, bytes: usize) -> Result<MemoryReservation, BudgetExceeded> {
         self.take(bytes)?;
-        Ok(Held { account: self.clone(), bytes })
+        Ok(MemoryReservation { account: self.clone(), bytes })
     }
 
     /// The most bytes that can be held at once.
@@ -82,22 +82,22 @@ impl Account {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.account.0.held.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-impl fmt::Display for Overdrawn {
+impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the call has no memory left")
     }
 }
 
-impl std::error::Error for Overdrawn {}
+impl std::error::Error for BudgetExceeded {}
 
-impl From<Overdrawn> for FsError {
-    fn from(overdrawn: Overdrawn) -> Self {
+impl From<BudgetExceeded> for FsError {
+    fn from(overdrawn: BudgetExceeded) -> Self {
         Self::trap(overdrawn)
     }
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_dropped_can_be_held_again() {
-        let account = Account::new(ByteSize::b(10));
+        let account = MemoryBudget::new(ByteSize::b(10));
         account.take(4).unwrap();
         let held = account.hold(6).unwrap();
         assert!(account.take(1).is_err());

@@ -17,12 +17,12 @@ use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Store};
 
-use self::types::{CallParams, CallResults, Error, ListParams, ListResults, ToolEvent, ToolResult};
+use self::types::{ActError, CallParams, CallResults, ListParams, ListResults, ToolEvent, ToolResult};
 use crate::cbor;
-use crate::listed::Listed;
+use crate::guest_reply::{GuestFailure, GuestReply, ResultPart};
 use crate::prepare_error::PrepareError;
-use crate::returned::{Part, Refusal, Returned};
-use crate::state::State;
+use crate::raw_description::RawDescription;
+use crate::state::StoreState;
 
 /// The name of the interface, up to its version.
 const TOOLS: &str = "act:tools/tool-provider@";
@@ -46,8 +46,8 @@ const KIND: usize = 100;
 const SHOWN: usize = 500;
 
 /// A linked component of this kind.
-pub(crate) struct Act {
-    pre: InstancePre<State>,
+pub(crate) struct LinkedActComponent {
+    pre: InstancePre<StoreState>,
     /// The interface that it exports, with its version.
     interface: String,
     list: ComponentExportIndex,
@@ -73,12 +73,12 @@ pub(crate) fn find<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareEr
     }
 }
 
-impl Act {
+impl LinkedActComponent {
     /// Checks the types of the functions.
     pub(crate) fn new(
         engine: &Engine,
         component: &Component,
-        pre: InstancePre<State>,
+        pre: InstancePre<StoreState>,
         interface: &str,
     ) -> Result<Self, PrepareError> {
         let ty = component.component_type();
@@ -111,7 +111,7 @@ impl Act {
     }
 
     /// Asks it for its tools.
-    pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
+    pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<RawDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let list = instance.get_typed_func::<ListParams, ListResults>(&mut *store, self.list)?;
         // It is large, and calls of other components do not pay for it.
@@ -123,7 +123,7 @@ impl Act {
                 let refused = format!(
                     "its {LIST} failed: {why} (it was asked without a grant, without metadata and without a session)"
                 );
-                Listed { refused: Some(refused), ..Listed::default() }
+                RawDescription { refused: Some(refused), ..RawDescription::default() }
             }
         })
     }
@@ -131,14 +131,14 @@ impl Act {
     /// Calls a tool. The arguments are a JSON object.
     pub(crate) async fn call(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         name: &str,
         arguments: &str,
-    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+    ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
         let arguments: Value = serde_json::from_str(arguments)?;
         let arguments = match cbor::from_json(&arguments) {
             Ok(arguments) => arguments,
-            Err(why) => return Ok(Err(Refusal::InvalidArguments(why))),
+            Err(why) => return Ok(Err(GuestFailure::InvalidArguments(why))),
         };
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let call = instance.get_typed_func::<CallParams, CallResults>(&mut *store, self.call)?;
@@ -156,35 +156,35 @@ impl Act {
 }
 
 /// The parts of a result, or its error.
-fn returned(events: Vec<ToolEvent>) -> Result<Returned, Refusal> {
+fn returned(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
     let mut parts = Vec::new();
     for event in events {
         match event {
-            ToolEvent::Content(part) => parts.push(Part { data: part.data, mime_type: part.mime_type }),
+            ToolEvent::Content(part) => parts.push(ResultPart { data: part.data, mime_type: part.mime_type }),
             ToolEvent::Error(error) => return Err(refusal(error, &texts(&parts))),
         }
     }
-    Ok(Returned::Parts(parts))
+    Ok(GuestReply::Parts(parts))
 }
 
 /// What came before an error and is text.
-fn texts(parts: &[Part]) -> String {
-    let is_text = |part: &&Part| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
+fn texts(parts: &[ResultPart]) -> String {
+    let is_text = |part: &&ResultPart| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
     let texts = parts.iter().filter(is_text).filter_map(|part| str::from_utf8(&part.data).ok());
     texts.flat_map(|text| [text, "\n"]).collect()
 }
 
 /// What an error means to the host. `before` is what the tool has said before it.
-fn refusal(error: Error, before: &str) -> Refusal {
-    let Error { kind, message, metadata: _ } = error;
+fn refusal(error: ActError, before: &str) -> GuestFailure {
+    let ActError { kind, message, metadata: _ } = error;
     let message = message.into_text();
     let message = if message.trim().is_empty() { "The tool failed and did not say why." } else { message.as_str() };
     match kind.as_str() {
-        INVALID_ARGUMENTS => Refusal::InvalidArguments(format!("{before}{message}")),
+        INVALID_ARGUMENTS => GuestFailure::InvalidArguments(format!("{before}{message}")),
         NO_SESSION => {
-            Refusal::Failed(format!("{before}{message} ({kind}: the server opens no sessions of act:sessions)"))
+            GuestFailure::Failed(format!("{before}{message} ({kind}: the server opens no sessions of act:sessions)"))
         }
-        _ => Refusal::Failed(format!("{before}{message} ({})", line(&kind, KIND))),
+        _ => GuestFailure::Failed(format!("{before}{message} ({})", line(&kind, KIND))),
     }
 }
 
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn an_error_is_what_the_tool_said_and_its_kind() {
         let error = |kind: &str, message: &str| {
-            ToolEvent::Error(Error {
+            ToolEvent::Error(ActError {
                 kind: kind.into(),
                 message: LocalizedString::Plain(message.into()),
                 metadata: Vec::new(),
@@ -226,8 +226,8 @@ mod tests {
             ToolEvent::Content(ContentPart { data, mime_type, metadata: Vec::new() })
         };
         let refused = |events| match returned(events) {
-            Err(Refusal::InvalidArguments(text)) => format!("invalid: {text}"),
-            Err(Refusal::Failed(text)) => text,
+            Err(GuestFailure::InvalidArguments(text)) => format!("invalid: {text}"),
+            Err(GuestFailure::Failed(text)) => text,
             other => panic!("{other:?}"),
         };
         assert_eq!(refused(vec![error("std:not-found", "no b")]), "no b (std:not-found)");

@@ -13,16 +13,16 @@ use wasmparser::{ExternalKind, Parser, Payload};
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, decode, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
-use crate::origin::Names;
-use crate::part::Part;
+use crate::contract_interface::ContractInterface;
+use crate::foreign_host::ModuleNames;
 use crate::versions::SERVED;
 
 /// A WIT file: its name and its text.
-type Page = (&'static str, &'static str);
+type WitPage = (&'static str, &'static str);
 
 /// What a core module can import of WASI beside the contract: the beginning of the names, what a world says to import
 /// it, and the packages that it is in.
-const WASI: [(&str, &str, &[Page]); 2] = [
+const WASI: [(&str, &str, &[WitPage]); 2] = [
     (
         "wasi:http/",
         "import wasi:http/types@0.2.0; import wasi:http/outgoing-handler@0.2.0;",
@@ -54,7 +54,7 @@ const SHOWN: usize = 100;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ModuleKind {
     /// A component.
     Component,
     /// A core module that contains the types of its component.
@@ -67,7 +67,7 @@ pub(crate) enum Kind {
     CommandModule,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ModuleKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Component => "a component",
@@ -81,12 +81,12 @@ impl fmt::Display for Kind {
 
 /// What parsing a core module reveals.
 #[derive(Default)]
-struct Look {
+struct ModuleSummary {
     has_type: bool,
     /// The interfaces of the contract whose functions it exports, by their version.
-    contract: BTreeMap<String, BTreeSet<Part>>,
+    contract: BTreeMap<String, BTreeSet<ContractInterface>>,
     has_start: bool,
-    names: Names,
+    names: ModuleNames,
     /// Whether it imports what [`ABORT`] provides.
     aborts: bool,
 }
@@ -96,9 +96,9 @@ const IMPORTED: usize = 256;
 
 /// A component made of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Adapted {
+pub(crate) struct AdaptedComponent {
     pub(crate) component: Vec<u8>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ModuleKind,
     /// What of the file is not offered.
     pub(crate) remark: Option<String>,
 }
@@ -117,25 +117,25 @@ const ABORT: &[u8] = b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03
 /// # Errors
 ///
 /// Why they cannot become one, and what would help.
-pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<Adapted, String> {
+pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent, String> {
     if !Parser::is_core_wasm(&bytes) {
         if is_package(&bytes) {
             return Err(PACKAGE.to_owned());
         }
-        return Ok(Adapted { component: bytes, kind: Kind::Component, remark: None });
+        return Ok(AdaptedComponent { component: bytes, kind: ModuleKind::Component, remark: None });
     }
     let look = look(&bytes).map_err(|error| format!("invalid module: {error}"))?;
     let (module, adapter, kind) = if look.has_type {
-        (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::Module)
+        (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, ModuleKind::Module)
     } else if let Some(contract) = contract(&look)? {
         let module = with_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
-        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::ContractModule)
-    } else if let Some(why) = look.names.foreign() {
+        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, ModuleKind::ContractModule)
+    } else if let Some(why) = look.names.foreign_host() {
         return Err(why);
     } else if let Some(module) = with_wit(&bytes, wit, &look)? {
-        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::TypedModule)
+        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, ModuleKind::TypedModule)
     } else if look.has_start {
-        (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, Kind::CommandModule)
+        (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, ModuleKind::CommandModule)
     } else {
         return Err(untyped(&look, wit));
     };
@@ -147,16 +147,16 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<Adapted, String>
         .and_then(|mut encoder| encoder.encode());
     let why = |error| {
         let said = format!("a core module that cannot be converted to a component: {error:#}");
-        look.names.foreign().unwrap_or(said)
+        look.names.foreign_host().unwrap_or(said)
     };
-    Ok(Adapted { component: component.map_err(why)?, kind, remark: left_out(kind, &look) })
+    Ok(AdaptedComponent { component: component.map_err(why)?, kind, remark: left_out(kind, &look) })
 }
 
 /// What of a module of this kind is not offered.
-fn left_out(kind: Kind, look: &Look) -> Option<String> {
+fn left_out(kind: ModuleKind, look: &ModuleSummary) -> Option<String> {
     let own = || look.names.exports.iter().find(|name| is_own(name));
     match kind {
-        Kind::CommandModule => match (look.names.spin_handler(), own()) {
+        ModuleKind::CommandModule => match (look.names.spin_handler(), own()) {
             (Some(handler), _) => {
                 Some(format!("it runs as a command; its request handler for Spin ({handler}) is not offered"))
             }
@@ -168,7 +168,7 @@ fn left_out(kind: Kind, look: &Look) -> Option<String> {
             .filter(|_| is_wit_name(function) && !STARTERS.contains(&function.as_str())),
             (None, None) => None,
         },
-        Kind::TypedModule if look.has_start => {
+        ModuleKind::TypedModule if look.has_start => {
             Some("the functions of its .wit file are offered, and not its command (`_start`)".to_owned())
         }
         _ => None,
@@ -213,8 +213,8 @@ fn quoted(name: &str) -> String {
     if name.trim().is_empty() { "one whose name is empty".to_owned() } else { format!("`{}`", line(name, SHOWN)) }
 }
 
-fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
-    let mut look = Look::default();
+fn look(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
+    let mut look = ModuleSummary::default();
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
             Payload::CustomSection(section) => look.has_type |= section.name().starts_with("component-type"),
@@ -222,7 +222,7 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
                 for export in exports {
                     let export = export?;
                     if export.kind == ExternalKind::Func {
-                        if let Some((part, function)) = Part::of_export(export.name)
+                        if let Some((part, function)) = ContractInterface::from_export(export.name)
                             && let Some((version, _)) = function.split_once('#')
                         {
                             look.contract.entry(version.to_owned()).or_default().insert(part);
@@ -254,10 +254,10 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
 }
 
 /// A version of the contract that is served, its WIT, and the interfaces whose functions a module exports.
-struct Contract<'a> {
+struct ServedContract<'a> {
     version: &'static str,
     wit: &'static str,
-    parts: &'a BTreeSet<Part>,
+    parts: &'a BTreeSet<ContractInterface>,
 }
 
 /// The contract that a module implements; `None` if it implements none that is served.
@@ -265,10 +265,10 @@ struct Contract<'a> {
 /// # Errors
 ///
 /// It implements several.
-fn contract(look: &Look) -> Result<Option<Contract<'_>>, String> {
+fn contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> {
     let mut served = SERVED.into_iter().filter_map(|(version, wit)| {
         let parts = look.contract.get(version)?;
-        Some(Contract { version, wit, parts })
+        Some(ServedContract { version, wit, parts })
     });
     match (served.next(), served.next()) {
         (Some(one), Some(other)) => Err(format!(
@@ -281,8 +281,8 @@ fn contract(look: &Look) -> Result<Option<Contract<'_>>, String> {
 }
 
 /// The module with the types embedded of the contract, and of what it imports of WASI.
-fn with_contract(mut module: Vec<u8>, contract: &Contract<'_>, look: &Look) -> anyhow::Result<Vec<u8>> {
-    let Contract { version, wit, parts } = contract;
+fn with_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &ModuleSummary) -> anyhow::Result<Vec<u8>> {
+    let ServedContract { version, wit, parts } = contract;
     let mut resolve = Resolve::default();
     resolve.push_str("plugin.wit", wit)?;
     let exports = parts.iter().map(|part| format!("export toolbay:plugin/{}@{version};", part.name()));
@@ -307,7 +307,7 @@ fn with_contract(mut module: Vec<u8>, contract: &Contract<'_>, look: &Look) -> a
 /// # Errors
 ///
 /// The text is not valid WIT, or leaves open which world is meant.
-fn with_wit(module: &[u8], wit: &str, look: &Look) -> Result<Option<Vec<u8>>, String> {
+fn with_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Vec<u8>>, String> {
     if wit.is_empty() {
         return Ok(None);
     }
@@ -351,7 +351,7 @@ fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
 }
 
 /// Why a core module cannot be called, and what would help.
-fn untyped(look: &Look, wit: &str) -> String {
+fn untyped(look: &ModuleSummary, wit: &str) -> String {
     if let Some(version) = look.contract.keys().next() {
         let served = SERVED.map(|(version, _)| version).join(" and ");
         return format!(
@@ -405,11 +405,11 @@ fn untyped(look: &Look, wit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn adapted(wat: &str) -> Result<Kind, String> {
+    fn adapted(wat: &str) -> Result<ModuleKind, String> {
         adapted_with(wat, "")
     }
 
-    fn adapted_with(wat: &str, wit: &str) -> Result<Kind, String> {
+    fn adapted_with(wat: &str, wit: &str) -> Result<ModuleKind, String> {
         componentize(wat::parse_str(wat).unwrap(), wit).map(|adapted| {
             assert!(Parser::is_component(&adapted.component));
             adapted.kind
@@ -420,14 +420,14 @@ mod tests {
     fn a_component_is_unchanged() {
         let bytes = wat::parse_str("(component)").unwrap();
         let adapted = componentize(bytes.clone(), "").unwrap();
-        assert_eq!(adapted, Adapted { component: bytes, kind: Kind::Component, remark: None });
+        assert_eq!(adapted, AdaptedComponent { component: bytes, kind: ModuleKind::Component, remark: None });
     }
 
     #[test]
     fn a_command_is_adapted() {
         let command = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
             (memory (export "memory") 1) (func (export "_start") (call 0 (i32.const 0))))"#;
-        assert_eq!(adapted(command), Ok(Kind::CommandModule));
+        assert_eq!(adapted(command), Ok(ModuleKind::CommandModule));
     }
 
     #[test]
@@ -446,7 +446,7 @@ mod tests {
         let delete = r#"(import "wasi:keyvalue/store@0.2.0-draft" "[method]bucket.delete"
             (func (param i32 i32 i32 i32)))"#;
         for imports in ["", subscribe, delete, &format!("{subscribe} {block}"), &format!("{subscribe} {delete}")] {
-            assert_eq!(adapted(&module(imports)), Ok(Kind::ContractModule), "{imports}");
+            assert_eq!(adapted(&module(imports)), Ok(ModuleKind::ContractModule), "{imports}");
         }
         // Not in the part of WASI that a module without types can import.
         let server =
@@ -476,7 +476,7 @@ mod tests {
         let completion = [("completion@0.2.0#complete", 9)];
         let all = [prompts.as_slice(), &resources, &completion].concat();
         for functions in [prompts.as_slice(), &resources, &all] {
-            assert_eq!(adapted(&module(functions)), Ok(Kind::ContractModule), "{functions:?}");
+            assert_eq!(adapted(&module(functions)), Ok(ModuleKind::ContractModule), "{functions:?}");
         }
         let half = adapted(&module(&prompts[..1])).unwrap_err();
         assert!(half.contains("get-prompt"), "{half}");
@@ -536,10 +536,10 @@ mod tests {
         let add = r#"(func (export "local:sums/sums#add") (param i32 i32) (result i32) i32.const 7)"#;
         let double = r#"(func (export "double") (param f64) (result f64) local.get 0)"#;
         let module = |items: &str| format!("(module {items})");
-        assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(Kind::TypedModule));
+        assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(ModuleKind::TypedModule));
         // As AssemblyScript makes it.
         let aborts = r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
-        assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(Kind::TypedModule));
+        assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(ModuleKind::TypedModule));
         let half = adapted_with(&module(double), wit).unwrap_err();
         assert!(half.contains("interface `local:sums/sums` function `add`"), "{half}");
         let other = adapted_with(&module(r#"(func (export "other"))"#), wit).unwrap_err();
@@ -554,7 +554,7 @@ mod tests {
     fn a_command_of_assemblyscript_can_abort() {
         let command = r#"(module (import "env" "abort" (func (param i32 i32 i32 i32)))
             (memory (export "memory") 1) (func (export "_start")))"#;
-        assert_eq!(adapted(command), Ok(Kind::CommandModule));
+        assert_eq!(adapted(command), Ok(ModuleKind::CommandModule));
         let seed = r#"(module (import "env" "abort" (func (param i32 i32 i32 i32))) (import "env" "seed" (func (result f64)))
             (memory (export "memory") 1) (func (export "_start")))"#;
         assert!(adapted(seed).unwrap_err().contains("imports env.seed"));

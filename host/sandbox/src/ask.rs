@@ -12,12 +12,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 use toolbay_model::{
-    Answerable, CallError, Interview, Journal, Json, JsonSize, Limit, Limits, Question, QuestionKind, is_reserved_meta,
+    CallError, CallJournal, JsonSize, JsonText, Limit, Limits, Question, QuestionKind, QuestionKindSet, QuestionRound,
+    is_reserved_meta,
 };
-use toolbay_secrets::Secrets;
+use toolbay_secrets::SecretFilter;
 use url::{Host, Url};
 
-use crate::effects::Effects;
+use crate::effects::SideEffects;
 
 /// The most questions that are asked at once.
 const QUESTIONS: usize = 16;
@@ -42,7 +43,7 @@ const QUOTED: usize = 100;
 
 /// A question in the words of the contract, not yet checked.
 #[derive(Clone, Debug)]
-pub(crate) struct Posed {
+pub(crate) struct RawQuestion {
     pub(crate) key: String,
     pub(crate) kind: PosedKind,
     /// The parameters, a JSON object as text.
@@ -62,7 +63,7 @@ pub(crate) enum PosedKind {
 
 /// Why questions have no answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum QuestionRefusal {
     /// The client cannot answer this kind.
     Unsupported(String),
     /// The questions cannot be asked.
@@ -70,11 +71,11 @@ pub(crate) enum Refused {
 }
 
 /// What the questions of one call are asked with.
-pub(crate) struct Asking {
-    answerable: Answerable,
-    journal: Arc<Journal>,
-    effects: Effects,
-    secrets: Arc<Secrets>,
+pub(crate) struct QuestionContext {
+    answerable: QuestionKindSet,
+    journal: Arc<CallJournal>,
+    effects: SideEffects,
+    secrets: Arc<SecretFilter>,
     rounds: u64,
     time: Duration,
     size: usize,
@@ -82,18 +83,18 @@ pub(crate) struct Asking {
 
 /// The call ends with these questions. As the error of a host call, it ends the call.
 #[derive(Clone, Debug)]
-pub(crate) struct Suspended(pub(crate) Interview);
+pub(crate) struct SuspendedCall(pub(crate) QuestionRound);
 
 /// The call ends because the client cannot answer these kinds of questions. As the error of a host call, it ends the call.
 #[derive(Clone, Debug)]
-pub(crate) struct Incapable(Vec<QuestionKind>);
+pub(crate) struct MissingCapability(Vec<QuestionKind>);
 
-impl Asking {
+impl QuestionContext {
     pub(crate) fn new(
-        answerable: Answerable,
-        journal: Arc<Journal>,
-        effects: Effects,
-        secrets: Arc<Secrets>,
+        answerable: QuestionKindSet,
+        journal: Arc<CallJournal>,
+        effects: SideEffects,
+        secrets: Arc<SecretFilter>,
         limits: &Limits,
     ) -> Self {
         let (rounds, time) = (limits.ask_rounds, limits.ask_time);
@@ -105,12 +106,12 @@ impl Asking {
     ///
     /// # Errors
     ///
-    /// Ends the call: [`Suspended`] if an answer is missing, [`Incapable`] if the client cannot answer what must be
+    /// Ends the call: [`SuspendedCall`] if an answer is missing, [`MissingCapability`] if the client cannot answer what must be
     /// answered, [`Limit`] if the call has asked too often or for too long. The inner error is for the guest.
-    pub(crate) fn ask(&self, posed: &[Posed]) -> wasmtime::Result<Result<Vec<String>, Refused>> {
+    pub(crate) fn ask(&self, posed: &[RawQuestion]) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
         let questions = match self.checked(posed) {
             Ok(questions) => questions,
-            Err(why) => return Ok(Err(Refused::Invalid(why))),
+            Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
         let (mut answers, mut open) = (Vec::new(), Vec::new());
         for (question, posed) in questions.into_iter().zip(posed) {
@@ -131,10 +132,10 @@ impl Asking {
         };
         let needed = lacking(true);
         if !needed.is_empty() {
-            return Err(Incapable(needed).into());
+            return Err(MissingCapability(needed).into());
         }
         if let Some(kind) = lacking(false).first() {
-            return Ok(Err(Refused::Unsupported(format!("the client does not support {}", kind.method()))));
+            return Ok(Err(QuestionRefusal::Unsupported(format!("the client does not support {}", kind.method()))));
         }
         let answers = self.journal.answers.clone();
         self.suspended(open.into_iter().map(|(question, _)| question).collect(), answers)
@@ -146,11 +147,11 @@ impl Asking {
         let Some(Value::String(message)) = params.get_mut("message") else { return question };
         message.push_str("\n\nThe last answer does not fit: ");
         message.push_str(&self.secrets.scrub(&clean(why)));
-        Question { params: Json::new(&params), ..question }
+        Question { params: JsonText::new(&params), ..question }
     }
 
     /// What earlier runs of the call left.
-    pub(crate) fn journal(&self) -> Arc<Journal> {
+    pub(crate) fn journal(&self) -> Arc<CallJournal> {
         Arc::clone(&self.journal)
     }
 
@@ -165,8 +166,8 @@ impl Asking {
     ///
     /// # Errors
     ///
-    /// Ends the call, as [`Asking::ask`] does.
-    pub(crate) fn pose(&self, posed: &[Posed], state: BTreeMap<String, String>) -> wasmtime::Result<String> {
+    /// Ends the call, as [`QuestionContext::ask`] does.
+    pub(crate) fn pose(&self, posed: &[RawQuestion], state: BTreeMap<String, String>) -> wasmtime::Result<String> {
         let questions = match self.checked(posed) {
             Ok(questions) => questions,
             Err(why) => return Ok(why),
@@ -174,10 +175,10 @@ impl Asking {
         let lacking = questions.iter().map(|question| question.kind).filter(|kind| !self.answerable.contains(*kind));
         let lacking: BTreeSet<_> = lacking.collect();
         if !lacking.is_empty() {
-            return Err(Incapable(lacking.into_iter().collect()).into());
+            return Err(MissingCapability(lacking.into_iter().collect()).into());
         }
         Ok(match self.suspended(questions, state)? {
-            Err(Refused::Invalid(why) | Refused::Unsupported(why)) => why,
+            Err(QuestionRefusal::Invalid(why) | QuestionRefusal::Unsupported(why)) => why,
             Ok(_) => String::new(),
         })
     }
@@ -187,10 +188,10 @@ impl Asking {
         &self,
         questions: Vec<Question>,
         answers: BTreeMap<String, String>,
-    ) -> wasmtime::Result<Result<Vec<String>, Refused>> {
+    ) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
         let effects = match self.effects.all() {
             Ok(effects) => effects,
-            Err(why) => return Ok(Err(Refused::Invalid(why))),
+            Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
         if u64::from(self.journal.rounds) >= self.rounds {
             return Err(Limit::AskRounds(self.rounds).into());
@@ -204,7 +205,7 @@ impl Asking {
         // Whoever allowed the call is not asked again.
         let approval = self.journal.approval;
         let until = began.saturating_add(milliseconds(self.time));
-        let journal = Journal {
+        let journal = CallJournal {
             answers,
             effects,
             rounds: self.journal.rounds + 1,
@@ -212,20 +213,20 @@ impl Asking {
             until,
             edition,
             approval,
-            ..Journal::default()
+            ..CallJournal::default()
         };
         if journal.size() > self.size {
             let why = "the answers so far, and what the call did before this question, are too large to keep \
                        (limits.journal): ask for less";
-            return Ok(Err(Refused::Invalid(why.to_owned())));
+            return Ok(Err(QuestionRefusal::Invalid(why.to_owned())));
         }
-        Err(Suspended(Interview { questions, journal }).into())
+        Err(SuspendedCall(QuestionRound { questions, journal }).into())
     }
 
     /// # Errors
     ///
     /// What is wrong with a question, in words for the author.
-    fn checked(&self, posed: &[Posed]) -> Result<Vec<Question>, String> {
+    fn checked(&self, posed: &[RawQuestion]) -> Result<Vec<Question>, String> {
         if posed.len() > QUESTIONS {
             return Err(format!("at most {QUESTIONS} questions can be asked at once, not {}", posed.len()));
         }
@@ -246,7 +247,7 @@ impl Asking {
             .collect()
     }
 
-    fn question(&self, posed: &Posed) -> Result<Question, String> {
+    fn question(&self, posed: &RawQuestion) -> Result<Question, String> {
         if posed.params.len() > PARAMS || JsonSize::of(&posed.params).values > VALUES {
             return Err(format!("its parameters are larger than {} KiB or {VALUES} values", PARAMS >> 10));
         }
@@ -264,7 +265,7 @@ impl Asking {
             PosedKind::Sampling => check_sampling(&params)?,
             PosedKind::Roots => QuestionKind::Roots,
         };
-        Ok(Question { key: posed.key.clone(), kind, params: Json::new(&params) })
+        Ok(Question { key: posed.key.clone(), kind, params: JsonText::new(&params) })
     }
 
     /// Takes what only acts and what is secret out of every text, and what a plugin cannot set out of every `_meta`.
@@ -394,7 +395,7 @@ fn milliseconds(time: Duration) -> u64 {
     toolbay_model::milliseconds(time)
 }
 
-impl Incapable {
+impl MissingCapability {
     /// The client lacks what these need.
     pub(crate) fn of(kinds: Vec<QuestionKind>) -> Self {
         Self(kinds)
@@ -405,61 +406,66 @@ impl Incapable {
     }
 }
 
-impl fmt::Display for Suspended {
+impl fmt::Display for SuspendedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the call asks its caller something")
     }
 }
 
-impl std::error::Error for Suspended {}
+impl std::error::Error for SuspendedCall {}
 
-impl fmt::Display for Incapable {
+impl fmt::Display for MissingCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the client cannot answer the question")
     }
 }
 
-impl std::error::Error for Incapable {}
+impl std::error::Error for MissingCapability {}
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::account::Account;
-    use crate::effects::Barred;
-    use crate::tape::Tape;
+    use crate::account::MemoryBudget;
+    use crate::effects::NotReplayable;
+    use crate::tape::ReplayTape;
 
-    fn asking(journal: Journal, answerable: Answerable) -> Asking {
+    fn asking(journal: CallJournal, answerable: QuestionKindSet) -> QuestionContext {
         let journal = Arc::new(journal);
-        let effects =
-            Effects::new(true, &journal, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory), Tape::default());
-        Asking::new(answerable, journal, effects, Arc::new(Secrets::none().clone()), &Limits::DEFAULT)
+        let effects = SideEffects::new(
+            true,
+            &journal,
+            &Limits::DEFAULT,
+            MemoryBudget::new(Limits::DEFAULT.memory),
+            ReplayTape::default(),
+        );
+        QuestionContext::new(answerable, journal, effects, Arc::new(SecretFilter::none().clone()), &Limits::DEFAULT)
     }
 
-    fn all() -> Answerable {
-        QuestionKind::ALL.into_iter().fold(Answerable::default(), Answerable::with)
+    fn all() -> QuestionKindSet {
+        QuestionKind::ALL.into_iter().fold(QuestionKindSet::default(), QuestionKindSet::with)
     }
 
-    fn form(key: &str) -> Posed {
+    fn form(key: &str) -> RawQuestion {
         let properties = json!({"name": {"type": "string", "minLength": 1}});
         let schema = json!({"type": "object", "properties": properties, "required": ["name"]});
         let params = json!({"message": "Who?", "requestedSchema": schema}).to_string();
-        Posed { key: key.to_owned(), kind: PosedKind::Form, params, required: true }
+        RawQuestion { key: key.to_owned(), kind: PosedKind::Form, params, required: true }
     }
 
-    fn posed(kind: PosedKind, params: &Value) -> Posed {
-        Posed { key: "k".to_owned(), kind, params: params.to_string(), required: true }
+    fn posed(kind: PosedKind, params: &Value) -> RawQuestion {
+        RawQuestion { key: "k".to_owned(), kind, params: params.to_string(), required: true }
     }
 
-    fn interview(asking: &Asking, questions: &[Posed]) -> Interview {
+    fn interview(asking: &QuestionContext, questions: &[RawQuestion]) -> QuestionRound {
         let error = asking.ask(questions).unwrap_err();
-        error.downcast_ref::<Suspended>().unwrap().0.clone()
+        error.downcast_ref::<SuspendedCall>().unwrap().0.clone()
     }
 
     #[test]
     fn a_call_ends_with_what_has_no_answer_and_goes_on_when_it_is_there() {
-        let first = interview(&asking(Journal::default(), all()), &[form("a"), form("b")]);
+        let first = interview(&asking(CallJournal::default(), all()), &[form("a"), form("b")]);
         let keys: Vec<&str> = first.questions.iter().map(|question| question.key.as_str()).collect();
         assert_eq!((keys.as_slice(), first.journal.rounds), (&["a", "b"][..], 1));
         let mut journal = first.journal;
@@ -487,7 +493,7 @@ mod tests {
             json!([]),
             json!(12345),
         ] {
-            let mut journal = Journal::default();
+            let mut journal = CallJournal::default();
             journal.answers.insert("a".to_owned(), wrong.to_string());
             let again = interview(&asking(journal, all()), &[form("a")]).questions;
             let params: Value = serde_json::from_str(again[0].params.get()).unwrap();
@@ -507,20 +513,20 @@ mod tests {
 
     #[test]
     fn what_a_client_cannot_answer_ends_the_call_or_is_told() {
-        let asking = asking(Journal::default(), Answerable::default().with(QuestionKind::Form));
+        let asking = asking(CallJournal::default(), QuestionKindSet::default().with(QuestionKind::Form));
         let roots = posed(PosedKind::Roots, &json!({}));
         let error = asking.ask(&[form("a"), roots.clone()]).unwrap_err();
-        let incapable = error.downcast_ref::<Incapable>().unwrap().error();
+        let incapable = error.downcast_ref::<MissingCapability>().unwrap().error();
         assert_eq!(incapable, CallError::Incapable(vec![QuestionKind::Roots]));
-        let refused = asking.ask(&[Posed { required: false, ..roots }]).unwrap().unwrap_err();
-        assert_eq!(refused, Refused::Unsupported("the client does not support roots/list".to_owned()));
+        let refused = asking.ask(&[RawQuestion { required: false, ..roots }]).unwrap().unwrap_err();
+        assert_eq!(refused, QuestionRefusal::Unsupported("the client does not support roots/list".to_owned()));
     }
 
     #[test]
     fn a_question_that_makes_no_sense_is_refused_with_the_reason() {
-        let asking = asking(Journal::default(), all());
-        let refused = |questions: Vec<Posed>| match asking.ask(&questions) {
-            Ok(Err(Refused::Invalid(why))) => why,
+        let asking = asking(CallJournal::default(), all());
+        let refused = |questions: Vec<RawQuestion>| match asking.ask(&questions) {
+            Ok(Err(QuestionRefusal::Invalid(why))) => why,
             other => panic!("{other:?}"),
         };
         let message = json!({"role": "user", "content": {"type": "text", "text": "x"}});
@@ -548,7 +554,7 @@ mod tests {
 
     #[test]
     fn the_host_of_a_page_is_the_one_that_it_seems() {
-        let asking = asking(Journal::default(), all());
+        let asking = asking(CallJournal::default(), all());
         for url in [
             "https://a.example/x?y",
             "https://a.example:8443/@b?c@d#e@f",
@@ -563,7 +569,7 @@ mod tests {
             interview(&asking, &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]);
         }
         let refused = |url: &&str| match asking.ask(&[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]) {
-            Ok(Err(Refused::Invalid(why))) => why.replace("question \"k\": ", ""),
+            Ok(Err(QuestionRefusal::Invalid(why))) => why.replace("question \"k\": ", ""),
             other => panic!("{url}: {other:?}"),
         };
         let said: Vec<String> = [
@@ -607,22 +613,22 @@ mod tests {
 
     #[test]
     fn rounds_and_time_are_bounded() {
-        let often = Journal { rounds: 8, began: 1, ..Journal::default() };
+        let often = CallJournal { rounds: 8, began: 1, ..CallJournal::default() };
         let limit = |journal| *asking(journal, all()).ask(&[form("a")]).unwrap_err().downcast_ref::<Limit>().unwrap();
         assert_eq!(limit(often), Limit::AskRounds(8));
-        let late = Journal { rounds: 1, began: 1, ..Journal::default() };
+        let late = CallJournal { rounds: 1, began: 1, ..CallJournal::default() };
         assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_time));
     }
 
     #[test]
     fn what_cannot_be_remembered_is_refused() {
-        let barred = asking(Journal::default(), all());
-        barred.effects.bar(Barred::File);
-        let Ok(Err(Refused::Invalid(why))) = barred.ask(&[form("a")]) else { panic!() };
+        let barred = asking(CallJournal::default(), all());
+        barred.effects.bar(NotReplayable::File);
+        let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else { panic!() };
         assert!(why.contains("changed files"), "{why}");
-        let mut large = Journal::default();
+        let mut large = CallJournal::default();
         large.answers.insert("b".to_owned(), "x".repeat(64 << 10));
-        let Ok(Err(Refused::Invalid(why))) = asking(large, all()).ask(&[form("a")]) else { panic!() };
+        let Ok(Err(QuestionRefusal::Invalid(why))) = asking(large, all()).ask(&[form("a")]) else { panic!() };
         assert!(why.contains("limits.journal"), "{why}");
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use toolbay_model::CompletionRequest;
 
-use crate::returned::Refusal;
+use crate::guest_reply::GuestFailure;
 
 /// What a plugin is asked for. Names are the plugin's own, without the operator's prefix.
 #[derive(Clone, Copy, Debug)]
-pub enum Asked<'a> {
+pub enum PluginRequest<'a> {
     /// The result of a tool.
     Tool {
         /// The tool's name.
@@ -32,10 +32,10 @@ pub enum Asked<'a> {
     Completion(&'a CompletionRequest),
 }
 
-impl Asked<'_> {
+impl PluginRequest<'_> {
     /// The answer of a plugin that offers nothing of the kind. Whoever asks only for what it listed never sees it.
-    pub(crate) fn not_offered(&self) -> Refusal {
-        Refusal::Failed(match self {
+    pub(crate) fn not_offered(&self) -> GuestFailure {
+        GuestFailure::Failed(match self {
             Self::Tool { name, .. } => format!("There is no tool {name}: the plugin offers no tools."),
             Self::Prompt { name, .. } => format!("There is no prompt {name}: the plugin offers no prompts."),
             Self::Resource { uri } => format!("There is no resource {uri}: the plugin offers no resources."),

@@ -2,8 +2,8 @@
 
 /// One content block. The blocks of every version of the contract can be represented like this.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Block {
-    /// The name of its kind: that of a [`Kind`], or one that this host does not know.
+pub(crate) struct RawBlock {
+    /// The name of its kind: that of a [`BlockKind`], or one that this host does not know.
     pub(crate) kind: String,
     pub(crate) text: Option<String>,
     /// Raw bytes, not base64.
@@ -27,7 +27,7 @@ pub(crate) struct Block {
 /// The kinds of content blocks that this host knows. For each further kind, add a variant; the compiler then reports
 /// every place that must handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     /// `text`.
     Text,
     /// `image`.
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     EmbeddedResource,
 }
 
-impl Kind {
+impl BlockKind {
     const ALL: [Self; 5] = [Self::Text, Self::Image, Self::Audio, Self::ResourceLink, Self::EmbeddedResource];
 
     /// The kind with this name.
@@ -82,16 +82,16 @@ pub(crate) fn audience(named: impl Iterator<Item = &'static str>) -> Vec<&'stati
     once
 }
 
-impl Block {
+impl RawBlock {
     /// A text block.
     pub(crate) fn text(text: String) -> Self {
-        Self { kind: Kind::Text.name().into(), text: Some(text), ..Self::default() }
+        Self { kind: BlockKind::Text.name().into(), text: Some(text), ..Self::default() }
     }
 
     /// The size of the block in bytes. The name of a known kind is not counted, because contract 0.1.0 does not send
     /// it.
     pub(crate) fn size(&self) -> usize {
-        let kind = Some(&self.kind).filter(|kind| Kind::parse(kind).is_none());
+        let kind = Some(&self.kind).filter(|kind| BlockKind::parse(kind).is_none());
         let texts = [&self.text, &self.mime_type, &self.uri, &self.name, &self.title, &self.description];
         let newer = [&self.last_modified, &self.members];
         let texts = texts.into_iter().chain(newer).flatten().chain(kind);
@@ -124,10 +124,10 @@ mod tests {
         let table =
             contract.lines().map(str::trim).skip_while(|line| *line != "/// | `kind` | needs | may have |").skip(2);
         let rows = table.map_while(|line| line.strip_prefix("/// | `")?.split('`').next());
-        assert_eq!(rows.collect::<Vec<_>>(), Kind::ALL.map(Kind::name));
+        assert_eq!(rows.collect::<Vec<_>>(), BlockKind::ALL.map(BlockKind::name));
         for path in SDKS {
             let sdk = read(&format!("plugin-sdk/{path}"));
-            for kind in Kind::ALL.map(Kind::name) {
+            for kind in BlockKind::ALL.map(BlockKind::name) {
                 // JavaScript's quotes are single, and a key that is a word has none.
                 let ways = [format!("\"{kind}\""), format!("'{kind}':"), format!("\n  {kind}:")];
                 assert!(ways.iter().any(|way| sdk.contains(way)), "plugin-sdk/{path} has no kind `{kind}`");

@@ -29,16 +29,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
-use toolbay_model::{Description, Digest};
-use toolbay_private::{Private, TEMPORARY};
+use toolbay_model::{ComponentDescription, Digest};
+use toolbay_private::{PrivateFolder, TEMPORARY};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 pub(crate) use self::code::{memory, open, open_memory};
-use self::key::{Claim, Key};
-use crate::about::About;
-use crate::error::too_large;
-use crate::facts::Facts;
+use self::key::{CacheKey, EntryClaim};
+use crate::about::PluginSummary;
+use crate::component_summary::ComponentSummary;
+use crate::error::describe_too_large;
 use crate::versions::SERVED;
 
 /// An older temporary file was left behind by a server that was killed.
@@ -79,18 +79,18 @@ fn maker(engine: &Engine, derivation: u32) -> u64 {
 /// A folder of compiled components of one maker. It may contain files of other makers.
 #[derive(Debug)]
 pub(crate) struct CompileCache {
-    folder: Private,
-    key: Key,
+    folder: PrivateFolder,
+    key: CacheKey,
     /// Identifies everything that made the files, see [`maker`]. Files of other makers are ignored.
     maker: u64,
     size: u64,
     /// What is known of how full it is.
-    level: Mutex<Level>,
+    level: Mutex<CacheLevel>,
 }
 
 /// How full the cache is, as far as this server knows without looking.
 #[derive(Debug)]
-struct Level {
+struct CacheLevel {
     /// Bytes that were in it when it was listed, with those that this server has added.
     bytes: u64,
     /// When it was listed last, and how long that took; `None` if it was not.
@@ -99,36 +99,36 @@ struct Level {
 
 /// The file `<digest>-<engine>.json`. It is written last, so the files that it names are complete.
 #[derive(Deserialize, Serialize)]
-struct Record {
+struct CacheRecord {
     /// The name of the file with the code.
     code: String,
     /// The message authentication code over the file with the code, in hexadecimal.
     code_mac: String,
     /// That over the notes and the code's, in hexadecimal.
     mac: String,
-    /// [`Notes`], as the very text that was signed.
+    /// [`ComponentNotes`], as the very text that was signed.
     notes: Box<RawValue>,
 }
 
 /// What is known about a component.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Notes {
+pub(crate) struct ComponentNotes {
     /// What can be told of it without its code.
-    pub(crate) facts: Facts,
+    pub(crate) facts: ComponentSummary,
     /// The settings of the engines in which the code was opened: see [`engine::room`](crate::engine::room).
     pub(crate) room: u64,
     /// What the component offers.
-    pub(crate) description: Description,
+    pub(crate) description: ComponentDescription,
     /// What is known about its file.
-    pub(crate) about: About,
+    pub(crate) about: PluginSummary,
     /// Instances with functions within it, if it was compiled for the engine of components with async functions.
     #[serde(default)]
     pub(crate) tasked: Option<u32>,
 }
 
 /// A component that was found. Its code was not looked at.
-pub(crate) struct Found {
-    pub(crate) notes: Notes,
+pub(crate) struct CachedComponent {
+    pub(crate) notes: ComponentNotes,
     pub(crate) code: StoredCode,
 }
 
@@ -152,7 +152,7 @@ struct FolderRecord {
 }
 
 /// Why a compiled component is not used.
-pub(crate) enum Unusable {
+pub(crate) enum UnusableEntry {
     /// It is damaged.
     Damaged(String),
     /// It is intact but exceeds this server's ceilings, which are lower; compiling it again reports that.
@@ -172,11 +172,11 @@ impl CompileCache {
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
         let off = |why: String| format!("the compile cache is off: {why}");
         let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
-        let private = Private::open(folder, "compiled components").map_err(off)?;
+        let private = PrivateFolder::open(folder, "compiled components").map_err(off)?;
         // The cache must be writable. Find out now instead of at the first plugin.
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
-        let key = Key::of(&private).map_err(cannot)?;
-        let level = Mutex::new(Level { bytes: 0, listed: None });
+        let key = CacheKey::of(&private).map_err(cannot)?;
+        let level = Mutex::new(CacheLevel { bytes: 0, listed: None });
         Ok(Self { folder: private, key, maker: maker(engine, DERIVATION), size: size.as_u64(), level })
     }
 
@@ -194,8 +194,8 @@ impl CompileCache {
     /// A file could not be removed. Others were.
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
         let maker = format!("-{:016x}", self.maker);
-        let of_maker = |file: &Listed| file.name.get(DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
-        let is_record = |file: &Listed| Path::new(&file.name).extension().is_some_and(|kind| kind == "json");
+        let of_maker = |file: &CacheFile| file.name.get(DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
+        let is_record = |file: &CacheFile| Path::new(&file.name).extension().is_some_and(|kind| kind == "json");
         let (mut components, mut bytes, mut failed) = (0, 0, None);
         let (records, code): (Vec<_>, Vec<_>) = self.files().into_iter().filter(of_maker).partition(is_record);
         // The record first, as when room is made: code without a record only wastes space.
@@ -215,7 +215,7 @@ impl CompileCache {
     }
 
     /// What is known of the component with this digest. Removes an entry that is damaged or is not ours, and logs that.
-    pub(crate) fn find(&self, digest: Digest) -> Option<Found> {
+    pub(crate) fn find(&self, digest: Digest) -> Option<CachedComponent> {
         let path = self.record(digest);
         let mut text = Vec::new();
         let read =
@@ -242,20 +242,21 @@ impl CompileCache {
         drop(fs::remove_file(self.record(digest)));
     }
 
-    fn read_record(&self, digest: Digest, text: &[u8]) -> Result<Found, String> {
+    fn read_record(&self, digest: Digest, text: &[u8]) -> Result<CachedComponent, String> {
         let corrupt = || "its record is corrupt".to_owned();
-        let record: Record = serde_json::from_slice(text).map_err(|error| format!("its record is corrupt: {error}"))?;
+        let record: CacheRecord =
+            serde_json::from_slice(text).map_err(|error| format!("its record is corrupt: {error}"))?;
         let name = Path::new(&record.code).file_name().and_then(|name| name.to_str()).ok_or_else(corrupt)?;
         let mac = hex::decode(&record.mac).map_err(|_| corrupt())?;
         let code_mac = hex::decode(&record.code_mac).map_err(|_| corrupt())?;
-        let claim = Claim { maker: self.maker, digest, notes: record.notes.get().as_bytes(), code: &code_mac };
+        let claim = EntryClaim { maker: self.maker, digest, notes: record.notes.get().as_bytes(), code: &code_mac };
         let code = StoredCode { digest, name: name.to_owned(), mac: code_mac.clone() };
         if !self.key.has_signed(&mac, claim) {
             self.remove_code(&code);
             return Err(FORGED.to_owned());
         }
         let notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
-        Ok(Found { notes, code })
+        Ok(CachedComponent { notes, code })
     }
 
     /// Opens the code of an entry that was found, which may take as long as the code is large. Removes an entry whose code is
@@ -264,24 +265,24 @@ impl CompileCache {
     /// # Errors
     ///
     /// It cannot be used in this server, and has to be compiled again: to replace it, or to find out why.
-    pub(crate) fn open_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, Unusable> {
+    pub(crate) fn open_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
         self.checked_code(engine, code).inspect_err(|unusable| {
-            if let Unusable::Damaged(why) = unusable {
+            if let UnusableEntry::Damaged(why) = unusable {
                 self.drop_entry(code.digest, why);
             }
         })
     }
 
-    fn checked_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, Unusable> {
-        let unread = |error: io::Error| Unusable::Damaged(format!("cannot read its code: {error}"));
+    fn checked_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
+        let unread = |error: io::Error| UnusableEntry::Damaged(format!("cannot read its code: {error}"));
         let (file, _) = self.folder.open_file(&code.name).map_err(unread)?;
         if !self.key.has_signed_code(&code.mac, &file).map_err(unread)? {
             self.remove_code(code);
-            return Err(Unusable::Damaged(FORGED.to_owned()));
+            return Err(UnusableEntry::Damaged(FORGED.to_owned()));
         }
         open(engine, &file).map_err(|error| {
             let root = error.root_cause().to_string();
-            if too_large(&root).is_some() { Unusable::Unfit } else { Unusable::Damaged(root) }
+            if describe_too_large(&root).is_some() { UnusableEntry::Unfit } else { UnusableEntry::Damaged(root) }
         })
     }
 
@@ -349,20 +350,20 @@ impl CompileCache {
 
     /// Adds compiled code and what is known of it. Errors are only logged: without the cache, the next start is
     /// slower.
-    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, notes: &Notes) {
+    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) {
         if let Err(error) = self.try_keep(digest, code, notes) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
     }
 
-    fn try_keep(&self, digest: Digest, code: NamedTempFile, notes: &Notes) -> io::Result<()> {
+    fn try_keep(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) -> io::Result<()> {
         // Another server was faster. Compiling twice gives different bytes, and a second file would be superfluous.
         if self.record(digest).exists() {
             return Ok(());
         }
         let notes = serde_json::value::to_raw_value(notes)?;
         let code_mac = self.key.sign_code(code.as_file())?;
-        let claim = Claim { maker: self.maker, digest, notes: notes.get().as_bytes(), code: &code_mac };
+        let claim = EntryClaim { maker: self.maker, digest, notes: notes.get().as_bytes(), code: &code_mac };
         let (mac, code_mac) = (hex::encode(self.key.sign(claim)), hex::encode(code_mac));
         // The name contains the start of the code, so that the files of two servers that compile the same component are
         // not mixed.
@@ -371,7 +372,7 @@ impl CompileCache {
         let path = self.folder.path.join(&name);
         let length = code.as_file().metadata()?.len();
         code.persist(&path)?;
-        let record = Record { code: name, code_mac, mac, notes };
+        let record = CacheRecord { code: name, code_mac, mac, notes };
         // Code that no record names would take room on a full disk for good.
         let length = length + self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
         if self.rises(length) {
@@ -388,7 +389,7 @@ impl CompileCache {
     }
 
     /// Writes the record. Returns its length.
-    fn try_record(&self, digest: Digest, record: &Record) -> io::Result<u64> {
+    fn try_record(&self, digest: Digest, record: &CacheRecord) -> io::Result<u64> {
         let mut file = self.scratch()?;
         let text = serde_json::to_vec(record)?;
         file.write_all(&text)?;
@@ -436,7 +437,7 @@ impl CompileCache {
         let mut files = self.files();
         let mut total: u64 = files.iter().map(|file| file.length).sum();
         let listed = |bytes| {
-            let level = Level { bytes, listed: Some((Instant::now(), began.elapsed())) };
+            let level = CacheLevel { bytes, listed: Some((Instant::now(), began.elapsed())) };
             *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
         };
         listed(total);
@@ -466,13 +467,13 @@ impl CompileCache {
         listed(total);
     }
 
-    fn files(&self) -> Vec<Listed> {
+    fn files(&self) -> Vec<CacheFile> {
         let entries = fs::read_dir(&self.folder.path).into_iter().flatten().flatten();
         entries
             .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
             .filter_map(|entry| {
                 let metadata = entry.metadata().ok()?;
-                Some(Listed {
+                Some(CacheFile {
                     name: entry.file_name().into_string().ok()?,
                     length: metadata.len(),
                     used: metadata.modified().ok()?,
@@ -484,7 +485,7 @@ impl CompileCache {
 
 /// The names of files with code that no record can name, and of records without a file with code. What is new may be
 /// another server's, which is about to write the rest.
-fn orphans(files: &[Listed]) -> BTreeSet<String> {
+fn orphans(files: &[CacheFile]) -> BTreeSet<String> {
     // `<digest>-<maker>` of both.
     let stem = |name: &str| name.get(..DIGITS + 1 + NAMED).unwrap_or_default().to_owned();
     let stems = |extension: &str| -> BTreeSet<String> {
@@ -516,13 +517,13 @@ const FOLDER_NOTES: u64 = 64 << 20;
 const FORGOTTEN: Duration = Duration::from_hours(30 * 24);
 
 /// A file of the cache.
-struct Listed {
+struct CacheFile {
     name: String,
     length: u64,
     used: SystemTime,
 }
 
-impl Listed {
+impl CacheFile {
     fn is_of_a_forgotten_folder(&self) -> bool {
         let of_folder = Path::new(&self.name).extension().is_some_and(|extension| extension == FOLDER);
         of_folder && self.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
@@ -540,7 +541,7 @@ mod tests {
 
     use super::*;
     use crate::engine;
-    use crate::source::Source;
+    use crate::source::CompileSource;
 
     const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
 
@@ -549,12 +550,18 @@ mod tests {
     }
 
     /// What is known of a component that offers this.
-    fn notes(description: Description, tasked: Option<u32>) -> Notes {
-        Notes { facts: Facts::default(), room: 0, description, about: About::default(), tasked }
+    fn notes(description: ComponentDescription, tasked: Option<u32>) -> ComponentNotes {
+        ComponentNotes {
+            facts: ComponentSummary::default(),
+            room: 0,
+            description,
+            about: PluginSummary::default(),
+            tasked,
+        }
     }
 
     /// Finds an ordinary component and opens its code.
-    fn found(store: &CompileCache, digest: Digest) -> Option<Found> {
+    fn found(store: &CompileCache, digest: Digest) -> Option<CachedComponent> {
         let found = store.find(digest)?;
         assert_eq!(found.notes.tasked, None);
         store.open_code(&engine(), &found.code).ok()?;
@@ -562,16 +569,16 @@ mod tests {
     }
 
     fn digest_of(text: &str) -> Digest {
-        Source { file: text.into(), wit: String::new() }.digest()
+        CompileSource { file: text.into(), wit: String::new() }.digest()
     }
 
     fn digest() -> Digest {
         digest_of(COMPONENT)
     }
 
-    fn tools() -> Description {
+    fn tools() -> ComponentDescription {
         let tool = ToolDefinition { name: "t".into(), ..ToolDefinition::default() };
-        Description { tools: vec![tool], ..Description::default() }
+        ComponentDescription { tools: vec![tool], ..ComponentDescription::default() }
     }
 
     /// A cache with one component.
@@ -579,7 +586,7 @@ mod tests {
         let store = CompileCache::open(folder, &engine(), ByteSize::mib(10)).unwrap();
         let mut code = store.scratch().unwrap();
         let wasm = wat::parse_str(COMPONENT).unwrap();
-        let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        let compiled = engine::build_compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
         store.keep(digest(), code, &notes(tools(), None));
         store
@@ -606,13 +613,13 @@ mod tests {
         let keep = |tasked| {
             let mut code = store.scratch().unwrap();
             let wasm = wat::parse_str("(component (core func (canon waitable-set.new)))").unwrap();
-            code.write_all(&engine::concurrent_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
+            code.write_all(&engine::build_async_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
             store.keep(digest(), code, &notes(tools(), tasked));
         };
         keep(Some(2));
         let found = store.find(digest()).unwrap();
         assert_eq!(found.notes.tasked, Some(2));
-        let concurrent = engine::build_concurrent(Some(16), stack, &Limits::CEILING).unwrap();
+        let concurrent = engine::build_async(Some(16), stack, &Limits::CEILING).unwrap();
         assert!(store.open_code(&concurrent, &found.code).is_ok());
         // Code of the other engine is no code of this one, whatever the entry says.
         fs::remove_file(store.record(digest())).unwrap();
@@ -663,7 +670,7 @@ mod tests {
     fn a_record_cannot_lead_out_of_the_folder() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let mut record: Record = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
+        let mut record: CacheRecord = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
         record.code = "/etc/passwd".into();
         fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
         assert!(found(&store, digest()).is_none());
@@ -673,10 +680,10 @@ mod tests {
     fn another(store: &CompileCache) -> Digest {
         let mut code = store.scratch().unwrap();
         let wasm = wat::parse_str("(component (core module (func (export \"g\") (nop))))").unwrap();
-        let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        let compiled = engine::build_compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
         let digest = digest_of("another");
-        store.keep(digest, code, &notes(Description::default(), None));
+        store.keep(digest, code, &notes(ComponentDescription::default(), None));
         digest
     }
 
@@ -694,7 +701,7 @@ mod tests {
             // The files with the code.
             |store, digests| {
                 let [one, two] = digests.map(|digest| {
-                    let record: Record = serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap();
+                    let record: CacheRecord = serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap();
                     store.folder.path.join(record.code)
                 });
                 let codes = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
@@ -703,12 +710,13 @@ mod tests {
             },
             // The names of the code, and what was signed of it.
             |store, [one, two]| {
-                let read =
-                    |digest| -> Record { serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap() };
+                let read = |digest| -> CacheRecord {
+                    serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap()
+                };
                 let (a, b) = (read(one), read(two));
                 let (first, second) = (
-                    Record { notes: a.notes.clone(), ..b },
-                    Record { notes: read(two).notes, code: a.code, code_mac: a.code_mac, mac: a.mac },
+                    CacheRecord { notes: a.notes.clone(), ..b },
+                    CacheRecord { notes: read(two).notes, code: a.code, code_mac: a.code_mac, mac: a.mac },
                 );
                 fs::write(store.record(one), serde_json::to_vec(&first).unwrap()).unwrap();
                 fs::write(store.record(two), serde_json::to_vec(&second).unwrap()).unwrap();

@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
-use toolbay_model::{CallError, Limit, Limits, Usage};
+use toolbay_model::{CallError, CallUsage, Limit, Limits};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::ask::Suspended;
-use crate::asked::Asked;
-use crate::callable::Callable;
-use crate::coop::{Meter, coop};
-use crate::descriptors::Files;
-use crate::determinism::Seed;
-use crate::engine::{self, Ticking};
-use crate::environment::Entry;
-use crate::error::{Evidence, classify};
-use crate::folders::Folders;
-use crate::hindrance::Hindrance;
-use crate::output::Unchecked;
-use crate::prepared::Prepared;
-use crate::returned::{Refusal, Returned};
+use crate::ask::SuspendedCall;
+use crate::asked::PluginRequest;
+use crate::call_context::CallContext;
+use crate::call_directories::CallDirectories;
+use crate::callable::LazyComponent;
+use crate::coop::{CpuMeter, coop};
+use crate::descriptors::CallDescriptors;
+use crate::determinism::CallSeed;
+use crate::engine::{self, TickGuard};
+use crate::error::{TrapEvidence, classify};
+use crate::guest_reply::{GuestFailure, GuestReply};
+use crate::host_denial::HostDenial;
+use crate::prepared_component::PreparedComponent;
+use crate::reply_check::UncheckedReply;
 use crate::sandbox::Sandbox;
-use crate::state::{Given, State};
+use crate::state::{CallResources, StoreState};
 
 /// Fuel after which a guest yields: 40 to 250 µs of computation. Its own requests advance then, and others every few times
 /// ([`coop`]). With a tenth of it, tight loops take twice as long; with ten times as much, other tasks wait.
@@ -41,14 +41,14 @@ const REMOVAL: Duration = Duration::from_secs(1);
 
 /// The outcome of a call and its usage.
 #[derive(Debug)]
-pub struct Finished<T> {
+pub struct FinishedCall<T> {
     /// The output, or why there is none.
     pub result: Result<T, CallError>,
     /// What the call used.
-    pub usage: Usage,
-    /// When its store was ready: [`Usage::wall`] begins there. `None` if no guest was entered.
+    pub usage: CallUsage,
+    /// When its store was ready: [`CallUsage::wall`] begins there. `None` if no guest was entered.
     pub entered: Option<Instant>,
-    /// How long it waited, or others had the processor: the rest of [`Usage::wall`] is its own CPU time.
+    /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own CPU time.
     pub waited: Duration,
     /// Whether the guest itself waited for something, such as a response.
     pub idled: bool,
@@ -59,7 +59,7 @@ pub struct Finished<T> {
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
     /// What was refused to the guest first; `None` if nothing was.
-    pub hindered: Option<Hindrance>,
+    pub hindered: Option<HostDenial>,
 }
 
 /// What a client reads of a plugin whose stored code cannot be used, and which cannot be compiled again either.
@@ -67,10 +67,15 @@ const LOST: &str = "The plugin cannot be called now: its compiled code was lost,
 
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
-    /// [`Unchecked::check`] may take long.
+    /// [`UncheckedReply::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
-    pub async fn call(&self, callable: &Callable, entry: Entry<'_>, asked: Asked<'_>) -> Finished<Unchecked> {
+    pub async fn call(
+        &self,
+        callable: &LazyComponent,
+        entry: CallContext<'_>,
+        asked: PluginRequest<'_>,
+    ) -> FinishedCall<UncheckedReply> {
         let deadline = entry.deadline.into();
         let timeout = entry.environment.limits.timeout;
         let begin = |stored| {
@@ -80,32 +85,32 @@ impl Sandbox {
         let prepared = match timeout_at(deadline, callable.opened(begin)).await {
             Ok(Ok(prepared)) => prepared,
             // The log says why.
-            Ok(Err(_)) => return Finished::unentered(Err(CallError::Failed(LOST.to_owned()))),
-            Err(_elapsed) => return Finished::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
+            Ok(Err(_)) => return FinishedCall::unentered(Err(CallError::Failed(LOST.to_owned()))),
+            Err(_elapsed) => return FinishedCall::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
         };
         let prepared = &*prepared;
         let stdin = match asked {
-            Asked::Tool { name, arguments } => prepared.runs(name).then(|| arguments.to_owned()),
-            Asked::Prompt { .. } | Asked::Resource { .. } | Asked::Completion(_) => None,
+            PluginRequest::Tool { name, arguments } => prepared.is_command_tool(name).then(|| arguments.to_owned()),
+            PluginRequest::Prompt { .. } | PluginRequest::Resource { .. } | PluginRequest::Completion(_) => None,
         };
-        let talk = prepared.talk();
-        let seed = entry.environment.permissions.deterministic.then(|| Seed::new(asked));
+        let talk = prepared.stdio_transport();
+        let seed = entry.environment.permissions.deterministic.then(|| CallSeed::new(asked));
         let files = self.files();
         let opening = async {
             let secrets = entry.environment.secrets.open(entry.caller).await.map_err(CallError::Internal)?;
-            let folders = Folders::open(&entry, &files, self.ledgers(), self.scratches()).await;
+            let folders = CallDirectories::open(&entry, &files, self.ledgers(), self.scratches()).await;
             Ok((secrets, folders.map_err(CallError::Failed)?))
         };
         let opened = timeout_at(deadline, opening).await;
         let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
         let (secrets, mut folders) = match opened.unwrap_or_else(late) {
             Ok(opened) => opened,
-            Err(error) => return Finished::unentered(Err(error)),
+            Err(error) => return FinishedCall::unentered(Err(error)),
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
-        let asks = prepared.asks();
-        let given = Given { secrets, folders, stdin, talk, seed, asks };
+        let asks = prepared.can_ask();
+        let given = CallResources { secrets, folders, stdin, talk, seed, asks };
         let finished = match self.enter(prepared, &entry, files, given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
@@ -114,9 +119,9 @@ impl Sandbox {
                     let call = pin!(coop(entered.meter.clone(), exchanges, entry.place, call));
                     ended_by(deadline, call).await
                 };
-                entered.finish(or_questions(answer), |returned| Ok(Unchecked { returned, secrets: redacted }))
+                entered.finish(or_questions(answer), |returned| Ok(UncheckedReply { returned, secrets: redacted }))
             }
-            Err(error) => Finished::unentered(Err(error)),
+            Err(error) => FinishedCall::unentered(Err(error)),
         };
         if let Some(scratch) = scratch {
             // With the permit of the call, but not for ever: a file system can hang.
@@ -129,15 +134,15 @@ impl Sandbox {
     /// output.
     pub(crate) fn enter<'a>(
         &self,
-        prepared: &Prepared,
-        entry: &Entry<'a>,
-        files: Files,
-        given: Given,
-    ) -> Result<Entered<'a>, CallError> {
+        prepared: &PreparedComponent,
+        entry: &CallContext<'a>,
+        files: CallDescriptors,
+        given: CallResources,
+    ) -> Result<EnteredStore<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let (meter, fuel) = (Meter::default(), limits.fuel);
-        let state = State::new(entry, given, files, meter.clone());
-        let stacks = prepared.further_stacks().saturating_mul(engine::stack_size(self.stack()));
+        let (meter, fuel) = (CpuMeter::default(), limits.fuel);
+        let state = StoreState::new(entry, given, files, meter.clone());
+        let stacks = prepared.extra_stacks().saturating_mul(engine::stack_size(self.stack()));
         state.account.take(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
         let mut store = Store::new(prepared.engine(), state);
         store.limiter(|state| &mut state.limiter);
@@ -159,48 +164,48 @@ impl Sandbox {
         });
         let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
         metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
-        Ok(Entered {
+        Ok(EnteredStore {
             store,
             limits,
             meter,
             stack: self.stack(),
             started: Instant::now(),
-            _ticking: self.ticker().run(),
+            _ticking: self.ticker().start_guest(),
         })
     }
 }
 
 /// A guest's store while the call runs, and what is needed to determine how it ended.
-pub(crate) struct Entered<'a> {
-    pub(crate) store: Store<State>,
+pub(crate) struct EnteredStore<'a> {
+    pub(crate) store: Store<StoreState>,
     limits: &'a Limits,
-    pub(crate) meter: Meter,
+    pub(crate) meter: CpuMeter,
     stack: ByteSize,
     started: Instant,
-    _ticking: Ticking,
+    _ticking: TickGuard,
 }
 
-impl Entered<'_> {
+impl EnteredStore<'_> {
     /// Determines how the call ended. The store is dropped on return in any case.
     pub(crate) fn finish<A, T>(
         self,
         answer: Result<wasmtime::Result<A>, Elapsed>,
         check: impl FnOnce(A) -> Result<T, CallError>,
-    ) -> Finished<T> {
+    ) -> FinishedCall<T> {
         let wall = self.started.elapsed();
         let state = self.store.data();
         let (stdout, stderr) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
-        let (http_requests, http_bytes) = state.requests.used();
+        let (http_requests, http_bytes) = state.requests.usage();
         let (tcp_connections, tcp_bytes) = state.sockets.traffic().used();
         let memory = state.account.peak() as u64;
-        let mut usage = Usage { fuel: burnt, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes };
+        let mut usage = CallUsage { fuel: burnt, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
             Ok(Err(error)) => {
-                let evidence = Evidence {
+                let evidence = TrapEvidence {
                     memory_refused: state.account.is_overdrawn()
                         || state.limiter.memory_refused(self.store.gc_heap_capacity()),
                     table_refused: state.limiter.table_refused,
@@ -212,27 +217,37 @@ impl Entered<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        let full = state.full.get().copied().map(Hindrance::Limit);
-        let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance()).or(full);
+        let full = state.full.get().copied().map(HostDenial::Limit);
+        let hindered = state.requests.first_denial(self.limits).or_else(|| state.kept.first_denial()).or(full);
         let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
         let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
         let idled = self.meter.has_idled();
-        Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
+        FinishedCall { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
     }
 }
 
-impl<T> Finished<T> {
+impl<T> FinishedCall<T> {
     /// The same with another outcome, which follows from this one.
-    pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> Finished<U> {
+    pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> FinishedCall<U> {
         let Self { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } = self;
-        Finished { result: result.and_then(next), usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
+        FinishedCall {
+            result: result.and_then(next),
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            hindered,
+        }
     }
 
     /// Of a call in which no guest was entered at the end.
     pub(crate) fn unentered(result: Result<T, CallError>) -> Self {
         Self {
             result,
-            usage: Usage::default(),
+            usage: CallUsage::default(),
             entered: None,
             waited: Duration::ZERO,
             idled: false,
@@ -263,11 +278,11 @@ async fn ended_by<T>(
 
 /// A guest that asks ended with an error; that is what it returned.
 fn or_questions(
-    answer: Result<wasmtime::Result<Result<Returned, Refusal>>, Elapsed>,
-) -> Result<wasmtime::Result<Result<Returned, Refusal>>, Elapsed> {
+    answer: Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed>,
+) -> Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed> {
     answer.map(|answer| {
-        answer.or_else(|error| match error.downcast::<Suspended>() {
-            Ok(Suspended(interview)) => Ok(Ok(Returned::Questions(interview))),
+        answer.or_else(|error| match error.downcast::<SuspendedCall>() {
+            Ok(SuspendedCall(interview)) => Ok(Ok(GuestReply::Questions(interview))),
             Err(error) => Err(error),
         })
     })

@@ -8,65 +8,65 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
-use toolbay_model::{Digest, Manner};
+use toolbay_model::{Digest, GuestServerProtocol};
 
 use crate::cache::StoredCode;
-use crate::compiled::Scratch;
-use crate::facts::Facts;
-use crate::prepared::Prepared;
+use crate::compiled::UncachedCode;
+use crate::component_summary::ComponentSummary;
+use crate::prepared_component::PreparedComponent;
 
 /// How long a component that could be neither opened nor compiled again is left alone.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Compiles a component again whose stored code cannot be used any more.
-pub trait Remake: Send + Sync {
+pub trait Recompile: Send + Sync {
     /// The component with this digest, compiled again; or why it cannot be.
-    fn remake(&self, digest: Digest) -> Remade;
+    fn remake(&self, digest: Digest) -> RecompileFuture;
 }
 
-/// What becomes of [`Remake::remake`].
-pub type Remade = Pin<Box<dyn Future<Output = Result<(Prepared, Scratch), String>> + Send>>;
+/// What becomes of [`Recompile::remake`].
+pub type RecompileFuture = Pin<Box<dyn Future<Output = Result<(PreparedComponent, UncachedCode), String>> + Send>>;
 
 /// A component that calls can enter.
-pub struct Callable {
-    facts: Facts,
-    open: OnceLock<Arc<Prepared>>,
+pub struct LazyComponent {
+    facts: ComponentSummary,
+    open: OnceLock<Arc<PreparedComponent>>,
     /// Where its code is, if it need not be open yet.
-    stored: Option<Stored>,
-    opening: Mutex<Opening>,
+    stored: Option<UnopenedCode>,
+    opening: Mutex<OpenState>,
 }
 
 /// What the first call opens.
 #[derive(Clone)]
-pub(crate) struct Stored {
+pub(crate) struct UnopenedCode {
     pub(crate) digest: Digest,
     pub(crate) code: StoredCode,
     /// How it is spoken to, if it is an MCP server of its own.
-    pub(crate) manner: Option<Manner>,
+    pub(crate) manner: Option<GuestServerProtocol>,
     /// Instances with functions within it, if it has async functions.
     pub(crate) tasked: Option<u32>,
-    pub(crate) remake: Arc<dyn Remake>,
+    pub(crate) remake: Arc<dyn Recompile>,
 }
 
 /// The state of opening it.
 #[derive(Default)]
-struct Opening {
+struct OpenState {
     /// The work on it, which goes on when the call that began it has ended.
-    work: Option<JoinHandle<Result<Prepared, String>>>,
+    work: Option<JoinHandle<Result<PreparedComponent, String>>>,
     /// When it failed, and why.
     failed: Option<(Instant, String)>,
 }
 
-impl From<Prepared> for Callable {
-    fn from(prepared: Prepared) -> Self {
-        let facts = Facts::of(&prepared);
+impl From<PreparedComponent> for LazyComponent {
+    fn from(prepared: PreparedComponent) -> Self {
+        let facts = ComponentSummary::of(&prepared);
         Self { facts, open: Arc::new(prepared).into(), stored: None, opening: Mutex::default() }
     }
 }
 
-impl Callable {
+impl LazyComponent {
     /// A component whose code is opened when a call needs it.
-    pub(crate) fn stored(facts: Facts, stored: Stored) -> Self {
+    pub(crate) fn stored(facts: ComponentSummary, stored: UnopenedCode) -> Self {
         Self { facts, open: OnceLock::new(), stored: Some(stored), opening: Mutex::default() }
     }
 
@@ -88,8 +88,8 @@ impl Callable {
     /// Why it can be neither opened nor compiled again.
     pub(crate) async fn opened(
         &self,
-        begin: impl FnOnce(Stored) -> JoinHandle<Result<Prepared, String>>,
-    ) -> Result<Arc<Prepared>, String> {
+        begin: impl FnOnce(UnopenedCode) -> JoinHandle<Result<PreparedComponent, String>>,
+    ) -> Result<Arc<PreparedComponent>, String> {
         if let Some(prepared) = self.open.get() {
             return Ok(Arc::clone(prepared));
         }
@@ -121,7 +121,7 @@ impl Callable {
     }
 }
 
-impl fmt::Debug for Callable {
+impl fmt::Debug for LazyComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callable")
             .field("facts", &self.facts)

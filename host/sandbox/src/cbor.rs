@@ -25,7 +25,7 @@ const HEAD: usize = 9;
 
 /// Why CBOR did not become JSON.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum CborError {
     /// It is no CBOR, or none that JSON has a value for. The text is a predicate: "ends in the middle".
     Malformed(&'static str),
     /// As JSON, it has more bytes than it may.
@@ -116,37 +116,37 @@ fn bytes(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
 
 /// One item as JSON text, of at most `most` bytes. What JSON has no value for is refused, except `undefined` and numbers that
 /// are not finite, which are `null`. Tags are left out.
-pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result<String, Unreadable> {
-    let mut reading = Reading { rest: cbor, json: Bounded { bytes: Vec::new(), most }, interrupt, items: 0 };
+pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result<String, CborError> {
+    let mut reading = CborReader { rest: cbor, json: BoundedText { bytes: Vec::new(), most }, interrupt, items: 0 };
     let first = reading.header()?;
     reading.value(first, DEPTH)?;
     if !reading.rest.is_empty() {
-        return Err(Unreadable::Malformed("goes on after its end"));
+        return Err(CborError::Malformed("goes on after its end"));
     }
-    String::from_utf8(reading.json.bytes).map_err(|_| Unreadable::Malformed("has a text that is not UTF-8"))
+    String::from_utf8(reading.json.bytes).map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
 }
 
 /// What is read, and what is written of it.
-struct Reading<'a> {
+struct CborReader<'a> {
     rest: &'a [u8],
-    json: Bounded,
+    json: BoundedText,
     interrupt: &'a Interrupt,
     /// Heads that were read.
     items: u32,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> CborReader<'a> {
     /// The head of the next item, without its tags.
-    fn header(&mut self) -> Result<Header, Unreadable> {
+    fn header(&mut self) -> Result<Header, CborError> {
         loop {
             self.items = self.items.wrapping_add(1);
             if self.items.is_multiple_of(ASKED_EVERY) && self.interrupt.is_due() {
-                return Err(Unreadable::Interrupted);
+                return Err(CborError::Interrupted);
             }
             let mut decoder = Decoder::from(self.rest);
             let header = decoder.pull().map_err(|error| match error {
-                Error::Io(_) => Unreadable::Malformed(ENDS),
-                Error::Syntax(_) => Unreadable::Malformed("has a byte with which no item begins"),
+                Error::Io(_) => CborError::Malformed(ENDS),
+                Error::Syntax(_) => CborError::Malformed("has a byte with which no item begins"),
             })?;
             let length = decoder.offset();
             self.take(length)?;
@@ -156,15 +156,15 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Unreadable> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Unreadable::Malformed(ENDS))?;
+    fn take(&mut self, length: usize) -> Result<&'a [u8], CborError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CborError::Malformed(ENDS))?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// Writes the item that begins with `header` and has `depth` levels at the most.
-    fn value(&mut self, header: Header, depth: usize) -> Result<(), Unreadable> {
-        let inner = || depth.checked_sub(1).ok_or(Unreadable::Malformed("is nested more than 64 levels deep"));
+    fn value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
+        let inner = || depth.checked_sub(1).ok_or(CborError::Malformed("is nested more than 64 levels deep"));
         match header {
             Header::Positive(n) => self.json.put(n.to_string()),
             Header::Negative(n) => self.json.put((!i128::from(n)).to_string()),
@@ -175,7 +175,7 @@ impl<'a> Reading<'a> {
             Header::Simple(20) => self.json.put("false"),
             Header::Simple(21) => self.json.put("true"),
             Header::Simple(22 | 23) => self.json.put("null"),
-            Header::Simple(_) => Err(Unreadable::Malformed("has a simple value that JSON does not have")),
+            Header::Simple(_) => Err(CborError::Malformed("has a simple value that JSON does not have")),
             Header::Bytes(length) => {
                 let bytes = self.string(length, |header| match header {
                     Header::Bytes(length) => length,
@@ -204,7 +204,7 @@ impl<'a> Reading<'a> {
                 })?;
                 self.json.put("}")
             }
-            Header::Break => Err(Unreadable::Malformed("has an end without a beginning")),
+            Header::Break => Err(CborError::Malformed("has an end without a beginning")),
             // There is none: see `header`.
             Header::Tag(_) => Ok(()),
         }
@@ -214,8 +214,8 @@ impl<'a> Reading<'a> {
     fn each(
         &mut self,
         length: Option<usize>,
-        mut read: impl FnMut(&mut Self, Header) -> Result<(), Unreadable>,
-    ) -> Result<(), Unreadable> {
+        mut read: impl FnMut(&mut Self, Header) -> Result<(), CborError>,
+    ) -> Result<(), CborError> {
         let mut count = 0;
         while length != Some(count) {
             let header = self.header()?;
@@ -232,7 +232,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Writes the key of a member.
-    fn key(&mut self, header: Header) -> Result<(), Unreadable> {
+    fn key(&mut self, header: Header) -> Result<(), CborError> {
         match header {
             Header::Text(length) => {
                 let text = self.text(length)?;
@@ -240,24 +240,20 @@ impl<'a> Reading<'a> {
             }
             Header::Positive(n) => self.json.put(format!("\"{n}\"")),
             Header::Negative(n) => self.json.put(format!("\"{}\"", !i128::from(n))),
-            _ => Err(Unreadable::Malformed("has a key that is neither a text nor an integer")),
+            _ => Err(CborError::Malformed("has a key that is neither a text nor an integer")),
         }
     }
 
-    fn text(&mut self, length: Option<usize>) -> Result<String, Unreadable> {
+    fn text(&mut self, length: Option<usize>) -> Result<String, CborError> {
         let bytes = self.string(length, |header| match header {
             Header::Text(length) => length,
             _ => None,
         })?;
-        String::from_utf8(bytes).map_err(|_| Unreadable::Malformed("has a text that is not UTF-8"))
+        String::from_utf8(bytes).map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
     }
 
     /// The bytes of a string whose length is known, or of all its pieces. `piece` is the length of one.
-    fn string(
-        &mut self,
-        length: Option<usize>,
-        piece: impl Fn(Header) -> Option<usize>,
-    ) -> Result<Vec<u8>, Unreadable> {
+    fn string(&mut self, length: Option<usize>, piece: impl Fn(Header) -> Option<usize>) -> Result<Vec<u8>, CborError> {
         if let Some(length) = length {
             return self.take(length).map(<[u8]>::to_vec);
         }
@@ -267,7 +263,7 @@ impl<'a> Reading<'a> {
                 Header::Break => return Ok(bytes),
                 header => {
                     let length =
-                        piece(header).ok_or(Unreadable::Malformed("has a string with a piece of another kind"))?;
+                        piece(header).ok_or(CborError::Malformed("has a string with a piece of another kind"))?;
                     bytes.extend_from_slice(self.take(length)?);
                 }
             }
@@ -278,23 +274,23 @@ impl<'a> Reading<'a> {
 const ENDS: &str = "ends in the middle of an item";
 
 /// JSON text that has a bound.
-struct Bounded {
+struct BoundedText {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl Bounded {
-    fn put(&mut self, text: impl AsRef<str>) -> Result<(), Unreadable> {
-        self.write_all(text.as_ref().as_bytes()).map_err(|_| Unreadable::Large)
+impl BoundedText {
+    fn put(&mut self, text: impl AsRef<str>) -> Result<(), CborError> {
+        self.write_all(text.as_ref().as_bytes()).map_err(|_| CborError::Large)
     }
 
     /// Writes a JSON string.
-    fn text(&mut self, text: &str) -> Result<(), Unreadable> {
-        serde_json::to_writer(self, text).map_err(|_| Unreadable::Large)
+    fn text(&mut self, text: &str) -> Result<(), CborError> {
+        serde_json::to_writer(self, text).map_err(|_| CborError::Large)
     }
 }
 
-impl io::Write for Bounded {
+impl io::Write for BoundedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len().saturating_add(bytes.len()) > self.most {
             return Err(io::ErrorKind::StorageFull.into());
@@ -319,13 +315,13 @@ mod tests {
         hex::decode(text).unwrap()
     }
 
-    fn read(text: &str) -> Result<String, Unreadable> {
+    fn read(text: &str) -> Result<String, CborError> {
         to_json(&hex(text), 1000, &Interrupt::default())
     }
 
     fn malformed(text: &str) -> &'static str {
         match read(text) {
-            Err(Unreadable::Malformed(why)) => why,
+            Err(CborError::Malformed(why)) => why,
             other => panic!("{other:?}"),
         }
     }
@@ -401,7 +397,7 @@ mod tests {
         assert_eq!(read(&nested(64)).unwrap().len(), 128);
         assert_eq!(malformed(&nested(65)), "is nested more than 64 levels deep");
         let endless = [vec![0x81; 10_000_000], vec![0x80]].concat();
-        let refused = Err(Unreadable::Malformed("is nested more than 64 levels deep"));
+        let refused = Err(CborError::Malformed("is nested more than 64 levels deep"));
         assert_eq!(to_json(&endless, usize::MAX, &Interrupt::default()), refused);
         let tags = [vec![0xc0; 10_000_000], vec![0x80]].concat();
         assert_eq!(to_json(&tags, 2, &Interrupt::default()).as_deref(), Ok("[]"));
@@ -409,7 +405,7 @@ mod tests {
             let cbor = from_json(&json!([large])).unwrap();
             let length = to_json(&cbor, usize::MAX, &Interrupt::default()).unwrap().len();
             assert!(to_json(&cbor, length, &Interrupt::default()).is_ok());
-            assert_eq!(to_json(&cbor, length - 1, &Interrupt::default()), Err(Unreadable::Large));
+            assert_eq!(to_json(&cbor, length - 1, &Interrupt::default()), Err(CborError::Large));
         }
     }
 
@@ -419,7 +415,7 @@ mod tests {
         let interrupt = Interrupt::default();
         assert!(to_json(&cbor, usize::MAX, &interrupt).is_ok());
         interrupt.raise();
-        assert_eq!(to_json(&cbor, usize::MAX, &interrupt), Err(Unreadable::Interrupted));
+        assert_eq!(to_json(&cbor, usize::MAX, &interrupt), Err(CborError::Interrupted));
     }
 
     #[test]

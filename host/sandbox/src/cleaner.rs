@@ -6,14 +6,14 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 use toolbay_model::{Interrupt, is_reserved_meta};
-use toolbay_secrets::Secrets;
+use toolbay_secrets::SecretFilter;
 
 /// Longest text of a guest that a message about it quotes, in bytes.
 const QUOTED: usize = 200;
 
 /// Removes control characters and secrets from a guest's text, and logs how much was removed.
-pub(crate) struct Cleaner<'a> {
-    secrets: &'a Secrets,
+pub(crate) struct TextCleaner<'a> {
+    secrets: &'a SecretFilter,
     /// Removed control characters, in bytes.
     removed: usize,
     /// Members of a `_meta` that are not the guest's to set.
@@ -25,8 +25,8 @@ pub(crate) struct Cleaner<'a> {
     interrupted: bool,
 }
 
-impl<'a> Cleaner<'a> {
-    pub(crate) fn new(secrets: &'a Secrets) -> Self {
+impl<'a> TextCleaner<'a> {
+    pub(crate) fn new(secrets: &'a SecretFilter) -> Self {
         Self { secrets, removed: 0, reserved: 0, redacted: 0, interrupt: None, interrupted: false }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Cleaner<'a> {
     }
 }
 
-impl Drop for Cleaner<'_> {
+impl Drop for TextCleaner<'_> {
     fn drop(&mut self) {
         if self.removed > 0 {
             tracing::debug!(bytes = self.removed, "removed control characters from the plugin's output");
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_was_removed_is_counted() {
-        let mut cleaner = Cleaner::new(Secrets::none());
+        let mut cleaner = TextCleaner::new(SecretFilter::none());
         cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
         assert_eq!(cleaner.removed, 4 + 3);
     }

@@ -6,10 +6,10 @@ use toolbay_model::ToolDefinition;
 use wasmtime::Store;
 use wasmtime_wasi::I32Exit;
 
-use crate::block::Block;
-use crate::returned::{Refusal, ToolResult};
-use crate::run::Run;
-use crate::state::State;
+use crate::block::RawBlock;
+use crate::guest_reply::{GuestFailure, ToolResult};
+use crate::run::LinkedCommand;
+use crate::state::StoreState;
 
 /// The tool's placeholder name. The plugin's file name replaces it.
 pub(crate) const NAME: &str = "run";
@@ -28,7 +28,10 @@ pub(crate) fn definition() -> ToolDefinition {
 }
 
 /// Runs the command. The store's standard input contains the arguments.
-pub(crate) async fn call(command: &Run, store: &mut Store<State>) -> wasmtime::Result<Result<ToolResult, Refusal>> {
+pub(crate) async fn call(
+    command: &LinkedCommand,
+    store: &mut Store<StoreState>,
+) -> wasmtime::Result<Result<ToolResult, GuestFailure>> {
     let done = match command.instantiate(store).await?.run(store).await {
         Ok(done) => done.map_err(|()| 1),
         Err(error) => match error.downcast_ref::<I32Exit>() {
@@ -42,10 +45,10 @@ pub(crate) async fn call(command: &Run, store: &mut Store<State>) -> wasmtime::R
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&store.data().secrets));
         let said = [stderr.trim(), stdout.trim()].into_iter().find(|text| !text.is_empty());
         let said = said.map_or_else(|| format!("The command exited with code {code}."), str::to_owned);
-        return Ok(Err(Refusal::Failed(said)));
+        return Ok(Err(GuestFailure::Failed(said)));
     }
     let stdout = stdout.text();
     // A JSON object is structured content as well.
     let structured = serde_json::from_str::<Map<String, Value>>(&stdout).is_ok().then(|| stdout.clone());
-    Ok(Ok(ToolResult { content: vec![Block::text(stdout)], structured, meta: None }))
+    Ok(Ok(ToolResult { content: vec![RawBlock::text(stdout)], structured, meta: None }))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Counts since the sandbox started.
 #[derive(Debug, Default)]
-pub(crate) struct Compilations {
+pub(crate) struct CompilationCounts {
     compiled: AtomicU64,
     failed: AtomicU64,
     nanoseconds: AtomicU64,
@@ -28,7 +28,7 @@ pub struct CompileCounts {
     pub missed: u64,
 }
 
-impl Compilations {
+impl CompilationCounts {
     /// A component was compiled, or not, and that took so long.
     pub(crate) fn compiled(&self, took: Duration, well: bool) {
         let count = if well { &self.compiled } else { &self.failed };
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn each_compilation_counts_once() {
-        let compilations = Compilations::default();
+        let compilations = CompilationCounts::default();
         compilations.compiled(Duration::from_millis(2), true);
         compilations.compiled(Duration::from_millis(3), false);
         for found in [true, false, false] {

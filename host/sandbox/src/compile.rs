@@ -14,15 +14,15 @@ use toolbay_model::text::{duration, joined};
 
 use crate::preinit;
 use crate::prepare_error::PrepareError;
-use crate::source::Source;
-use crate::worker::{self, Engines, Job, NOTES, Notes, UNWRITTEN};
+use crate::source::CompileSource;
+use crate::worker::{self, NOTES, UNWRITTEN, WorkerEngines, WorkerJob, WorkerNotes};
 
 /// Longest error text that is read from a child.
 const COMPLAINT: usize = 4096;
 
 /// Limits of the compiler process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compile {
+pub struct CompileLimits {
     /// Address space, in bytes.
     pub memory: ByteSize,
     /// CPU time of all threads together.
@@ -33,17 +33,17 @@ pub struct Compile {
 
 /// Compiles components.
 pub(crate) struct Compiler {
-    place: Place,
-    limits: Compile,
+    place: CompilePlace,
+    limits: CompileLimits,
 }
 
 /// Where components are compiled.
-enum Place {
+enum CompilePlace {
     /// Each in a child process that runs `toolbay`, for guests with a native stack of this size, which may have async
     /// functions or not.
     Child(PathBuf, ByteSize, bool),
     /// In this process, with the child's engines.
-    Here(Box<Engines>),
+    Here(Box<WorkerEngines>),
 }
 
 impl Compiler {
@@ -52,58 +52,64 @@ impl Compiler {
         program: Option<PathBuf>,
         stack: ByteSize,
         concurrent: bool,
-        limits: Compile,
+        limits: CompileLimits,
     ) -> wasmtime::Result<Self> {
         let place = match program {
-            Some(program) => Place::Child(program, stack, concurrent),
-            None => Place::Here(Box::new(Engines::new(stack, concurrent)?)),
+            Some(program) => CompilePlace::Child(program, stack, concurrent),
+            None => CompilePlace::Here(Box::new(WorkerEngines::new(stack, concurrent)?)),
         };
         Ok(Self { place, limits })
     }
 
     /// Compiles `source` into the file `output`. Dropping the future kills the child.
-    pub(crate) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
+    pub(crate) async fn compile(&self, source: &CompileSource, output: File) -> Result<WorkerNotes, PrepareError> {
         match &self.place {
-            Place::Child(program, stack, concurrent) => {
-                let said = self.in_child(program, *stack, *concurrent, Job::Compile, (source, &[]), output).await?;
+            CompilePlace::Child(program, stack, concurrent) => {
+                let said =
+                    self.in_child(program, *stack, *concurrent, WorkerJob::Compile, (source, &[]), output).await?;
                 let read = move || {
                     serde_json::from_slice(&said).map_err(|error| format!("the compiler's output is invalid: {error}"))
                 };
                 let notes = tokio::task::spawn_blocking(read).await;
                 notes
                     .unwrap_or_else(|error| Err(format!("reading the compiler's output failed: {error}")))
-                    .map_err(PrepareError::Hindered)
+                    .map_err(PrepareError::Transient)
             }
-            Place::Here(engines) => {
-                let (engines, source) = (Engines::clone(engines), source.clone());
+            CompilePlace::Here(engines) => {
+                let (engines, source) = (WorkerEngines::clone(engines), source.clone());
                 here(move || worker::compile(&engines, source.file, &source.wit), output).await
             }
         }
     }
 
     /// Writes `source` with exports that show its state into the file `output`.
-    pub(crate) async fn instrument(&self, source: &Source, output: File) -> Result<(), PrepareError> {
+    pub(crate) async fn instrument(&self, source: &CompileSource, output: File) -> Result<(), PrepareError> {
         match &self.place {
-            Place::Child(program, stack, concurrent) => {
+            CompilePlace::Child(program, stack, concurrent) => {
                 let input = (source, [].as_slice());
-                self.in_child(program, *stack, *concurrent, Job::Instrument, input, output).await.map(drop)
+                self.in_child(program, *stack, *concurrent, WorkerJob::Instrument, input, output).await.map(drop)
             }
-            Place::Here(_) => {
-                let Source { file, wit } = source.clone();
+            CompilePlace::Here(_) => {
+                let CompileSource { file, wit } = source.clone();
                 here(move || Ok((preinit::instrument(file, &wit)?, ())), output).await
             }
         }
     }
 
     /// Writes `source` with the state of the encoded image into the file `output`.
-    pub(crate) async fn snapshot(&self, source: &Source, image: Vec<u8>, output: File) -> Result<(), PrepareError> {
+    pub(crate) async fn snapshot(
+        &self,
+        source: &CompileSource,
+        image: Vec<u8>,
+        output: File,
+    ) -> Result<(), PrepareError> {
         match &self.place {
-            Place::Child(program, stack, concurrent) => {
+            CompilePlace::Child(program, stack, concurrent) => {
                 let input = (source, image.as_slice());
-                self.in_child(program, *stack, *concurrent, Job::Snapshot, input, output).await.map(drop)
+                self.in_child(program, *stack, *concurrent, WorkerJob::Snapshot, input, output).await.map(drop)
             }
-            Place::Here(_) => {
-                let Source { file, wit } = source.clone();
+            CompilePlace::Here(_) => {
+                let CompileSource { file, wit } = source.clone();
                 here(move || Ok((worker::snapshot(file, &wit, &image)?, ())), output).await
             }
         }
@@ -115,8 +121,8 @@ impl Compiler {
         program: &Path,
         stack: ByteSize,
         concurrent: bool,
-        job: Job,
-        (source, rest): (&Source, &[u8]),
+        job: WorkerJob,
+        (source, rest): (&CompileSource, &[u8]),
         output: File,
     ) -> Result<Vec<u8>, PrepareError> {
         let mut child = Command::new(program)
@@ -126,9 +132,9 @@ impl Compiler {
             .arg(self.limits.cpu.as_secs().max(1).to_string())
             .args(concurrent.then_some("--async"))
             .args(match job {
-                Job::Compile => None,
-                Job::Instrument => Some("--instrument"),
-                Job::Snapshot => Some("--snapshot"),
+                WorkerJob::Compile => None,
+                WorkerJob::Instrument => Some("--instrument"),
+                WorkerJob::Snapshot => Some("--snapshot"),
             })
             .env_clear()
             .stdin(Stdio::piped())
@@ -136,15 +142,15 @@ impl Compiler {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| PrepareError::Hindered(format!("cannot start the compiler: {error}")))?;
+            .map_err(|error| PrepareError::Transient(format!("cannot start the compiler: {error}")))?;
         let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source, rest));
         let (status, said) = match work.await {
             Ok(done) => {
-                done.map_err(|error| PrepareError::Hindered(format!("cannot communicate with the compiler: {error}")))?
+                done.map_err(|error| PrepareError::Transient(format!("cannot communicate with the compiler: {error}")))?
             }
             Err(_elapsed) => {
                 let timeout = duration(self.limits.timeout);
-                return Err(PrepareError::Hindered(format!(
+                return Err(PrepareError::Transient(format!(
                     "compiling it took longer than {timeout} (to allow more, raise compile.timeout)"
                 )));
             }
@@ -158,7 +164,7 @@ impl Compiler {
         let complaint = joined(&String::from_utf8_lossy(said.get(..COMPLAINT).unwrap_or(said)));
         match signal {
             None if status.success() => Ok(()),
-            None if status.code() == Some(UNWRITTEN.into()) => Err(PrepareError::Unwritten),
+            None if status.code() == Some(UNWRITTEN.into()) => Err(PrepareError::WriteFailed),
             // A compiler that runs out of memory may still unwind and report it.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
             None => Err(PrepareError::Invalid(complaint)),
@@ -170,11 +176,11 @@ impl Compiler {
                 )))
             }
             // SIGXFSZ: the system lets no file become as large.
-            Some(25) => Err(PrepareError::Unwritten),
+            Some(25) => Err(PrepareError::WriteFailed),
             // SIGABRT: Rust aborts like this if it is out of memory.
             Some(6) => Err(self.out_of_memory()),
             // The signal came from outside: most likely the machine was out of memory.
-            Some(9) => Err(PrepareError::Hindered("its compiler was killed by another process (signal 9)".to_owned())),
+            Some(9) => Err(PrepareError::Transient("its compiler was killed by another process (signal 9)".to_owned())),
             Some(signal) => {
                 Err(PrepareError::Compiler(format!("the compiler crashed while compiling it (signal {signal})")))
             }
@@ -196,14 +202,14 @@ async fn here<T: Send + 'static>(
 ) -> Result<T, PrepareError> {
     let work = tokio::task::spawn_blocking(move || {
         let (bytes, notes) = work().map_err(|complaint| PrepareError::Invalid(joined(&complaint)))?;
-        output.write_all(&bytes).map_err(|_| PrepareError::Unwritten)?;
+        output.write_all(&bytes).map_err(|_| PrepareError::WriteFailed)?;
         Ok(notes)
     });
-    work.await.unwrap_or_else(|error| Err(PrepareError::Hindered(format!("compiling it failed: {error}"))))
+    work.await.unwrap_or_else(|error| Err(PrepareError::Transient(format!("compiling it failed: {error}"))))
 }
 
 /// Writes the source and reads the notes or the error until the child ends.
-async fn converse(child: &mut Child, source: &Source, rest: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+async fn converse(child: &mut Child, source: &CompileSource, rest: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {

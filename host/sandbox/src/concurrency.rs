@@ -10,7 +10,7 @@ use wasmparser::{
     ComponentOuterAliasKind, ComponentTypeRef, Parser, Payload,
 };
 
-use crate::newer::{is_candidate, is_newer};
+use crate::wasi_p3_names::{is_wasi_p3, is_wasi_p3_candidate};
 
 /// Most instances with functions within a component with async functions. Tools that compose components make one for each
 /// component, and those of languages make one.
@@ -24,7 +24,7 @@ const NAME: usize = 100;
 
 /// What a component wants of WASI 0.3.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Newer {
+pub(crate) enum WasiP3Requirements {
     /// Nothing.
     Nothing,
     /// Interfaces of WASI 0.3, which only the engine of components with async functions has.
@@ -34,23 +34,23 @@ pub(crate) enum Newer {
 }
 
 /// What a component wants of WASI 0.3. Release candidates of it are something else than it became.
-pub(crate) fn newer_wasi(component: &[u8]) -> Newer {
+pub(crate) fn newer_wasi(component: &[u8]) -> WasiP3Requirements {
     let mut names = Vec::new();
     // What cannot be read is refused by the compiler.
     read_names(component, &mut names).unwrap_or_default();
-    names.retain(|name| is_newer(name));
+    names.retain(|name| is_wasi_p3(name));
     if names.is_empty() {
-        return Newer::Nothing;
+        return WasiP3Requirements::Nothing;
     }
-    names.retain(|name| is_candidate(name));
+    names.retain(|name| is_wasi_p3_candidate(name));
     let further = names.len().saturating_sub(NAMED);
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| line(name, NAME)).collect();
     let shown = match (shown.is_empty(), further) {
-        (true, _) => return Newer::Wanted,
+        (true, _) => return WasiP3Requirements::Wanted,
         (false, 0) => shown.join(", "),
         (false, further) => format!("{} and {} more", shown.join(", "), thousands(further as u64)),
     };
-    Newer::Refused(format!(
+    WasiP3Requirements::Refused(format!(
         "needs a release candidate of WASI 0.3, which Toolbay does not offer: {shown} (build it with a newer toolchain, for \
          WASI 0.3.0)"
     ))
@@ -102,7 +102,7 @@ pub(crate) fn tasked(component: &[u8]) -> Result<u32, String> {
 
 /// A component within another, as far as it has been read.
 #[derive(Default)]
-struct Scope {
+struct ComponentScope {
     /// Its components, by index: how many instances with functions come of one. `None` if that is not known.
     components: Vec<Option<u64>>,
     /// Those of the instances that it makes.
@@ -111,7 +111,7 @@ struct Scope {
     has_functions: bool,
 }
 
-impl Scope {
+impl ComponentScope {
     fn total(&self) -> Option<u64> {
         let own = u64::from(self.has_functions);
         self.within.iter().try_fold(own, |sum, within| Some(sum.saturating_add((*within)?)))
@@ -121,13 +121,13 @@ impl Scope {
 /// How many instances with functions there are; `None` if that depends on components from elsewhere.
 fn count(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
     // Core modules have a place, too, so that each end belongs to one.
-    let mut open = vec![Some(Scope::default())];
+    let mut open = vec![Some(ComponentScope::default())];
     let mut begun = false;
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload?;
         match &payload {
             Payload::ModuleSection { .. } => open.push(None),
-            Payload::ComponentSection { .. } => open.push(Some(Scope::default())),
+            Payload::ComponentSection { .. } => open.push(Some(ComponentScope::default())),
             Payload::End(_) if open.len() > 1 => {
                 let ended = open.pop().flatten();
                 if let (Some(ended), Some(Some(around))) = (ended, open.last_mut()) {
@@ -138,13 +138,13 @@ fn count(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
         }
         begun = true;
     }
-    Ok(open.first().filter(|_| begun).and_then(Option::as_ref).and_then(Scope::total))
+    Ok(open.first().filter(|_| begun).and_then(Option::as_ref).and_then(ComponentScope::total))
 }
 
 /// Reads a section of the innermost of these.
-fn read_section(payload: &Payload<'_>, open: &mut [Option<Scope>]) -> Result<(), BinaryReaderError> {
+fn read_section(payload: &Payload<'_>, open: &mut [Option<ComponentScope>]) -> Result<(), BinaryReaderError> {
     let Some((Some(scope), around)) = open.split_last_mut() else { return Ok(()) };
-    let known = |scope: &Scope, index: u32| scope.components.get(index as usize).copied().flatten();
+    let known = |scope: &ComponentScope, index: u32| scope.components.get(index as usize).copied().flatten();
     match payload {
         Payload::ComponentImportSection(imports) => {
             for import in imports.clone() {
@@ -264,11 +264,14 @@ mod tests {
             let imports: Vec<String> = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
             newer_wasi(&wat::parse_str(format!("(component {})", imports.concat())).unwrap())
         };
-        assert_eq!(wanted(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]), Newer::Nothing);
-        assert_eq!(wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]), Newer::Wanted);
+        assert_eq!(
+            wanted(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]),
+            WasiP3Requirements::Nothing
+        );
+        assert_eq!(wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]), WasiP3Requirements::Wanted);
         let many: Vec<String> = (0..6).map(|n| format!("wasi:cli/s{n}@0.3.0-rc-2026-03-15")).collect();
         let many = many.iter().map(String::as_str).chain(["wasi:cli/stdout@0.3.0"]).collect::<Vec<_>>();
-        let Newer::Refused(why) = wanted(&many) else { panic!() };
+        let WasiP3Requirements::Refused(why) = wanted(&many) else { panic!() };
         assert!(why.starts_with("needs a release candidate of WASI 0.3, which Toolbay does not offer: "), "{why}");
         assert!(why.contains("wasi:cli/s3@0.3.0-rc-2026-03-15 and 2 more (build"), "{why}");
     }

@@ -1,21 +1,21 @@
 //! Checks a content block of a guest and converts it to the host's types.
 
 use toolbay_model::uri::check_authority;
-use toolbay_model::{Body, Content, Media, Resource, ResourceContent, ResourceLink};
+use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent, ResourceLink};
 
-use crate::block::{Block, Kind};
-use crate::cleaner::{Cleaner, quoted};
+use crate::block::{BlockKind, RawBlock};
+use crate::cleaner::{TextCleaner, quoted};
 use crate::syntax::{is_mime_type, is_time, is_uri};
 
 /// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
-pub(crate) fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
-    let Some(kind) = Kind::parse(&block.kind) else { return unknown(block, cleaner) };
-    let mut members = Members { kind, block };
+pub(crate) fn content(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
+    let Some(kind) = BlockKind::parse(&block.kind) else { return unknown(block, cleaner) };
+    let mut members = BlockMembers { kind, block };
     let body = match kind {
-        Kind::Text => Body::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
-        Kind::Image => Body::Image(members.media("image", cleaner)?),
-        Kind::Audio => Body::Audio(members.media("audio", cleaner)?),
-        Kind::ResourceLink => Body::ResourceLink(ResourceLink {
+        BlockKind::Text => ContentBody::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
+        BlockKind::Image => ContentBody::Image(members.media("image", cleaner)?),
+        BlockKind::Audio => ContentBody::Audio(members.media("audio", cleaner)?),
+        BlockKind::ResourceLink => ContentBody::ResourceLink(ResourceLink {
             uri: members.uri(cleaner)?,
             name: cleaner.text(members.need("name", |b| &mut b.name)?),
             title: members.block.title.take().map(|text| cleaner.text(text)),
@@ -23,7 +23,7 @@ pub(crate) fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content
             mime_type: members.mime_type(cleaner)?,
             size: members.block.size.take(),
         }),
-        Kind::EmbeddedResource => Body::Resource(Resource {
+        BlockKind::EmbeddedResource => ContentBody::Resource(EmbeddedResource {
             uri: members.uri(cleaner)?,
             mime_type: members.mime_type(cleaner)?,
             content: match (members.block.text.take(), members.block.data.take()) {
@@ -40,16 +40,16 @@ pub(crate) fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content
 }
 
 /// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
-fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+fn unknown(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     if let Some(text) = &block.text {
-        return annotated(Body::Text(cleaner.text(text.clone())), block, cleaner);
+        return annotated(ContentBody::Text(cleaner.text(text.clone())), block, cleaner);
     }
     let kind = quoted(&cleaner.text(block.kind));
     Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
 }
 
 /// The block with the members that all kinds can have.
-fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+fn annotated(body: ContentBody, block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     if let Some(priority) = block.priority
         && !(0.0..=1.0).contains(&priority)
     {
@@ -60,22 +60,22 @@ fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Cont
         let when = quoted(when);
         return Err(format!("was last modified at {when}, which is not a time such as \"2026-01-12T15:00:58Z\""));
     }
-    Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
+    Ok(ContentBlock { body, audience: block.audience, priority: block.priority, last_modified })
 }
 
 /// The members of a block that have not been used yet.
-struct Members {
-    kind: Kind,
-    block: Block,
+struct BlockMembers {
+    kind: BlockKind,
+    block: RawBlock,
 }
 
-impl Members {
-    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut Block) -> &mut Option<T>) -> Result<T, String> {
+impl BlockMembers {
+    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut RawBlock) -> &mut Option<T>) -> Result<T, String> {
         let kind = self.kind.article();
         member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
     }
 
-    fn media(&mut self, family: &str, cleaner: &mut Cleaner<'_>) -> Result<Media, String> {
+    fn media(&mut self, family: &str, cleaner: &mut TextCleaner<'_>) -> Result<MediaContent, String> {
         let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
         let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
         if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
@@ -85,10 +85,10 @@ impl Members {
                 quoted(&mime_type)
             ));
         }
-        Ok(Media { data, mime_type })
+        Ok(MediaContent { data, mime_type })
     }
 
-    fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
+    fn mime_type(&mut self, cleaner: &mut TextCleaner<'_>) -> Result<Option<String>, String> {
         match self.block.mime_type.take().map(|text| cleaner.text(text)) {
             Some(mime_type) if !is_mime_type(&mime_type) => {
                 Err(format!("has an invalid MIME type: {}", quoted(&mime_type)))
@@ -97,7 +97,7 @@ impl Members {
         }
     }
 
-    fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
+    fn uri(&mut self, cleaner: &mut TextCleaner<'_>) -> Result<String, String> {
         let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
         if is_uri(&uri) {
             return Ok(uri);

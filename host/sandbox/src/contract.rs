@@ -1,7 +1,7 @@
 //! The contract between host and plugin: one module for each version that is served.
 //!
-//! Every released version is served for ever. Its module converts its types to those of the host ([`Returned`],
-//! [`Description`]), and nothing else depends on it. A plugin for a version that is not served, or whose types differ
+//! Every released version is served for ever. Its module converts its types to those of the host ([`GuestReply`],
+//! [`ComponentDescription`]), and nothing else depends on it. A plugin for a version that is not served, or whose types differ
 //! from those of its version, is refused when it is loaded, not when it is first called.
 
 mod interface;
@@ -14,31 +14,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use semver::Version;
-use toolbay_model::Description;
+use toolbay_model::ComponentDescription;
 use wasmtime::component::types::{self, ComponentItem};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Store};
 
-use self::interface::{Interface, Interfaces};
-use crate::asked::Asked;
-use crate::part::{Part, export_names};
+use self::interface::{ExportedInterface, ExportedInterfaces};
+use crate::asked::PluginRequest;
+use crate::contract_interface::{ContractInterface, export_names};
+use crate::guest_reply::{GuestFailure, GuestReply};
 use crate::prepare_error::PrepareError;
-use crate::returned::{Refusal, Returned};
-use crate::state::State;
+use crate::state::StoreState;
 use crate::versions::SERVED;
 
 /// The interface of the contract that plugins import, up to its version.
 const HOST: &str = "toolbay:plugin/host@";
 
 /// A component that implements a version of the contract.
-pub(crate) struct Contract {
-    adapter: Adapter,
+pub(crate) struct ContractComponent {
+    adapter: ContractAdapter,
     /// The interfaces that it exports.
-    parts: BTreeSet<Part>,
+    parts: BTreeSet<ContractInterface>,
 }
 
 /// What converts the types of a version.
-enum Adapter {
+enum ContractAdapter {
     /// 0.1.0.
     V0_1(v0_1::Adapter),
     /// 0.2.0.
@@ -47,13 +47,13 @@ enum Adapter {
 
 /// What a component exports of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Exported {
+pub(crate) struct ExportedContract {
     version: Version,
     /// The interfaces, with the names of their exports.
-    names: BTreeMap<Part, String>,
+    names: BTreeMap<ContractInterface, String>,
 }
 
-impl Exported {
+impl ExportedContract {
     /// Finds the contract among the names that a component exports; `None` if it exports nothing of it.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Exported {
     pub(crate) fn find<'a>(exports: impl Iterator<Item = &'a str>) -> Result<Option<Self>, PrepareError> {
         let mut found: Option<Self> = None;
         for name in exports {
-            let Some((part, version)) = Part::of_export(name) else { continue };
+            let Some((part, version)) = ContractInterface::from_export(name) else { continue };
             let Ok(version) = Version::parse(version) else { continue };
             let found = found.get_or_insert_with(|| Self { version: version.clone(), names: BTreeMap::new() });
             if found.version != version {
@@ -72,7 +72,7 @@ impl Exported {
             found.names.insert(part, name.to_owned());
         }
         match found {
-            Some(found) if found.names.keys().all(|part| *part == Part::Completion) => {
+            Some(found) if found.names.keys().all(|part| *part == ContractInterface::Completion) => {
                 Err(PrepareError::NothingToComplete(found.name().to_owned()))
             }
             found => Ok(found),
@@ -85,26 +85,26 @@ impl Exported {
     }
 }
 
-impl Contract {
+impl ContractComponent {
     /// Checks the types of the exports against those of the version that they name. `pre` is the same component after
     /// linking.
     pub(crate) fn new(
         engine: &Engine,
         component: &Component,
-        pre: InstancePre<State>,
-        exported: &Exported,
+        pre: InstancePre<StoreState>,
+        exported: &ExportedContract,
     ) -> Result<Self, PrepareError> {
-        let Exported { version, names } = exported;
+        let ExportedContract { version, names } = exported;
         let adapter = match (version.major, version.minor) {
             (0, 1 | 2) => {
-                let mut interfaces = Interfaces::new();
+                let mut interfaces = ExportedInterfaces::new();
                 for (part, name) in names {
-                    interfaces.insert(*part, Interface::of(engine, component, name)?);
+                    interfaces.insert(*part, ExportedInterface::of(engine, component, name)?);
                 }
                 if version.minor == 1 {
-                    Adapter::V0_1(v0_1::Adapter::new(&interfaces, pre)?)
+                    ContractAdapter::V0_1(v0_1::Adapter::new(&interfaces, pre)?)
                 } else {
-                    Adapter::V0_2(v0_2::Adapter::new(&interfaces, pre)?)
+                    ContractAdapter::V0_2(v0_2::Adapter::new(&interfaces, pre)?)
                 }
             }
             (major, minor) => {
@@ -115,33 +115,33 @@ impl Contract {
     }
 
     /// What the plugin offers, as it lists it.
-    pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
+    pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
         match &self.adapter {
-            Adapter::V0_1(adapter) => adapter.list(store).await,
-            Adapter::V0_2(adapter) => adapter.list(store).await,
+            ContractAdapter::V0_1(adapter) => adapter.list(store).await,
+            ContractAdapter::V0_2(adapter) => adapter.list(store).await,
         }
     }
 
     /// Asks the plugin for something.
     pub(crate) async fn call(
         &self,
-        store: &mut Store<State>,
-        asked: Asked<'_>,
-    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        store: &mut Store<StoreState>,
+        asked: PluginRequest<'_>,
+    ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
         match &self.adapter {
-            Adapter::V0_1(adapter) => adapter.call(store, asked).await,
-            Adapter::V0_2(adapter) => adapter.call(store, asked).await,
+            ContractAdapter::V0_1(adapter) => adapter.call(store, asked).await,
+            ContractAdapter::V0_2(adapter) => adapter.call(store, asked).await,
         }
     }
 }
 
 /// What it exports, for messages.
-impl fmt::Display for Contract {
+impl fmt::Display for ContractComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [(oldest, _), (newest, _)] = SERVED;
         let version = match self.adapter {
-            Adapter::V0_1(_) => oldest,
-            Adapter::V0_2(_) => newest,
+            ContractAdapter::V0_1(_) => oldest,
+            ContractAdapter::V0_2(_) => newest,
         };
         f.write_str(&export_names(&self.parts, version))
     }
@@ -159,7 +159,7 @@ pub(crate) fn imports_ask(engine: &Engine, component: &types::Component) -> bool
 }
 
 /// Links the host's side of every version.
-pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     v0_1::add_to_linker(linker)?;
     v0_2::add_to_linker(linker)
 }

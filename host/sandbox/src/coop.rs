@@ -19,7 +19,7 @@ use std::time::Duration;
 use toolbay_model::thread_cpu_time;
 
 use crate::compute_place::ComputePlace;
-use crate::exchanges::Exchanges;
+use crate::pending_requests::PendingRequests;
 
 /// CPU time after which a guest that yields gives the thread up to other tasks. For a runtime that has nothing else to do,
 /// each time costs tens of microseconds: it looks for input and wakes another thread, which finds nothing.
@@ -30,15 +30,15 @@ const STEP: Duration = Duration::from_micros(20);
 
 /// The CPU time that a call has used, and whether it waited for something. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter(Arc<Metered>);
+pub(crate) struct CpuMeter(Arc<MeterState>);
 
 #[derive(Debug, Default)]
-struct Metered {
+struct MeterState {
     nanoseconds: AtomicU64,
     idled: AtomicBool,
 }
 
-impl Meter {
+impl CpuMeter {
     pub(crate) fn nanoseconds(&self) -> u64 {
         self.0.nanoseconds.load(Ordering::Relaxed)
     }
@@ -68,7 +68,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// What one step of a call came to.
-enum Step<T> {
+enum CallStep<T> {
     Done(T),
     /// The guest computes, and gives way after so much CPU time.
     Yields(Duration),
@@ -80,13 +80,13 @@ enum Step<T> {
 /// adds its CPU time to `meter`. Its requests advance between its steps; their CPU time does not count. Whatever the guest
 /// waits for, it gives its `place` back for as long as it does.
 pub(crate) async fn coop<F: Future>(
-    meter: Meter,
-    exchanges: Exchanges,
+    meter: CpuMeter,
+    exchanges: PendingRequests,
     place: Option<&dyn ComputePlace>,
     call: F,
 ) -> F::Output {
     let mut call = pin!(call);
-    let [bell, chime] = [(); 2].map(|()| Arc::new(Bell::default()));
+    let [bell, chime] = [(); 2].map(|()| Arc::new(CallWaker::default()));
     let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
     // Since it yielded last. The first time, it may be on the thread of the protocol.
     let mut spent = SLICE;
@@ -105,18 +105,22 @@ pub(crate) async fn coop<F: Future>(
             }
             let yielded = [&bell, &chime].map(|bell| bell.quiet()).contains(&true);
             match polled {
-                Poll::Ready(output) => Poll::Ready(Step::Done(output)),
-                Poll::Pending if yielded => Poll::Ready(Step::Yields(took)),
+                Poll::Ready(output) => Poll::Ready(CallStep::Done(output)),
+                Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),
                 Poll::Pending => {
                     meter.0.idled.store(true, Ordering::Relaxed);
-                    if place.is_some_and(ComputePlace::give_back) { Poll::Ready(Step::Waits) } else { Poll::Pending }
+                    if place.is_some_and(ComputePlace::give_back) {
+                        Poll::Ready(CallStep::Waits)
+                    } else {
+                        Poll::Pending
+                    }
                 }
             }
         });
         let took = match step.await {
-            Step::Done(output) => return output,
-            Step::Yields(took) => took,
-            Step::Waits => {
+            CallStep::Done(output) => return output,
+            CallStep::Yields(took) => took,
+            CallStep::Waits => {
                 // Its requests go on meanwhile: they are what it waits for.
                 let advance = |task: &Context<'_>| {
                     chime.listen(task.waker());
@@ -166,13 +170,13 @@ pub(crate) async fn give_way() {
 
 /// A waker that distinguishes wakes during the poll from later ones.
 #[derive(Default)]
-struct Bell {
+struct CallWaker {
     polling: AtomicBool,
     rung: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
 
-impl Bell {
+impl CallWaker {
     /// Before a poll: from now on, a wake concerns the task of `waker`.
     fn listen(&self, waker: &Waker) {
         self.call_for(waker);
@@ -206,7 +210,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for CallWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -244,8 +248,8 @@ mod tests {
     #[tokio::test]
     async fn a_yielding_call_finishes_and_lets_others_run() {
         let other = tokio::spawn(async { "other" });
-        let meter = Meter::default();
-        assert_eq!(coop(meter.clone(), Exchanges::default(), None, yields(1000)).await, "done");
+        let meter = CpuMeter::default();
+        assert_eq!(coop(meter.clone(), PendingRequests::default(), None, yields(1000)).await, "done");
         assert!(!meter.has_idled(), "a call that yields has something to do");
         assert!(other.is_finished(), "the other task ran between two yields");
     }
@@ -274,12 +278,12 @@ mod tests {
                 Poll::Pending
             })
         };
-        let meter = Meter::default();
-        coop(meter.clone(), Exchanges::default(), None, computes(2, STEP * 2)).await;
+        let meter = CpuMeter::default();
+        coop(meter.clone(), PendingRequests::default(), None, computes(2, STEP * 2)).await;
         let first = turns.swap(0, Ordering::Relaxed);
         assert_eq!(first, 1, "it gave way after its first step");
         let before = meter.nanoseconds();
-        coop(meter.clone(), Exchanges::default(), None, computes(100, STEP * 2)).await;
+        coop(meter.clone(), PendingRequests::default(), None, computes(100, STEP * 2)).await;
         let slices = (meter.nanoseconds() - before) / u64::try_from(SLICE.as_nanos()).unwrap();
         let turns = turns.load(Ordering::Relaxed);
         assert!((2..=slices + 1).contains(&turns), "{turns} turns in {slices} slices");
@@ -288,17 +292,18 @@ mod tests {
 
     #[tokio::test]
     async fn cpu_time_is_counted_and_waiting_is_not() {
-        let meter = Meter::default();
+        let meter = CpuMeter::default();
         let before = thread_cpu_time();
         let busy = async {
             while thread_cpu_time() - before < Duration::from_millis(2) {
                 std::hint::spin_loop();
             }
         };
-        coop(meter.clone(), Exchanges::default(), None, busy).await;
+        coop(meter.clone(), PendingRequests::default(), None, busy).await;
         let busy = meter.nanoseconds();
         assert!(busy >= 1_900_000, "{busy}");
-        coop(meter.clone(), Exchanges::default(), None, tokio::time::sleep(std::time::Duration::from_millis(20))).await;
+        coop(meter.clone(), PendingRequests::default(), None, tokio::time::sleep(std::time::Duration::from_millis(20)))
+            .await;
         let waited = meter.nanoseconds() - busy;
         assert!(waited < 10_000_000, "{waited}");
         assert!(meter.has_idled());
@@ -307,7 +312,7 @@ mod tests {
     #[tokio::test]
     async fn a_wake_from_elsewhere_is_not_lost() {
         let (tx, rx) = tokio::sync::oneshot::channel();
-        let call = tokio::spawn(coop(Meter::default(), Exchanges::default(), None, rx));
+        let call = tokio::spawn(coop(CpuMeter::default(), PendingRequests::default(), None, rx));
         tokio::task::yield_now().await;
         tx.send(7).unwrap();
         assert_eq!(call.await.unwrap(), Ok(7));
@@ -350,8 +355,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_computes_keeps_its_place() {
         let place = Counted::new(true, 0);
-        coop(Meter::default(), Exchanges::default(), Some(&place), yields(100)).await;
-        coop(Meter::default(), Exchanges::default(), Some(&place), give_way()).await;
+        coop(CpuMeter::default(), PendingRequests::default(), Some(&place), yields(100)).await;
+        coop(CpuMeter::default(), PendingRequests::default(), Some(&place), give_way()).await;
         assert_eq!(place.counts(), (0, 0));
     }
 
@@ -360,7 +365,7 @@ mod tests {
         for gives in [true, false] {
             let place = Counted::new(gives, 0);
             let (tx, rx) = tokio::sync::oneshot::channel();
-            let mut call = pin!(coop(Meter::default(), Exchanges::default(), Some(&place), rx));
+            let mut call = pin!(coop(CpuMeter::default(), PendingRequests::default(), Some(&place), rx));
             let mut look = async || poll_fn(|task| Poll::Ready(call.as_mut().poll(task))).await;
             assert!(look().await.is_pending());
             assert_eq!(place.counts(), (1, 0));
@@ -376,12 +381,12 @@ mod tests {
 
     #[tokio::test]
     async fn requests_go_on_while_a_call_has_no_place() {
-        let (place, exchanges) = (Counted::new(true, 0), Exchanges::default());
+        let (place, exchanges) = (Counted::new(true, 0), PendingRequests::default());
         let (sent, is_sent) = tokio::sync::oneshot::channel();
         let (go, may_go) = tokio::sync::oneshot::channel::<()>();
         let began = exchanges.clone();
-        let call = coop(Meter::default(), exchanges, Some(&place), async move {
-            let _awaited = began.begin(async move {
+        let call = coop(CpuMeter::default(), exchanges, Some(&place), async move {
+            let _awaited = began.start(async move {
                 may_go.await.unwrap();
                 sent.send(()).unwrap();
                 std::future::pending().await

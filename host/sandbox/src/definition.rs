@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 use toolbay_model::text::{clean, line};
-use toolbay_model::{Description, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
+use toolbay_model::{ComponentDescription, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
 
 use crate::syntax::{is_mime_type, is_time, is_uri};
 
@@ -49,32 +49,32 @@ const SHOWN: usize = 200;
 const NAMED_ENTRIES: usize = 10;
 
 /// The same with its texts cleaned, and with remarks for the operator on what was dropped.
-pub(crate) fn cleaned(description: Description) -> Description {
-    let Description { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
-    let mut dropped = Dropped::of("tool");
+pub(crate) fn cleaned(description: ComponentDescription) -> ComponentDescription {
+    let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
+    let mut dropped = DroppedEntries::of("tool");
     let tools = tools.into_iter().map(|tool| tool_cleaned(tool, &mut dropped)).collect();
     remarks.extend(dropped.remarks());
-    let mut dropped = Dropped::of("prompt");
+    let mut dropped = DroppedEntries::of("prompt");
     let prompts = prompts.into_iter().map(|prompt| prompt_cleaned(prompt, &mut dropped)).collect();
     remarks.extend(dropped.remarks());
-    let mut dropped = Dropped::of("resource");
+    let mut dropped = DroppedEntries::of("resource");
     let resources = resources.into_iter().map(|resource| resource_cleaned(resource, &mut dropped)).collect();
     remarks.extend(dropped.remarks());
-    let mut dropped = Dropped::of("resource template");
+    let mut dropped = DroppedEntries::of("resource template");
     let templates = templates.into_iter().map(|template| resource_cleaned(template, &mut dropped)).collect();
     remarks.extend(dropped.remarks());
-    Description { tools, prompts, resources, templates, completes, manner, remarks }
+    ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks }
 }
 
 /// What was dropped of all entries of a kind.
-struct Dropped {
+struct DroppedEntries {
     kind: &'static str,
     remarks: Vec<String>,
     /// Entries that are not named.
     more: u32,
 }
 
-impl Dropped {
+impl DroppedEntries {
     fn of(kind: &'static str) -> Self {
         Self { kind, remarks: Vec::new(), more: 0 }
     }
@@ -105,7 +105,7 @@ fn drop_icons(icons: &mut Vec<Icon>) -> Option<String> {
     first.map(|why| format!("an icon is not shown: {why}"))
 }
 
-fn tool_cleaned(mut tool: ToolDefinition, dropped: &mut Dropped) -> ToolDefinition {
+fn tool_cleaned(mut tool: ToolDefinition, dropped: &mut DroppedEntries) -> ToolDefinition {
     dropped.note(&tool.name, drop_icons(&mut tool.icons));
     ToolDefinition {
         title: tool.title.map(text),
@@ -117,7 +117,7 @@ fn tool_cleaned(mut tool: ToolDefinition, dropped: &mut Dropped) -> ToolDefiniti
     }
 }
 
-fn prompt_cleaned(mut prompt: PromptDefinition, dropped: &mut Dropped) -> PromptDefinition {
+fn prompt_cleaned(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> PromptDefinition {
     dropped.note(&prompt.name, drop_icons(&mut prompt.icons));
     let argument = |argument: PromptArgument| PromptArgument {
         title: argument.title.map(text),
@@ -134,7 +134,7 @@ fn prompt_cleaned(mut prompt: PromptDefinition, dropped: &mut Dropped) -> Prompt
 }
 
 /// A resource or a template.
-fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut Dropped) -> ResourceDefinition {
+fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
     let why = drop_icons(&mut resource.icons);
     let mime_type = unfit(&mut resource.mime_type, is_mime_type)
         .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, SHOWN)));
@@ -249,8 +249,8 @@ mod tests {
 
     const EVIL: &str = "a\u{1b}[2J\u{202e}b\u{9b}1m\u{e0041}c";
 
-    fn of(tools: Vec<ToolDefinition>) -> Description {
-        Description { tools, ..Description::default() }
+    fn of(tools: Vec<ToolDefinition>) -> ComponentDescription {
+        ComponentDescription { tools, ..ComponentDescription::default() }
     }
 
     fn icon(src: &str) -> Icon {
@@ -294,7 +294,7 @@ mod tests {
             meta: Some(json!({EVIL: [EVIL, {"n": 1}]}).to_string()),
             ..ToolDefinition::default()
         };
-        let Description { tools, remarks, .. } = cleaned(of(vec![tool]));
+        let ComponentDescription { tools, remarks, .. } = cleaned(of(vec![tool]));
         let [tool] = tools.as_slice() else { panic!("{tools:?}") };
         assert_eq!((tool.title.as_deref(), tool.description.as_deref()), (Some("abc"), Some("abc")));
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
@@ -337,7 +337,7 @@ mod tests {
         ];
         let tool = |icons| ToolDefinition { name: "a".into(), icons, ..ToolDefinition::default() };
         let all = bad.iter().chain(&good).map(|src| icon(src)).collect();
-        let Description { tools, remarks, .. } = cleaned(of(vec![tool(all)]));
+        let ComponentDescription { tools, remarks, .. } = cleaned(of(vec![tool(all)]));
         assert_eq!(tools[0].icons.iter().map(|icon| icon.src.as_str()).collect::<Vec<_>>(), good);
         assert_eq!(tools[0].icons[0].sizes, ["48x48"]);
         assert_eq!(
@@ -348,7 +348,7 @@ mod tests {
         for bad in bad {
             assert!(icon_cleaned(icon(bad)).is_err(), "{bad}");
         }
-        let Description { remarks, .. } = cleaned(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
+        let ComponentDescription { remarks, .. } = cleaned(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
         assert_eq!(remarks.len(), NAMED_ENTRIES + 1);
         assert_eq!(remarks[NAMED_ENTRIES], "20 more tools have something that is not shown");
         let page = Icon { mime_type: Some("text/html".into()), ..icon(good[0]) };
@@ -379,13 +379,13 @@ mod tests {
             meta: meta(),
             ..ResourceDefinition::default()
         };
-        let said = Description {
+        let said = ComponentDescription {
             prompts: vec![prompt.clone()],
             resources: vec![resource.clone()],
             templates: vec![resource],
             completes: true,
             remarks: vec!["first".into()],
-            ..Description::default()
+            ..ComponentDescription::default()
         };
         let cleaned = cleaned(said);
         let expected = ResourceDefinition {
@@ -434,7 +434,7 @@ mod tests {
             (ResourceDefinition { last_modified: None, ..fine() }, resource("text/plain", 1.0, "today\u{202e}")),
         ];
         for (expected, wrong) in cases {
-            let said = Description { resources: vec![fine(), wrong], ..Description::default() };
+            let said = ComponentDescription { resources: vec![fine(), wrong], ..ComponentDescription::default() };
             let cleaned = cleaned(said);
             assert_eq!(cleaned.resources, [fine(), expected]);
             assert_eq!(cleaned.remarks.len(), 1);

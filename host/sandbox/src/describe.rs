@@ -4,21 +4,23 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::time::{timeout, timeout_at};
-use toolbay_guest_mcp::lists::{self, Page, Server};
-use toolbay_guest_mcp::{Answers, Ask, List, Outcome, SESSIONS, STATELESS};
-use toolbay_model::{Answerable, CallError, Description, Limit, Limits, Manner, Quiet};
+use toolbay_guest_mcp::lists::{self, GuestPage, ServerDescription};
+use toolbay_guest_mcp::{GuestList, GuestMethod, QuestionAnswers, RequestOutcome, SESSIONS, STATELESS};
+use toolbay_model::{
+    CallError, ComponentDescription, GuestServerProtocol, Limit, Limits, NoopObserver, QuestionKindSet,
+};
 
-use crate::call::Finished;
-use crate::compiled::Compiled;
+use crate::call::FinishedCall;
+use crate::call_context::{CallContext, PluginContext};
+use crate::compiled::CompiledFile;
 use crate::coop::coop;
-use crate::environment::{Entry, Environment};
-use crate::listed::Listed;
-use crate::prepared::Prepared;
+use crate::prepared_component::PreparedComponent;
+use crate::raw_description::RawDescription;
 use crate::sandbox::Sandbox;
-use crate::server::{self, Said, Wire};
-use crate::state::Given;
-use crate::talk::Talk;
-use crate::tape::Tape;
+use crate::server::{self, RequestReply, ServerTransport};
+use crate::state::CallResources;
+use crate::talk::StdioConversation;
+use crate::tape::ReplayTape;
 
 /// The paths at which handlers of HTTP requests are asked, in this order.
 const PATHS: [&str; 2] = ["/mcp", "/"];
@@ -28,69 +30,69 @@ const PAGES: usize = 64;
 
 impl Sandbox {
     /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`. Waits while many others
-    /// are asked. What it said becomes definitions elsewhere: [`Compiled::description`] may take long.
+    /// are asked. What it said becomes definitions elsewhere: [`CompiledFile::description`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
-    pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Listed> {
+    pub async fn describe(&self, compiled: &CompiledFile, limits: &Limits) -> FinishedCall<RawDescription> {
         let _describing = self.describing().await;
-        let environment = Environment { limits: limits.clone(), ..Environment::default() };
+        let environment = PluginContext { limits: limits.clone(), ..PluginContext::default() };
         let deadline = Instant::now() + limits.timeout;
-        let entry = Entry {
-            tape: Tape::default(),
+        let entry = CallContext {
+            tape: ReplayTape::default(),
             environment: &environment,
             caller: None,
             trace: None,
-            observer: Arc::new(Quiet),
-            answerable: Answerable::default(),
+            observer: Arc::new(NoopObserver),
+            answerable: QuestionKindSet::default(),
             journal: Arc::default(),
             deadline,
             place: None,
         };
         let prepared = &compiled.prepared;
-        let probe = |wire| Probe { sandbox: self, prepared, entry: &entry, wire };
+        let probe = |wire| ServerProbe { sandbox: self, prepared, entry: &entry, wire };
         match prepared.wire() {
-            Some(wire @ Wire::Handler(pre)) => return probe(wire).handler(pre.interface()).await,
-            Some(wire @ Wire::Command(_)) if compiled.speaks => {
+            Some(wire @ ServerTransport::Handler(pre)) => return probe(wire).handler(pre.interface()).await,
+            Some(wire @ ServerTransport::Command(_)) if compiled.speaks => {
                 return probe(wire).command().await;
             }
             _ => {}
         }
-        match self.enter(prepared, &entry, self.files(), Given::default()) {
+        match self.enter(prepared, &entry, self.files(), CallResources::default()) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, None, call)).await;
                 entered.finish(answer, Ok)
             }
-            Err(error) => Finished::unentered(Err(error)),
+            Err(error) => FinishedCall::unentered(Err(error)),
         }
     }
 }
 
 /// Finds out whether a component is an MCP server, and what it offers. Each question is put to an instance of its own, and
 /// all of them together have the time of one.
-struct Probe<'a> {
+struct ServerProbe<'a> {
     sandbox: &'a Sandbox,
-    prepared: &'a Prepared,
-    entry: &'a Entry<'a>,
-    wire: Wire<'a>,
+    prepared: &'a PreparedComponent,
+    entry: &'a CallContext<'a>,
+    wire: ServerTransport<'a>,
 }
 
-impl Probe<'_> {
+impl ServerProbe<'_> {
     /// What a handler of HTTP requests offers, or what was tried.
-    async fn handler(self, interface: &str) -> Finished<Listed> {
+    async fn handler(self, interface: &str) -> FinishedCall<RawDescription> {
         let mut tried = Vec::new();
         for path in PATHS {
-            let manner = |revision: &str| Manner { path: Some(path.to_owned()), ..manner(revision) };
+            let manner = |revision: &str| GuestServerProtocol { path: Some(path.to_owned()), ..manner(revision) };
             let (stateless, sessions) = (manner(STATELESS), manner(SESSIONS));
-            for (manner, ask) in [(stateless, Ask::Discover), (sessions, Ask::Initialize)] {
+            for (manner, ask) in [(stateless, GuestMethod::Discover), (sessions, GuestMethod::Initialize)] {
                 let what = format!("POST {path} ({})", ask.method());
                 match self.meets(manner, &ask, None).await {
                     Ok((server, manner)) => return self.listed(&server, manner).await,
-                    Err(Refused::Ended(finished)) => return *finished,
-                    Err(Refused::Other(why)) => tried.push(format!("{what}: {why}")),
+                    Err(ProbeRefusal::Ended(finished)) => return *finished,
+                    Err(ProbeRefusal::Other(why)) => tried.push(format!("{what}: {why}")),
                     // Nothing is at this path.
-                    Err(Refused::Absent(why)) => {
+                    Err(ProbeRefusal::Absent(why)) => {
                         tried.push(format!("{what}: {why}"));
                         break;
                     }
@@ -98,74 +100,85 @@ impl Probe<'_> {
             }
         }
         if self.prepared.has_command() {
-            return Finished::unentered(Ok(Listed::default()));
+            return FinishedCall::unentered(Ok(RawDescription::default()));
         }
         let refused = format!(
             "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
              or wasmtime serve, is no plugin",
             tried.join("; ")
         );
-        Finished::unentered(Ok(Listed { refused: Some(refused), ..Listed::default() }))
+        FinishedCall::unentered(Ok(RawDescription { refused: Some(refused), ..RawDescription::default() }))
     }
 
     /// What a command offers if it is an MCP server; nothing if it is only a command.
-    async fn command(self) -> Finished<Listed> {
-        for (revision, ask) in [(STATELESS, Ask::Discover), (SESSIONS, Ask::Initialize)] {
+    async fn command(self) -> FinishedCall<RawDescription> {
+        for (revision, ask) in [(STATELESS, GuestMethod::Discover), (SESSIONS, GuestMethod::Initialize)] {
             // Its input ends there: a command that reads all of it first must not wait for more.
-            match self.meets(manner(revision), &ask, Some(Talk::once())).await {
+            match self.meets(manner(revision), &ask, Some(StdioConversation::once())).await {
                 Ok((server, manner)) => return self.listed(&server, manner).await,
-                Err(Refused::Ended(finished)) => return *finished,
-                Err(Refused::Other(_) | Refused::Absent(_)) => {}
+                Err(ProbeRefusal::Ended(finished)) => return *finished,
+                Err(ProbeRefusal::Other(_) | ProbeRefusal::Absent(_)) => {}
             }
         }
-        Finished::unentered(Ok(Listed::default()))
+        FinishedCall::unentered(Ok(RawDescription::default()))
     }
 
     /// Asks what the component is.
-    async fn meets(&self, manner: Manner, ask: &Ask<'_>, talk: Option<Talk>) -> Result<(Server, Manner), Refused> {
+    async fn meets(
+        &self,
+        manner: GuestServerProtocol,
+        ask: &GuestMethod<'_>,
+        talk: Option<StdioConversation>,
+    ) -> Result<(ServerDescription, GuestServerProtocol), ProbeRefusal> {
         let finished = self.once(&manner, ask, talk).await;
         let said = match finished.result {
             // On a busy machine it may be another time.
             Err(CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_)) => {
-                let ended = finished.and_then(|_| Ok(Listed::default()));
-                return Err(Refused::Ended(Box::new(ended)));
+                let ended = finished.and_then(|_| Ok(RawDescription::default()));
+                return Err(ProbeRefusal::Ended(Box::new(ended)));
             }
-            Err(error) => return Err(Refused::Other(error.to_string().replace('\n', "; "))),
+            Err(error) => return Err(ProbeRefusal::Other(error.to_string().replace('\n', "; "))),
             Ok(said) => said,
         };
         let understood = match &said {
-            Said::Outcome(Outcome::Result(result)) if matches!(ask, Ask::Discover) => lists::discovered(result),
-            Said::Outcome(Outcome::Result(result)) => lists::initialized(result),
-            Said::Other(404 | 405, _) => return Err(Refused::Absent(server::shown(&said))),
+            RequestReply::Outcome(RequestOutcome::Result(result)) if matches!(ask, GuestMethod::Discover) => {
+                lists::discovered(result)
+            }
+            RequestReply::Outcome(RequestOutcome::Result(result)) => lists::initialized(result),
+            RequestReply::Other(404 | 405, _) => return Err(ProbeRefusal::Absent(server::shown(&said))),
             said => Err(server::shown(said)),
         };
         match understood {
             Ok(server) => {
-                let manner = Manner { revision: server.revision.clone(), ..manner };
+                let manner = GuestServerProtocol { revision: server.revision.clone(), ..manner };
                 Ok((server, manner))
             }
-            Err(why) => Err(Refused::Other(why)),
+            Err(why) => Err(ProbeRefusal::Other(why)),
         }
     }
 
     /// All that it lists.
-    async fn listed(&self, server: &Server, mut manner: Manner) -> Finished<Listed> {
-        let mut said = Description { completes: server.completes, ..Description::default() };
+    async fn listed(
+        &self,
+        server: &ServerDescription,
+        mut manner: GuestServerProtocol,
+    ) -> FinishedCall<RawDescription> {
+        let mut said = ComponentDescription { completes: server.completes, ..ComponentDescription::default() };
         let mut room = self.entry.environment.limits.transfer.as_u64();
         let mut last = None;
-        for list in List::ALL.into_iter().filter(|list| server.has(*list)) {
+        for list in GuestList::ALL.into_iter().filter(|list| server.has(*list)) {
             let mut cursor: Option<String> = None;
             for page in 0.. {
                 if page == PAGES {
                     let why = format!("{} has more than {PAGES} pages", list.method());
-                    return Finished::unentered(Err(CallError::Failed(why)));
+                    return FinishedCall::unentered(Err(CallError::Failed(why)));
                 }
-                let talk = matches!(self.wire, Wire::Command(_)).then(Talk::default);
-                let finished = self.once(&manner, &Ask::List(list, cursor.as_deref()), talk).await;
+                let talk = matches!(self.wire, ServerTransport::Command(_)).then(StdioConversation::default);
+                let finished = self.once(&manner, &GuestMethod::List(list, cursor.as_deref()), talk).await;
                 let finished = finished.and_then(|answer| entries(list, answer, &mut room, &mut said));
                 let next = match &finished.result {
                     Ok(next) => next.clone(),
-                    Err(_) => return finished.and_then(|_| Ok(Listed::default())),
+                    Err(_) => return finished.and_then(|_| Ok(RawDescription::default())),
                 };
                 last = Some(finished);
                 if next.is_none() {
@@ -173,7 +186,7 @@ impl Probe<'_> {
                 }
                 if next == cursor {
                     let why = format!("{} names the same page twice", list.method());
-                    return Finished::unentered(Err(CallError::Failed(why)));
+                    return FinishedCall::unentered(Err(CallError::Failed(why)));
                 }
                 cursor = next;
             }
@@ -185,47 +198,57 @@ impl Probe<'_> {
         said.manner = Some(manner);
         match last {
             Some(finished) => finished.and_then(|_| Ok(said.into())),
-            None => Finished::unentered(Ok(said.into())),
+            None => FinishedCall::unentered(Ok(said.into())),
         }
     }
 
     /// Puts one question to an instance of its own.
-    async fn once(&self, manner: &Manner, ask: &Ask<'_>, talk: Option<Talk>) -> Finished<Said> {
-        let given = Given { talk, ..Given::default() };
+    async fn once(
+        &self,
+        manner: &GuestServerProtocol,
+        ask: &GuestMethod<'_>,
+        talk: Option<StdioConversation>,
+    ) -> FinishedCall<RequestReply> {
+        let given = CallResources { talk, ..CallResources::default() };
         match self.sandbox.enter(self.prepared, self.entry, self.sandbox.files(), given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
-                let answers = Answers::default();
+                let answers = QuestionAnswers::default();
                 let call = server::ask(self.wire, &mut entered.store, manner, ask, &answers);
                 let call = coop(entered.meter.clone(), exchanges, None, call);
                 let answer = timeout_at(self.entry.deadline.into(), call).await;
                 entered.finish(answer, Ok)
             }
-            Err(error) => Finished::unentered(Err(error)),
+            Err(error) => FinishedCall::unentered(Err(error)),
         }
     }
 }
 
 /// Why a component is not known to be an MCP server.
-enum Refused {
+enum ProbeRefusal {
     /// It was not heard to the end.
-    Ended(Box<Finished<Listed>>),
+    Ended(Box<FinishedCall<RawDescription>>),
     /// It is none in this manner.
     Other(String),
     /// Nothing is at this path.
     Absent(String),
 }
 
-fn manner(revision: &str) -> Manner {
-    Manner { revision: revision.to_owned(), ..Manner::default() }
+fn manner(revision: &str) -> GuestServerProtocol {
+    GuestServerProtocol { revision: revision.to_owned(), ..GuestServerProtocol::default() }
 }
 
 /// Adds what is on a page. Returns where the next one begins. A list that the guest does not have is empty.
-fn entries(list: List, answer: Said, room: &mut u64, said: &mut Description) -> Result<Option<String>, CallError> {
+fn entries(
+    list: GuestList,
+    answer: RequestReply,
+    room: &mut u64,
+    said: &mut ComponentDescription,
+) -> Result<Option<String>, CallError> {
     let failed = |why: String| CallError::Failed(format!("{}: {why}", list.method()));
     let result = match answer {
-        Said::Outcome(Outcome::Result(result)) => result,
-        Said::Outcome(Outcome::Problem(problem)) if problem.is_unknown_method() => return Ok(None),
+        RequestReply::Outcome(RequestOutcome::Result(result)) => result,
+        RequestReply::Outcome(RequestOutcome::Problem(problem)) if problem.is_unknown_method() => return Ok(None),
         other => return Err(failed(server::shown(&other))),
     };
     let most = *room;
@@ -233,15 +256,15 @@ fn entries(list: List, answer: Said, room: &mut u64, said: &mut Description) -> 
         .checked_sub(result.len() as u64)
         .ok_or_else(|| failed(format!("its lists have more than {most} bytes")))?;
     let added = match list {
-        List::Tools => lists::tools(&result).map(|page| added(&mut said.tools, page)),
-        List::Prompts => lists::prompts(&result).map(|page| added(&mut said.prompts, page)),
-        List::Resources => lists::resources(&result).map(|page| added(&mut said.resources, page)),
-        List::Templates => lists::templates(&result).map(|page| added(&mut said.templates, page)),
+        GuestList::Tools => lists::tools(&result).map(|page| added(&mut said.tools, page)),
+        GuestList::Prompts => lists::prompts(&result).map(|page| added(&mut said.prompts, page)),
+        GuestList::Resources => lists::resources(&result).map(|page| added(&mut said.resources, page)),
+        GuestList::Templates => lists::templates(&result).map(|page| added(&mut said.templates, page)),
     };
     added.map_err(failed)
 }
 
-fn added<T>(all: &mut Vec<T>, page: Page<T>) -> Option<String> {
+fn added<T>(all: &mut Vec<T>, page: GuestPage<T>) -> Option<String> {
     all.extend(page.items);
     page.next
 }

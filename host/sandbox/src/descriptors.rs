@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::ledger::OpenFile;
+use crate::usage_ledger::OpenFile;
 
 /// Calls that share the descriptors if nothing bounds their number.
 const CALLS: usize = 64;
@@ -20,7 +20,7 @@ const SHARE: usize = 5;
 
 /// The descriptors for the files of all guests.
 #[derive(Debug)]
-pub(crate) struct Descriptors {
+pub(crate) struct DescriptorTable {
     /// What each call can open in any case.
     share: usize,
     /// What the connections of all plugins' HTTP requests have.
@@ -32,29 +32,29 @@ pub(crate) struct Descriptors {
 
 /// The files of one call. Clones are the same call's.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
-    all: Arc<Descriptors>,
+pub(crate) struct CallDescriptors {
+    all: Arc<DescriptorTable>,
     open: Arc<AtomicUsize>,
 }
 
 /// A file that is open. Dropping it gives the descriptor back.
 #[derive(Debug)]
-pub(crate) struct Opened(Files);
+pub(crate) struct OpenDescriptor(CallDescriptors);
 
 /// What an open file or folder takes as long as a handle or a stream of it is there.
 #[derive(Debug)]
-pub(crate) struct Handle {
-    _opened: Opened,
+pub(crate) struct DescriptorHandle {
+    _opened: OpenDescriptor,
     _file: Option<OpenFile>,
 }
 
-impl Handle {
-    pub(crate) fn new(opened: Opened, file: Option<OpenFile>) -> Self {
+impl DescriptorHandle {
+    pub(crate) fn new(opened: OpenDescriptor, file: Option<OpenFile>) -> Self {
         Self { _opened: opened, _file: file }
     }
 }
 
-impl Descriptors {
+impl DescriptorTable {
     /// How many of `calls` can be entered at once, of which `waiting` can be left out.
     pub(crate) fn calls(calls: usize, waiting: usize) -> usize {
         Self::calls_with(available(), calls, waiting)
@@ -90,8 +90,8 @@ impl Descriptors {
     }
 
     /// For a call that begins.
-    pub(crate) fn files(self: &Arc<Self>) -> Files {
-        Files { all: Arc::clone(self), open: Arc::default() }
+    pub(crate) fn files(self: &Arc<Self>) -> CallDescriptors {
+        CallDescriptors { all: Arc::clone(self), open: Arc::default() }
     }
 }
 
@@ -100,17 +100,17 @@ fn available() -> usize {
     usize::try_from(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)).unwrap_or(usize::MAX)
 }
 
-impl Files {
+impl CallDescriptors {
     /// A descriptor for one more file; `None` if there is none for this call now.
-    pub(crate) fn take(&self) -> Option<Opened> {
+    pub(crate) fn take(&self) -> Option<OpenDescriptor> {
         let mine = self.open.fetch_add(1, Ordering::Relaxed);
         let all = self.all.open.fetch_add(1, Ordering::Relaxed);
-        let opened = Opened(self.clone());
+        let opened = OpenDescriptor(self.clone());
         (mine < self.all.share || all < self.all.common).then_some(opened)
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenDescriptor {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
         self.0.all.open.fetch_sub(1, Ordering::Relaxed);
@@ -122,29 +122,29 @@ mod tests {
     use super::*;
 
     /// Opens until it is refused.
-    fn all_of(files: &Files) -> Vec<Opened> {
+    fn all_of(files: &CallDescriptors) -> Vec<OpenDescriptor> {
         std::iter::from_fn(|| files.take()).collect()
     }
 
     #[test]
     fn calls_that_only_wait_take_no_share_of_those_that_compute() {
-        assert_eq!(Descriptors::calls_with(1 << 20, 192, 128), 192);
-        assert_eq!(Descriptors::calls_with(1024, 192, 128), 64);
-        assert_eq!(Descriptors::calls_with(1600, 192, 128), 80);
-        assert_eq!(Descriptors::calls_with(160, 136, 128), 8);
-        assert_eq!(Descriptors::calls_with(200, 136, 128), 10);
-        assert_eq!(Descriptors::calls_with(64, 192, 128), 64, "those that compute are let in in any case");
-        assert_eq!(Descriptors::calls_with(64, 0, 0), usize::MAX);
+        assert_eq!(DescriptorTable::calls_with(1 << 20, 192, 128), 192);
+        assert_eq!(DescriptorTable::calls_with(1024, 192, 128), 64);
+        assert_eq!(DescriptorTable::calls_with(1600, 192, 128), 80);
+        assert_eq!(DescriptorTable::calls_with(160, 136, 128), 8);
+        assert_eq!(DescriptorTable::calls_with(200, 136, 128), 10);
+        assert_eq!(DescriptorTable::calls_with(64, 192, 128), 64, "those that compute are let in in any case");
+        assert_eq!(DescriptorTable::calls_with(64, 0, 0), usize::MAX);
     }
 
     #[test]
     fn a_call_leaves_every_other_its_share() {
-        let all = Arc::new(Descriptors::new(1024, 64));
+        let all = Arc::new(DescriptorTable::new(1024, 64));
         let greedy = all.files();
         let held = all_of(&greedy);
         assert_eq!(held.len(), 192, "what is nobody's share, and not for connections");
-        let others: Vec<Files> = (0..63).map(|_| all.files()).collect();
-        let theirs: Vec<Vec<Opened>> = others.iter().map(all_of).collect();
+        let others: Vec<CallDescriptors> = (0..63).map(|_| all.files()).collect();
+        let theirs: Vec<Vec<OpenDescriptor>> = others.iter().map(all_of).collect();
         assert!(theirs.iter().all(|files| files.len() == 4));
         let open = held.len() + theirs.iter().map(Vec::len).sum::<usize>();
         assert!(open + all.connections() <= 512, "{open}");
@@ -157,12 +157,12 @@ mod tests {
     #[test]
     fn a_call_can_open_a_file_even_if_there_are_few_descriptors() {
         for most in [0, 1, 16, 64] {
-            let all = Arc::new(Descriptors::new(most, 64));
-            let held: Vec<Files> = (0..64).map(|_| all.files()).collect();
-            let open: Vec<_> = held.iter().map(Files::take).collect();
+            let all = Arc::new(DescriptorTable::new(most, 64));
+            let held: Vec<CallDescriptors> = (0..64).map(|_| all.files()).collect();
+            let open: Vec<_> = held.iter().map(CallDescriptors::take).collect();
             assert!(open.iter().all(Option::is_some));
             assert!(all.connections() > 0);
         }
-        assert_eq!(Descriptors::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / CALLS);
+        assert_eq!(DescriptorTable::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / CALLS);
     }
 }

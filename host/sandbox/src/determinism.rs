@@ -8,10 +8,10 @@ use std::time::Duration;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
-use toolbay_model::{CompletionRequest, Reference};
+use toolbay_model::{CompletionReference, CompletionRequest};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
-use crate::asked::Asked;
+use crate::asked::PluginRequest;
 
 /// When each call begins, on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
 const BEGINNING: Duration = Duration::from_hours(438_288);
@@ -21,25 +21,25 @@ const TICK: u64 = 1_000_000;
 
 /// What a call is made of: whoever asks for the same has the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seed([u8; 32]);
+pub(crate) struct CallSeed([u8; 32]);
 
 /// The time of one call, in nanoseconds since it began. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Time(Arc<AtomicU64>);
+pub(crate) struct CallTime(Arc<AtomicU64>);
 
-impl Seed {
-    pub(crate) fn new(asked: Asked<'_>) -> Self {
+impl CallSeed {
+    pub(crate) fn new(asked: PluginRequest<'_>) -> Self {
         match asked {
-            Asked::Tool { name, arguments } => Self::of("call", &[name.as_bytes(), arguments.as_bytes()]),
-            Asked::Prompt { name, arguments } => {
+            PluginRequest::Tool { name, arguments } => Self::of("call", &[name.as_bytes(), arguments.as_bytes()]),
+            PluginRequest::Prompt { name, arguments } => {
                 let parts = arguments.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
                 Self::of("prompt", &std::iter::once(name.as_bytes()).chain(parts).collect::<Vec<_>>())
             }
-            Asked::Resource { uri } => Self::of("resource", &[uri.as_bytes()]),
-            Asked::Completion(CompletionRequest { reference, argument, value, context }) => {
+            PluginRequest::Resource { uri } => Self::of("resource", &[uri.as_bytes()]),
+            PluginRequest::Completion(CompletionRequest { reference, argument, value, context }) => {
                 let (kind, name) = match reference {
-                    Reference::Prompt(name) => ("prompt", name),
-                    Reference::Resource(uri) => ("resource", uri),
+                    CompletionReference::Prompt(name) => ("prompt", name),
+                    CompletionReference::Resource(uri) => ("resource", uri),
                 };
                 let context = context.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
                 let parts = [kind, name, argument, value].map(str::as_bytes).into_iter().chain(context);
@@ -69,8 +69,8 @@ impl Seed {
     }
 
     /// Gives a guest the clocks and the random numbers of this seed.
-    pub(crate) fn apply(self, context: &mut WasiCtxBuilder) -> Time {
-        let time = Time::default();
+    pub(crate) fn apply(self, context: &mut WasiCtxBuilder) -> CallTime {
+        let time = CallTime::default();
         let mut seeds = ChaCha20Rng::from_seed(self.for_interface("insecure-seed"));
         let hash_seed = u128::from(seeds.next_u64()) << 64 | u128::from(seeds.next_u64());
         context
@@ -83,7 +83,7 @@ impl Seed {
     }
 }
 
-impl Time {
+impl CallTime {
     /// Looks at the clock, which moves it.
     pub(crate) fn look(&self) -> u64 {
         let moved = |now: u64| Some(now.saturating_add(TICK));
@@ -96,7 +96,7 @@ impl Time {
     }
 }
 
-impl HostWallClock for Time {
+impl HostWallClock for CallTime {
     fn resolution(&self) -> Duration {
         Duration::from_nanos(TICK)
     }
@@ -106,7 +106,7 @@ impl HostWallClock for Time {
     }
 }
 
-impl HostMonotonicClock for Time {
+impl HostMonotonicClock for CallTime {
     fn resolution(&self) -> u64 {
         TICK
     }
@@ -122,13 +122,13 @@ mod tests {
 
     use super::*;
 
-    fn random(seed: Seed, interface: &str) -> u64 {
+    fn random(seed: CallSeed, interface: &str) -> u64 {
         ChaCha20Rng::from_seed(seed.for_interface(interface)).next_u64()
     }
 
     #[test]
     fn only_the_same_call_has_the_same_numbers() {
-        let tool = |name, arguments| Seed::new(Asked::Tool { name, arguments });
+        let tool = |name, arguments| CallSeed::new(PluginRequest::Tool { name, arguments });
         let seed = tool("roll", "{}");
         assert_eq!(random(seed, "random"), random(tool("roll", "{}"), "random"));
         let (none, some) = (BTreeMap::new(), BTreeMap::from([("roll".to_owned(), "{}".to_owned())]));
@@ -138,17 +138,19 @@ mod tests {
             value: "{}".into(),
             context: BTreeMap::new(),
         };
-        let (of_prompt, of_template) =
-            (request(Reference::Prompt("roll".into())), request(Reference::Resource("roll".into())));
+        let (of_prompt, of_template) = (
+            request(CompletionReference::Prompt("roll".into())),
+            request(CompletionReference::Resource("roll".into())),
+        );
         let others = [
             tool("roll", "{\"n\":1}"),
             tool("rol", "l{}"),
             tool("", "roll{}"),
-            Seed::new(Asked::Prompt { name: "roll", arguments: &none }),
-            Seed::new(Asked::Prompt { name: "roll", arguments: &some }),
-            Seed::new(Asked::Resource { uri: "roll" }),
-            Seed::new(Asked::Completion(&of_prompt)),
-            Seed::new(Asked::Completion(&of_template)),
+            CallSeed::new(PluginRequest::Prompt { name: "roll", arguments: &none }),
+            CallSeed::new(PluginRequest::Prompt { name: "roll", arguments: &some }),
+            CallSeed::new(PluginRequest::Resource { uri: "roll" }),
+            CallSeed::new(PluginRequest::Completion(&of_prompt)),
+            CallSeed::new(PluginRequest::Completion(&of_template)),
         ];
         let numbers: BTreeSet<u64> = others.iter().map(|other| random(*other, "random")).collect();
         assert_eq!(numbers.len(), others.len(), "each is asked for something else");
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn each_look_moves_both_clocks_and_waiting_does_too() {
-        let time = Time::default();
+        let time = CallTime::default();
         assert_eq!(HostMonotonicClock::now(&time), 0);
         assert_eq!(HostWallClock::now(&time), BEGINNING + Duration::from_nanos(TICK));
         time.reach(30 * TICK);

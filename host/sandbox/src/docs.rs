@@ -8,7 +8,7 @@ use wit_parser::{Resolve, Type, TypeDefKind, UnresolvedPackageGroup, WorldItem, 
 
 /// The documentation of a component's exported functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Docs {
+pub(crate) struct ComponentDocs {
     /// By `function` or `namespace:package/interface#function`, without a version.
     pub(crate) functions: BTreeMap<String, FunctionDocs>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct FunctionDocs {
 /// The beginning of paths into the result.
 pub(crate) const RESULT: &str = "=";
 
-impl Docs {
+impl ComponentDocs {
     /// The documentation of the function `name` of `interface`, or of the world.
     pub(crate) fn of(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
         let Some(interface) = interface else { return self.functions.get(name) };
@@ -46,7 +46,7 @@ const PARTS: usize = 1_000;
 /// Deepest nesting to which a signature is searched for them.
 const DEPTH: usize = 16;
 
-impl Docs {
+impl ComponentDocs {
     /// The documentation in the component itself. Unreadable documentation is ignored; it is not essential.
     pub(crate) fn of_component(bytes: &[u8]) -> Self {
         let mut docs = Self::default();
@@ -56,7 +56,7 @@ impl Docs {
                 Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == SECTION => {
                     // One byte with the version, then JSON.
                     let json = section.data().get(1..).unwrap_or_default();
-                    if let Ok(metadata) = serde_json::from_slice::<Metadata>(json) {
+                    if let Ok(metadata) = serde_json::from_slice::<PackageMetadata>(json) {
                         docs.add(metadata);
                     }
                 }
@@ -69,11 +69,11 @@ impl Docs {
         docs
     }
 
-    fn add(&mut self, metadata: Metadata) {
-        let mut add = |key: String, function: Function| {
+    fn add(&mut self, metadata: PackageMetadata) {
+        let mut add = |key: String, function: FunctionDoc| {
             let text = match function {
-                Function::Text(text) => Some(text),
-                Function::Docs { docs } => docs,
+                FunctionDoc::Text(text) => Some(text),
+                FunctionDoc::Docs { docs } => docs,
             };
             if text.is_some() {
                 self.functions.entry(key).or_insert(FunctionDocs { text, parts: BTreeMap::new() });
@@ -197,30 +197,30 @@ fn trimmed(text: &str) -> String {
 /// The documentation of a package, as `wit-parser` writes it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    worlds: BTreeMap<String, World>,
-    interfaces: BTreeMap<String, Interface>,
+struct PackageMetadata {
+    worlds: BTreeMap<String, WorldDocs>,
+    interfaces: BTreeMap<String, InterfaceDocs>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct World {
-    funcs: BTreeMap<String, Function>,
-    func_exports: BTreeMap<String, Function>,
-    interfaces: BTreeMap<String, Interface>,
-    interface_exports: BTreeMap<String, Interface>,
+struct WorldDocs {
+    funcs: BTreeMap<String, FunctionDoc>,
+    func_exports: BTreeMap<String, FunctionDoc>,
+    interfaces: BTreeMap<String, InterfaceDocs>,
+    interface_exports: BTreeMap<String, InterfaceDocs>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Interface {
-    funcs: BTreeMap<String, Function>,
+struct InterfaceDocs {
+    funcs: BTreeMap<String, FunctionDoc>,
 }
 
 /// A string in its first version, an object since then.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Function {
+enum FunctionDoc {
     Text(String),
     Docs { docs: Option<String> },
 }
@@ -247,7 +247,7 @@ mod tests {
                 /// Says hello.
                 export hello: func(name: string) -> string;
             }";
-        let docs = Docs::of_wit(wit).unwrap();
+        let docs = ComponentDocs::of_wit(wit).unwrap();
         let forecast = docs.of(Some("a:b/weather@1.0.0"), "forecast").unwrap();
         assert_eq!(forecast.text.as_deref(), Some("Foretells the weather."));
         assert_eq!(forecast.parts["/ask/place"], "Where.");
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn an_error_in_a_wit_file_has_a_place() {
-        let why = Docs::of_wit("package a:b;\nworld {").unwrap_err();
+        let why = ComponentDocs::of_wit("package a:b;\nworld {").unwrap_err();
         assert!(why.contains("expected an identifier") && why.contains("wit:2:"), "{why}");
     }
 
@@ -266,7 +266,7 @@ mod tests {
     fn a_component_can_contain_its_documentation() {
         let json = r#"{"worlds":{"root":{"func_exports":{"hello":{"docs":"Says hello."}}}},"interfaces":{"weather":{"funcs":{"forecast":"Foretells."}}}}"#;
         let wat = format!(r#"(component (@custom "package-docs" "\01{}"))"#, json.replace('"', "\\\""));
-        let docs = Docs::of_component(&wat::parse_str(wat).unwrap());
+        let docs = ComponentDocs::of_component(&wat::parse_str(wat).unwrap());
         assert_eq!(docs.of(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
         assert_eq!(docs.of(Some("a:b/weather@1.0.0"), "forecast").unwrap().text.as_deref(), Some("Foretells."));
     }

@@ -3,47 +3,47 @@
 //! What it does before it asks its caller something must not happen again when the call begins anew: the first run notes
 //! each such operation with its result in the journal, and the next one gets these results without doing anything. A
 //! plugin that does something else than before is told so, because nobody could say what has happened then. A call that is
-//! recorded, or run again from a recording, does the same with its [`Tape`], with all operations and at any time.
+//! recorded, or run again from a recording, does the same with its [`ReplayTape`], with all operations and at any time.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolbay_model::{Effect, Journal, Limits};
-use toolbay_recording::Missing;
+use toolbay_model::{CallJournal, Limits, RecordedEffect};
+use toolbay_recording::MissingInput;
 
-use crate::account::{Account, Held};
-use crate::tape::{Kind, Tape, Unrecorded};
+use crate::account::{MemoryBudget, MemoryReservation};
+use crate::tape::{NotRecorded, OperationKind, ReplayTape};
 
 /// Longest description of an operation, in bytes. Two that differ only beyond it count as the same.
 const WHAT: usize = 512;
 
 /// What a call does. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Effects {
+pub(crate) struct SideEffects {
     /// What it does before it asks; `None` if it cannot ask.
-    journal: Option<Arc<Mutex<Recorded>>>,
-    tape: Tape,
+    journal: Option<Arc<Mutex<EffectRecord>>>,
+    tape: ReplayTape,
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct EffectRecord {
     /// What earlier runs did. Shared with whoever keeps it on their account.
-    past: Arc<Journal>,
+    past: Arc<CallJournal>,
     /// How much of that was done again.
     repeated: usize,
     /// What this run did beyond it; `None` while its result is not known.
     done: Vec<(String, Option<Vec<u8>>)>,
     /// Bytes that the results may still take.
     room: usize,
-    account: Account,
-    held: Vec<Held>,
+    account: MemoryBudget,
+    held: Vec<MemoryReservation>,
     /// Why the call can no longer ask.
-    barred: Option<Barred>,
+    barred: Option<NotReplayable>,
 }
 
 /// Why a call can no longer ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Barred {
+pub(crate) enum NotReplayable {
     /// What it did has larger results than the limit allows to keep.
     Room,
     /// It changed a file in a mounted folder.
@@ -53,22 +53,22 @@ pub(crate) enum Barred {
 }
 
 /// An operation that begins.
-pub(crate) enum Begun {
+pub(crate) enum EffectStart {
     /// It was done before, with this result.
     Before(Vec<u8>),
     /// It is done now.
-    Now(Number),
+    Now(EffectNumber),
 }
 
 /// The number of an operation whose result is not known yet, in the journal and on the tape; `None` where nobody wants to
 /// know it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number {
+pub(crate) struct EffectNumber {
     journal: Option<usize>,
     tape: Option<usize>,
 }
 
-impl Number {
+impl EffectNumber {
     /// That of an operation whose result nobody wants to know.
     const NONE: Self = Self { journal: None, tape: None };
 
@@ -80,7 +80,7 @@ impl Number {
 
 /// The call did something else than before. As the error of a host call, it ends the call.
 #[derive(Clone, Debug)]
-pub(crate) enum Diverged {
+pub(crate) enum EffectMismatch {
     /// Than before it asked.
     Asked {
         /// What it did then.
@@ -89,17 +89,23 @@ pub(crate) enum Diverged {
         now: String,
     },
     /// Than when it was recorded.
-    Recorded(Unrecorded),
+    Recorded(NotRecorded),
 }
 
-impl Effects {
+impl SideEffects {
     /// Those of a call that goes on after those in `past`. A plugin that cannot ask has no journal.
-    pub(crate) fn new(asks: bool, past: &Arc<Journal>, limits: &Limits, account: Account, tape: Tape) -> Self {
+    pub(crate) fn new(
+        asks: bool,
+        past: &Arc<CallJournal>,
+        limits: &Limits,
+        account: MemoryBudget,
+        tape: ReplayTape,
+    ) -> Self {
         let journal = asks.then(|| {
-            let used: usize = past.effects.iter().map(Effect::size).sum();
+            let used: usize = past.effects.iter().map(RecordedEffect::size).sum();
             let room = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX).saturating_sub(used);
             let (past, done, held) = (Arc::clone(past), Vec::new(), Vec::new());
-            Arc::new(Mutex::new(Recorded { past, repeated: 0, done, room, account, held, barred: None }))
+            Arc::new(Mutex::new(EffectRecord { past, repeated: 0, done, room, account, held, barred: None }))
         });
         Self { journal, tape }
     }
@@ -109,9 +115,13 @@ impl Effects {
     /// # Errors
     ///
     /// An earlier run did something else here.
-    pub(crate) fn begin(&self, kind: Kind, what: impl FnOnce() -> String) -> Result<Begun, Diverged> {
+    pub(crate) fn begin(
+        &self,
+        kind: OperationKind,
+        what: impl FnOnce() -> String,
+    ) -> Result<EffectStart, EffectMismatch> {
         if self.journal.is_none() && self.tape.is_off() {
-            return Ok(Begun::Now(Number::NONE));
+            return Ok(EffectStart::Now(EffectNumber::NONE));
         }
         let what = what();
         let (what, taped) = (shortened(&what), shortened(&self.tape.named(&what)));
@@ -122,7 +132,7 @@ impl Effects {
             {
                 recorded.done.push((what, Some(result.clone())));
             }
-            return Ok(Begun::Before(result));
+            return Ok(EffectStart::Before(result));
         }
         let (before, journal) = match self.recorded() {
             Some(mut recorded) => recorded.begin(&what)?,
@@ -134,9 +144,9 @@ impl Effects {
                 if let Some(number) = tape {
                     self.tape.end(number, &result);
                 }
-                Begun::Before(result)
+                EffectStart::Before(result)
             }
-            None => Begun::Now(Number { journal, tape }),
+            None => EffectStart::Now(EffectNumber { journal, tape }),
         })
     }
 
@@ -145,14 +155,18 @@ impl Effects {
     /// # Errors
     ///
     /// The recording does not have it.
-    pub(crate) fn look(&self, kind: Kind, what: impl FnOnce() -> String) -> Result<Begun, Diverged> {
+    pub(crate) fn look(
+        &self,
+        kind: OperationKind,
+        what: impl FnOnce() -> String,
+    ) -> Result<EffectStart, EffectMismatch> {
         if self.tape.is_off() {
-            return Ok(Begun::Now(Number::NONE));
+            return Ok(EffectStart::Now(EffectNumber::NONE));
         }
         let what = shortened(&self.tape.named(&what()));
         Ok(match self.tape.again(kind, &what)? {
-            Some(result) => Begun::Before(result),
-            None => Begun::Now(Number { journal: None, tape: self.tape.begin(kind, &what) }),
+            Some(result) => EffectStart::Before(result),
+            None => EffectStart::Now(EffectNumber { journal: None, tape: self.tape.begin(kind, &what) }),
         })
     }
 
@@ -162,7 +176,7 @@ impl Effects {
     }
 
     /// The operation has this result. What does not fit bars the call from asking.
-    pub(crate) fn end(&self, number: Number, result: Vec<u8>) {
+    pub(crate) fn end(&self, number: EffectNumber, result: Vec<u8>) {
         if let Some(number) = number.tape {
             self.tape.end(number, &result);
         }
@@ -175,18 +189,18 @@ impl Effects {
     }
 
     /// Whether anybody still wants a result that grows by `bytes` and has `size` with them.
-    pub(crate) fn grows(&self, number: Number, bytes: usize, size: usize) -> bool {
+    pub(crate) fn grows(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
         let taped = number.tape.is_some_and(|number| self.tape.hold(number, bytes));
         taped || number.journal.is_some() && size <= self.room()
     }
 
     /// The call used what no recording has.
-    pub(crate) fn lacks(&self, missing: Missing) {
+    pub(crate) fn lacks(&self, missing: MissingInput) {
         self.tape.lacks(missing);
     }
 
     /// The call can no longer ask.
-    pub(crate) fn bar(&self, why: Barred) {
+    pub(crate) fn bar(&self, why: NotReplayable) {
         if let Some(mut recorded) = self.recorded() {
             recorded.barred.get_or_insert(why);
         }
@@ -202,7 +216,7 @@ impl Effects {
     /// # Errors
     ///
     /// Why that cannot be remembered, in words for the author.
-    pub(crate) fn all(&self) -> Result<Vec<Effect>, String> {
+    pub(crate) fn all(&self) -> Result<Vec<RecordedEffect>, String> {
         let Some(recorded) = self.recorded() else { return Ok(Vec::new()) };
         if let Some(barred) = recorded.barred {
             return Err(barred.words().to_owned());
@@ -214,13 +228,13 @@ impl Effects {
                     "{what} was begun before this question, and its response has not been read to the end: read it first"
                 ));
             };
-            all.push(Effect { what: what.clone(), result });
+            all.push(RecordedEffect { what: what.clone(), result });
         }
         Ok(all)
     }
 
     // Held for a few instructions and never across an await.
-    fn recorded(&self) -> Option<MutexGuard<'_, Recorded>> {
+    fn recorded(&self) -> Option<MutexGuard<'_, EffectRecord>> {
         Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -230,16 +244,16 @@ fn shortened(what: &str) -> String {
     what.get(..what.floor_char_boundary(WHAT)).unwrap_or_default().to_owned()
 }
 
-impl Recorded {
+impl EffectRecord {
     /// Begins an operation: its result if an earlier run did it, or else its number, if its result is wanted.
     ///
     /// # Errors
     ///
     /// An earlier run did something else here.
-    fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), Diverged> {
+    fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), EffectMismatch> {
         if let Some(before) = self.past.effects.get(self.repeated) {
             if before.what != what {
-                return Err(Diverged::Asked { before: before.what.clone(), now: what.to_owned() });
+                return Err(EffectMismatch::Asked { before: before.what.clone(), now: what.to_owned() });
             }
             let result = before.result.clone();
             self.repeated += 1;
@@ -256,7 +270,7 @@ impl Recorded {
     fn take(&mut self, bytes: usize) -> bool {
         let held = if bytes <= self.room { self.account.hold(bytes).ok() } else { None };
         let Some(held) = held else {
-            self.barred.get_or_insert(Barred::Room);
+            self.barred.get_or_insert(NotReplayable::Room);
             return false;
         };
         self.room -= bytes;
@@ -265,7 +279,7 @@ impl Recorded {
     }
 }
 
-impl Barred {
+impl NotReplayable {
     /// Words for the author.
     const fn words(self) -> &'static str {
         match self {
@@ -283,7 +297,7 @@ impl Barred {
     }
 }
 
-impl fmt::Display for Diverged {
+impl fmt::Display for EffectMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Asked { before, now } => write!(
@@ -296,10 +310,10 @@ impl fmt::Display for Diverged {
     }
 }
 
-impl std::error::Error for Diverged {}
+impl std::error::Error for EffectMismatch {}
 
-impl From<Unrecorded> for Diverged {
-    fn from(unrecorded: Unrecorded) -> Self {
+impl From<NotRecorded> for EffectMismatch {
+    fn from(unrecorded: NotRecorded) -> Self {
         Self::Recorded(unrecorded)
     }
 }
@@ -310,16 +324,16 @@ mod tests {
 
     use super::*;
 
-    fn effects(past: &[Effect]) -> Effects {
+    fn effects(past: &[RecordedEffect]) -> SideEffects {
         let limits = Limits { journal: ByteSize::b(100), ..Limits::DEFAULT };
-        let past = Journal { effects: past.to_vec(), ..Journal::default() };
-        Effects::new(true, &past.into(), &limits, Account::new(ByteSize::kib(1)), Tape::default())
+        let past = CallJournal { effects: past.to_vec(), ..CallJournal::default() };
+        SideEffects::new(true, &past.into(), &limits, MemoryBudget::new(ByteSize::kib(1)), ReplayTape::default())
     }
 
-    fn done(effects: &Effects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
-        match effects.begin(Kind::State, || what.to_owned()).unwrap() {
-            Begun::Before(result) => Some(result),
-            Begun::Now(number) => {
+    fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
+        match effects.begin(OperationKind::State, || what.to_owned()).unwrap() {
+            EffectStart::Before(result) => Some(result),
+            EffectStart::Now(number) => {
                 effects.end(number, result.to_vec());
                 None
             }
@@ -343,7 +357,7 @@ mod tests {
         let first = effects(&[]);
         done(&first, "a", b"1");
         let second = effects(&first.all().unwrap());
-        let diverged = second.begin(Kind::State, || "b".to_owned()).err().unwrap();
+        let diverged = second.begin(OperationKind::State, || "b".to_owned()).err().unwrap();
         assert!(diverged.to_string().contains("b instead of a"), "{diverged}");
     }
 
@@ -351,22 +365,27 @@ mod tests {
     fn what_is_unfinished_or_too_large_bars_from_asking() {
         let effects = |()| self::effects(&[]);
         let unfinished = effects(());
-        unfinished.begin(Kind::Http, || "POST /".to_owned()).unwrap();
+        unfinished.begin(OperationKind::Http, || "POST /".to_owned()).unwrap();
         assert!(unfinished.all().unwrap_err().contains("POST / was begun"));
         let large = effects(());
         done(&large, "a", &[0; 100]);
         assert!(large.all().unwrap_err().contains("limits.journal"));
         assert_eq!(large.room(), 0);
         let file = effects(());
-        file.bar(Barred::File);
-        file.bar(Barred::Connection);
+        file.bar(NotReplayable::File);
+        file.bar(NotReplayable::Connection);
         assert!(file.all().unwrap_err().contains("changed files"));
     }
 
     #[test]
     fn a_plugin_that_cannot_ask_keeps_nothing() {
-        let effects =
-            Effects::new(false, &Arc::default(), &Limits::DEFAULT, Account::new(ByteSize::b(0)), Tape::default());
+        let effects = SideEffects::new(
+            false,
+            &Arc::default(),
+            &Limits::DEFAULT,
+            MemoryBudget::new(ByteSize::b(0)),
+            ReplayTape::default(),
+        );
         assert_eq!(done(&effects, "a", &[0; 1000]), None);
         assert_eq!((effects.room(), effects.all().unwrap().len()), (0, 0));
     }

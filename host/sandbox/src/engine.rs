@@ -20,22 +20,22 @@ use crate::concurrency::TASKED;
 
 /// Maximum number of tables of a component. No toolchain uses more than a few. `QuickJS` and
 /// composed components have one table for each core module.
-pub(super) const TABLES: usize = 16;
+pub(super) const MAX_TABLES: usize = 16;
 
 /// Interval at which the epoch advances while calls run. A guest yields at least this often, even
 /// during host calls that use no fuel.
-const TICK: Duration = Duration::from_millis(2);
+const TICK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Number of ticks without a running guest after which the thread sleeps. If a call arrives soon,
 /// waking the thread costs the call more than all the ticks until then.
-const IDLE: u32 = 50;
+const MAX_IDLE_TICKS: u32 = 50;
 
 /// Stack space that host functions need in addition to the space for the guest, in bytes.
-const HOST_STACK: usize = 512 << 10;
+const HOST_STACK_BYTES: usize = 512 << 10;
 
 /// Bytes of each stack that the pool keeps resident after a call. This is more than most calls
 /// need.
-const KEPT_STACK: usize = 16 << 10;
+const RESIDENT_STACK_BYTES: usize = 16 << 10;
 
 /// Initial size of the garbage-collected heap, in bytes. The heap grows by doubling: to 120 MiB
 /// under a limit of 128 MiB, so that a sixteenth of each power-of-two limit remains for linear
@@ -44,11 +44,11 @@ const KEPT_STACK: usize = 16 << 10;
 /// New objects are allocated in one half of the heap until a collection. Each collection yields
 /// eight times, however little there is to collect. With a small heap, a guest would spend most of
 /// its time yielding.
-const GC_HEAP: u64 = 3840 << 10;
+const INITIAL_GC_HEAP_BYTES: u64 = 3840 << 10;
 
 /// Number of native stacks of a component with async functions: one for each instance with
 /// functions, one that waits for the next task, and one during instantiation.
-const STACKS: u32 = TASKED + 2;
+const ASYNC_STACKS_PER_COMPONENT: u32 = TASKED + 2;
 
 /// Builds the synchronous engine with a pool for `slots` components. If the system refuses the
 /// address space, falls back to a smaller pool or to no pool. Also returns the number of slots of
@@ -57,7 +57,7 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
     let (least, mut slots) = (slots.min(16), slots);
     while slots > 0 && slots >= least {
         let mut config = config(stack);
-        config.allocation_strategy(pool(slots, 1, ceiling));
+        config.allocation_strategy(pooling_strategy(slots, 1, ceiling));
         match Engine::new(&config) {
             Ok(engine) => return Ok((engine, Some(slots))),
             Err(error) => {
@@ -77,10 +77,10 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
 
 /// Builds the engine for components with async functions, with as many slots as the pool of
 /// [`build`]. If the address space does not suffice for a second pool, the engine has none.
-pub(super) fn build_concurrent(slots: Option<u32>, stack: ByteSize, ceiling: &Limits) -> wasmtime::Result<Engine> {
+pub(super) fn build_async(slots: Option<u32>, stack: ByteSize, ceiling: &Limits) -> wasmtime::Result<Engine> {
     if let Some(slots) = slots {
-        let mut config = concurrent(config(stack));
-        config.allocation_strategy(pool(slots, STACKS, ceiling));
+        let mut config = enable_async(config(stack));
+        config.allocation_strategy(pooling_strategy(slots, ASYNC_STACKS_PER_COMPONENT, ceiling));
         match Engine::new(&config) {
             Ok(engine) => return Ok(engine),
             Err(error) => tracing::warn!(
@@ -91,33 +91,33 @@ pub(super) fn build_concurrent(slots: Option<u32>, stack: ByteSize, ceiling: &Li
             ),
         }
     }
-    Engine::new(concurrent(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+    Engine::new(enable_async(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
 /// Builds an engine that compiles but runs nothing. It has no pool, because the child process with
 /// its address-space limit could not reserve one.
 ///
 /// The engine of [`build`] can open its code. A test of the compile cache checks this.
-pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
+pub(super) fn build_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
     Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
-/// Like [`compiler`], for components with async functions. The engine of [`build_concurrent`] can
+/// Like [`build_compiler`], for components with async functions. The engine of [`build_async`] can
 /// open its code.
-pub(super) fn concurrent_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
-    Engine::new(concurrent(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+pub(super) fn build_async_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
+    Engine::new(enable_async(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
 /// Returns the size of the native stack of one task, in bytes, including the space for host
 /// functions.
 pub(super) fn stack_size(stack: ByteSize) -> usize {
-    usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK).saturating_add(HOST_STACK)
+    usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK_BYTES).saturating_add(HOST_STACK_BYTES)
 }
 
 /// Returns the configuration of the synchronous engine: all settings that affect compiled code. The
 /// pool does not affect it.
 pub(super) fn config(stack: ByteSize) -> Config {
-    let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
+    let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK_BYTES);
     let mut config = Config::new();
     config
         .consume_fuel(true)
@@ -126,7 +126,7 @@ pub(super) fn config(stack: ByteSize) -> Config {
         .concurrency_support(false)
         .memory_init_cow(true)
         .max_wasm_stack(stack)
-        .async_stack_size(stack + HOST_STACK)
+        .async_stack_size(stack + HOST_STACK_BYTES)
         // Multi-memory stays on, because the adapters that connect composed components need it.
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
@@ -136,7 +136,7 @@ pub(super) fn config(stack: ByteSize) -> Config {
         .wasm_exceptions(true)
         // This collector yields after every few thousand objects that it visits.
         .collector(Collector::Copying)
-        .gc_heap_initial_size(GC_HEAP)
+        .gc_heap_initial_size(INITIAL_GC_HEAP_BYTES)
         .cranelift_opt_level(OptLevel::Speed);
     config
 }
@@ -144,7 +144,7 @@ pub(super) fn config(stack: ByteSize) -> Config {
 /// Turns the configuration into that of the engine for components with async functions. It enables
 /// only the parts of component-model async that wit-bindgen and the toolchains of other languages
 /// use.
-fn concurrent(mut config: Config) -> Config {
+fn enable_async(mut config: Config) -> Config {
     config
         .concurrency_support(true)
         .wasm_component_model_async(true)
@@ -162,9 +162,9 @@ fn concurrent(mut config: Config) -> Config {
 
 /// Returns the settings of a pool for `slots` components within `ceiling`, each with `stacks`
 /// native stacks.
-pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
+pub(super) fn pooling_strategy(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
     let [instances, memories, tables] =
-        [ceiling.instances, ceiling.memories, TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+        [ceiling.instances, ceiling.memories, MAX_TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_stacks(slots.saturating_mul(stacks))
@@ -182,7 +182,7 @@ pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocat
         .max_tables_per_module(tables)
         // Below the initial size of the garbage-collected heap, wasmtime rejects the pool. The
         // limits of the component still apply.
-        .max_memory_size(usize::try_from(ceiling.memory.as_u64().max(GC_HEAP)).unwrap_or(usize::MAX))
+        .max_memory_size(usize::try_from(ceiling.memory.as_u64().max(INITIAL_GC_HEAP_BYTES)).unwrap_or(usize::MAX))
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
@@ -191,7 +191,7 @@ pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocat
         // lock of the address space.
         .linear_memory_keep_resident(2 << 20)
         .table_keep_resident(64 << 10)
-        .async_stack_keep_resident(KEPT_STACK)
+        .async_stack_keep_resident(RESIDENT_STACK_BYTES)
         .pagemap_scan(Enabled::Auto)
         // Each warm slot keeps up to 2 MiB that a guest touched. More than a few dozen warm slots
         // would mostly wait for plugins that are seldom called or no longer exist.
@@ -202,22 +202,22 @@ pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocat
 /// Returns a fingerprint of the settings, apart from the engine configuration, that decide whether
 /// code fits into the engine: the pool and the size of its slots. Code that was opened under other
 /// settings may be too large for these.
-pub(super) fn room(slots: Option<u32>, ceiling: &Limits) -> u64 {
+pub(super) fn pool_fingerprint(slots: Option<u32>, ceiling: &Limits) -> u64 {
     let Limits { instances, memories, memory, table_elements, .. } = ceiling;
     let mut hasher = DefaultHasher::new();
-    (slots.is_some(), instances, memories, memory.as_u64(), table_elements, TABLES).hash(&mut hasher);
+    (slots.is_some(), instances, memories, memory.as_u64(), table_elements, MAX_TABLES).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Advances the epochs every [`TICK`] while at least one guest runs, and for [`IDLE`] ticks after
+/// Advances the epochs every [`TICK_INTERVAL`] while at least one guest runs, and for [`MAX_IDLE_TICKS`] ticks after
 /// that. Sleeps otherwise.
 #[derive(Clone)]
-pub(super) struct Ticker {
-    shared: Arc<Shared>,
+pub(super) struct EpochTicker {
+    shared: Arc<TickerState>,
 }
 
-struct Shared {
-    guests: Mutex<Guests>,
+struct TickerState {
+    guests: Mutex<RunningGuests>,
     changed: Condvar,
     /// The engines whose epochs advance. They share one timer, because a tick costs only as much as
     /// a store to memory.
@@ -225,18 +225,18 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Guests {
+struct RunningGuests {
     running: usize,
     closed: bool,
     /// True if the thread sleeps until a guest runs.
     asleep: bool,
 }
 
-impl Ticker {
-    /// Starts the thread. It ends when all engines are dropped or with [`Ticker::close`].
+impl EpochTicker {
+    /// Starts the thread. It ends when all engines are dropped or with [`EpochTicker::close`].
     pub(super) fn start(engine: &Engine) -> anyhow::Result<Self> {
         let engines = Mutex::new(vec![engine.weak()]);
-        let shared = Arc::new(Shared { guests: Mutex::default(), changed: Condvar::new(), engines });
+        let shared = Arc::new(TickerState { guests: Mutex::default(), changed: Condvar::new(), engines });
         let ticker = Self { shared: Arc::clone(&shared) };
         std::thread::Builder::new()
             .name("toolbay-epoch".into())
@@ -249,14 +249,14 @@ impl Ticker {
     }
 
     /// Also advances the epoch of `engine`.
-    pub(super) fn add(&self, engine: &Engine) {
+    pub(super) fn add_engine(&self, engine: &Engine) {
         self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
     }
 
     /// Keeps the epochs advancing until the returned guard is dropped.
-    pub(super) fn run(&self) -> Ticking {
-        self.change(|state| state.running += 1);
-        Ticking { ticker: self.clone() }
+    pub(super) fn start_guest(&self) -> TickGuard {
+        self.update(|state| state.running += 1);
+        TickGuard { ticker: self.clone() }
     }
 
     /// Returns whether a guest runs.
@@ -266,10 +266,10 @@ impl Ticker {
 
     /// Ends the thread.
     pub(super) fn close(&self) {
-        self.change(|state| state.closed = true);
+        self.update(|state| state.closed = true);
     }
 
-    fn change(&self, work: impl FnOnce(&mut Guests)) {
+    fn update(&self, work: impl FnOnce(&mut RunningGuests)) {
         let mut state = self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut state);
         if state.asleep && state.running > 0 || state.closed {
@@ -278,7 +278,7 @@ impl Ticker {
     }
 }
 
-impl Shared {
+impl TickerState {
     /// Advances the epochs. Returns false if no engine is left.
     fn tick(&self) -> bool {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -291,13 +291,13 @@ impl Shared {
         !engines.is_empty()
     }
 
-    /// Waits for one tick while a guest runs or has run within [`IDLE`] ticks. Otherwise, sleeps
+    /// Waits for one tick while a guest runs or has run within [`MAX_IDLE_TICKS`] ticks. Otherwise, sleeps
     /// until a guest runs. Returns false if the ticker is closed. `idle` counts the ticks without a
     /// guest.
     fn wait(&self, idle: &mut u32) -> bool {
         let mut state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         *idle = if state.running > 0 { 0 } else { *idle + 1 };
-        if *idle > IDLE {
+        if *idle > MAX_IDLE_TICKS {
             state.asleep = true;
             state = self
                 .changed
@@ -306,20 +306,22 @@ impl Shared {
             state.asleep = false;
             *idle = 0;
         }
-        let (state, _) =
-            self.changed.wait_timeout_while(state, TICK, |state| !state.closed).unwrap_or_else(PoisonError::into_inner);
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(state, TICK_INTERVAL, |state| !state.closed)
+            .unwrap_or_else(PoisonError::into_inner);
         !state.closed
     }
 }
 
 /// Guard of a running guest. Dropping it means that the guest no longer needs the epoch.
-pub(super) struct Ticking {
-    ticker: Ticker,
+pub(super) struct TickGuard {
+    ticker: EpochTicker,
 }
 
-impl Drop for Ticking {
+impl Drop for TickGuard {
     fn drop(&mut self) {
-        self.ticker.change(|state| state.running = state.running.saturating_sub(1));
+        self.ticker.update(|state| state.running = state.running.saturating_sub(1));
     }
 }
 

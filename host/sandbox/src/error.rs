@@ -6,22 +6,22 @@ use toolbay_model::{CallError, Limit, Limits};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{GcHeapOutOfMemory, ThrownException, Trap};
 
-use crate::ask::Incapable;
-use crate::effects::Diverged;
+use crate::ask::MissingCapability;
+use crate::effects::EffectMismatch;
 
 /// Message for a guest whose tasks are deadlocked.
-const DEADLOCK: &str = "all of its async tasks wait for what never comes (deadlock)";
+const DEADLOCK_MESSAGE: &str = "all of its async tasks wait for what never comes (deadlock)";
 
 /// Suffix of messages about a violated rule of the component model.
-const RULE: &str = "; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, \
+const COMPONENT_MODEL_NOTE: &str = "; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, \
                     not in the server";
 
 /// Message for an uncaught exception.
-const UNCAUGHT: &str = "it threw an exception that it does not catch";
+const UNCAUGHT_EXCEPTION_MESSAGE: &str = "it threw an exception that it does not catch";
 
 /// Observations of the store during the call. They reveal the cause of a trap.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence {
+pub(super) struct TrapEvidence {
     /// True if the growth of a memory was denied.
     pub(super) memory_refused: bool,
     /// True if the growth of a table was denied.
@@ -31,15 +31,15 @@ pub(super) struct Evidence {
 }
 
 /// Maps an error of wasmtime to the error that the caller receives.
-pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Limits, stack: ByteSize) -> CallError {
+pub(super) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: &Limits, stack: ByteSize) -> CallError {
     // Limits that the host itself counts carry their own error.
     if let Some(&limit) = error.downcast_ref() {
         return CallError::limit(limit);
     }
-    if let Some(incapable) = error.downcast_ref::<Incapable>() {
+    if let Some(incapable) = error.downcast_ref::<MissingCapability>() {
         return incapable.error();
     }
-    if let Some(diverged) = error.downcast_ref::<Diverged>() {
+    if let Some(diverged) = error.downcast_ref::<EffectMismatch>() {
         return CallError::Failed(diverged.to_string());
     }
     match error.downcast_ref::<Trap>() {
@@ -48,7 +48,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
         // The allocation exceeds the garbage-collected heap, or any possible heap.
         Some(Trap::AllocationTooLarge) => return CallError::limit(Limit::Memory(limits.memory)),
         Some(Trap::AsyncDeadlock) => {
-            return CallError::Trap { what: DEADLOCK.to_owned(), stderr: evidence.stderr };
+            return CallError::Trap { what: DEADLOCK_MESSAGE.to_owned(), stderr: evidence.stderr };
         }
         _ => {}
     }
@@ -67,12 +67,15 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
         return CallError::limit(Limit::Handles(limits.handles));
     }
     if error.is::<ThrownException>() || matches!(error.downcast_ref(), Some(Trap::UncaughtException)) {
-        return CallError::Trap { what: UNCAUGHT.to_owned(), stderr: evidence.stderr };
+        return CallError::Trap { what: UNCAUGHT_EXCEPTION_MESSAGE.to_owned(), stderr: evidence.stderr };
     }
     if let Some(&trap) = error.downcast_ref::<Trap>()
-        && is_rule(trap)
+        && violates_component_model(trap)
     {
-        return CallError::Trap { what: format!("{root}{RULE}", root = error.root_cause()), stderr: evidence.stderr };
+        return CallError::Trap {
+            what: format!("{root}{COMPONENT_MODEL_NOTE}", root = error.root_cause()),
+            stderr: evidence.stderr,
+        };
     }
     // There are more guests than admission allows: some slots are reserved for listing tools, and
     // loading uses them.
@@ -100,13 +103,13 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
             stderr => CallError::Trap { what: format!("exited with code {code}"), stderr },
         };
     }
-    let rule = if is_rule_of_handles(&root) { RULE } else { "" };
+    let rule = if misuses_handle(&root) { COMPONENT_MODEL_NOTE } else { "" };
     CallError::Trap { what: format!("{root}{rule}"), stderr: evidence.stderr }
 }
 
 /// Returns whether a trap means that the guest broke a rule of the component model, which its
 /// author cannot see in the source.
-fn is_rule(trap: Trap) -> bool {
+fn violates_component_model(trap: Trap) -> bool {
     matches!(
         trap,
         Trap::CannotEnterComponent
@@ -135,7 +138,7 @@ fn is_rule(trap: Trap) -> bool {
 
 /// Parts of the messages with which wasmtime reports a misused handle, stream or future. wasmtime
 /// has no types for these errors.
-const HANDLES: [&str; 17] = [
+const HANDLE_ERRORS: [&str; 17] = [
     "unknown handle index ",
     "used with the wrong type",
     "is not a resource",
@@ -156,14 +159,14 @@ const HANDLES: [&str; 17] = [
 ];
 
 /// Returns whether an error means that the guest misused a handle, a stream or a future.
-fn is_rule_of_handles(root: &str) -> bool {
-    HANDLES.iter().any(|said| root.contains(said))
+fn misuses_handle(root: &str) -> bool {
+    HANDLE_ERRORS.iter().any(|said| root.contains(said))
 }
 
 /// Describes a component that does not fit into the pool, in terms of the ceilings that determine
 /// the pool. Returns `None` for any other error. wasmtime has no types for these errors. Tests with
 /// one component per error pin their texts.
-pub(super) fn too_large(root: &str) -> Option<String> {
+pub(super) fn describe_too_large(root: &str) -> Option<String> {
     // Sizes may be hexadecimal, and some messages have an index before the two relevant numbers.
     let number = |word: &str| match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -171,10 +174,10 @@ pub(super) fn too_large(root: &str) -> Option<String> {
     };
     let numbers: Vec<u64> = root.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(number).collect();
     let [.., asked, most] = numbers[..] else { return None };
-    let [size, largest] = [asked, most].map(|n| bytes(ByteSize::b(n)));
+    let [size, largest] = [asked, most].map(|n| format_bytes(ByteSize::b(n)));
     let [asked, most] = [asked, most].map(thousands);
     if root.starts_with("memory has a minimum byte size") {
-        return Some(starts_large(&size, &largest));
+        return Some(initial_memory_message(&size, &largest));
     }
     if root.contains("has a minimum element size") {
         return Some(format!(
@@ -196,13 +199,13 @@ pub(super) fn too_large(root: &str) -> Option<String> {
 }
 
 /// Formats the message about a component whose initial memory exceeds the ceiling.
-pub(super) fn starts_large(size: &str, largest: &str) -> String {
+pub(super) fn initial_memory_message(size: &str, largest: &str) -> String {
     format!(
         "it starts with {size} of memory, but the server's ceiling is {largest} (to allow more, raise ceilings.memory)"
     )
 }
 
-pub(super) fn bytes(n: ByteSize) -> String {
+pub(super) fn format_bytes(n: ByteSize) -> String {
     n.display().iec().to_string()
 }
 
@@ -213,7 +216,7 @@ mod tests {
     #[test]
     fn an_exit_is_a_failure_if_standard_error_has_text_and_a_crash_otherwise() {
         let exit = |code, stderr: Option<&str>| {
-            let evidence = Evidence { stderr: stderr.map(str::to_owned), ..Evidence::default() };
+            let evidence = TrapEvidence { stderr: stderr.map(str::to_owned), ..TrapEvidence::default() };
             classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))
         };
         let crash = |code, stderr: Option<&str>| CallError::Trap {

@@ -1,9 +1,9 @@
 //! Runs guests: compiles and links components, and gives each call a new store within its limits.
 //!
-//! This is the only crate that depends on wasmtime. Data flows in one direction. A [`Source`]
-//! becomes [`Compiled`] code and a [`Prepared`] component once. A call takes the component, an
-//! [`Environment`] and the request ([`Asked`]), and ends as a [`Finished`], whose output is
-//! [`Unchecked`]. No guest state outlives its call. This crate does not depend on the plugin
+//! This is the only crate that depends on wasmtime. Data flows in one direction. A [`CompileSource`]
+//! becomes [`CompiledFile`] code and a [`PreparedComponent`] component once. A call takes the component, an
+//! [`PluginContext`] and the request ([`PluginRequest`]), and ends as a [`FinishedCall`], whose output is
+//! [`UncheckedReply`]. No guest state outlives its call. This crate does not depend on the plugin
 //! folder, the catalog or the protocol: its caller supplies bytes and permissions, and receives the
 //! results.
 
@@ -22,6 +22,8 @@ mod asked;
 mod block;
 mod cache;
 mod call;
+mod call_context;
+mod call_directories;
 mod callable;
 mod cbor;
 mod cleaner;
@@ -29,58 +31,53 @@ mod command;
 mod compilations;
 mod compile;
 mod compiled;
+mod component_summary;
 mod compute_place;
 mod concurrency;
 mod connections;
 mod content;
 mod contract;
+mod contract_interface;
 mod coop;
 mod cores;
 mod definition;
 mod describe;
 mod descriptors;
 mod determinism;
+mod directory_reach;
+mod dispatcher;
 mod docs;
 mod effects;
 mod engine;
-mod engines;
-mod entrance;
-mod environment;
+mod engine_pair;
 mod error;
-mod exchanges;
-mod exports;
-mod facts;
-mod folders;
+mod export_limits;
+mod foreign_host;
 mod functions;
-mod handler;
-mod hindrance;
-mod hint;
-mod http;
-mod image;
-mod imports;
-mod input;
-mod kept;
+mod guest_reply;
+mod guest_stdin;
+mod host_denial;
+mod host_functions;
+mod http_call;
+mod http_handler;
 mod keyvalue;
-mod ledger;
+mod keyvalue_call;
 mod limiter;
 mod linker;
-mod listed;
-mod nested;
-mod newer;
+mod mcp_detection;
+mod memory_snapshot;
+mod mount_roots;
+mod nested_component;
 mod optimize;
-mod origin;
-mod output;
-mod part;
-mod parts;
+mod pending_requests;
+mod plugin_http;
 mod preamble;
 mod preinit;
 mod prepare_error;
-mod prepared;
-mod proposals;
-mod reach;
-mod requests;
-mod returned;
-mod roots;
+mod prepared_component;
+mod raw_description;
+mod reply_check;
+mod result_parts;
 mod run;
 mod sandbox;
 mod scratch;
@@ -96,35 +93,38 @@ mod tape;
 mod traffic;
 #[cfg(test)]
 mod trial;
+mod usage_ledger;
 mod versions;
 mod wasi;
 mod wasi3;
+mod wasi_p3_names;
+mod wasm_proposals;
 mod wide;
 mod worker;
 
-pub use self::about::About;
-pub use self::asked::Asked;
-pub use self::call::Finished;
-pub use self::callable::{Callable, Remade, Remake};
+pub use self::about::PluginSummary;
+pub use self::asked::PluginRequest;
+pub use self::call::FinishedCall;
+pub use self::call_context::{CallContext, PluginContext};
+pub use self::callable::{LazyComponent, Recompile, RecompileFuture};
 pub use self::compilations::CompileCounts;
-pub use self::compile::Compile;
-pub use self::compiled::{Compiled, Scratch};
+pub use self::compile::CompileLimits;
+pub use self::compiled::{CompiledFile, UncachedCode};
 pub use self::compute_place::ComputePlace;
-pub use self::connections::Connections;
+pub use self::connections::PluginConnections;
 pub use self::cores::cores;
-pub use self::environment::{Entry, Environment};
-pub use self::hindrance::Hindrance;
+pub use self::host_denial::HostDenial;
 pub use self::keyvalue::KeyValue;
-pub use self::listed::Listed;
-pub use self::optimize::{Allowance, Optimize, OptimizeError, Optimized, WarmUp};
-pub use self::output::Unchecked;
+pub use self::mount_roots::MountRoots;
+pub use self::optimize::{InitAllowance, OptimizeError, OptimizeJob, OptimizedComponent, WarmUp};
+pub use self::plugin_http::PluginHttp;
 pub use self::prepare_error::PrepareError;
-pub use self::prepared::Prepared;
-pub use self::requests::Requests;
-pub use self::roots::Roots;
-pub use self::sandbox::{Sandbox, Settings};
-pub use self::source::Source;
-pub use self::tape::{Again, Deviation, Tape, Taped};
-pub use toolbay_outgoing::Options as NetworkOptions;
+pub use self::prepared_component::PreparedComponent;
+pub use self::raw_description::RawDescription;
+pub use self::reply_check::UncheckedReply;
+pub use self::sandbox::{Sandbox, SandboxSettings};
+pub use self::source::CompileSource;
+pub use self::tape::{ReplayDeviation, ReplayTape, ReplayedValue, TapedCall};
+pub use toolbay_outgoing::ConnectorOptions as NetworkOptions;
 
-pub use self::worker::{Job, run as compile_worker};
+pub use self::worker::{WorkerJob, run as compile_worker};

@@ -4,17 +4,17 @@ use wasmtime::ResourceLimiter;
 
 use toolbay_model::Limits;
 
-use crate::account::Account;
+use crate::account::MemoryBudget;
 
 /// Size of a table element, in bytes: a pointer.
-const ELEMENT: usize = size_of::<usize>();
+const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
 /// Resource limiter that counts all memories of a component together. `wasmtime::StoreLimits`
 /// bounds each one separately, so that a component with eight memories would get eight times the
 /// limit.
 #[derive(Debug)]
-pub(crate) struct Limiter {
-    account: Account,
+pub(crate) struct StoreLimiter {
+    account: MemoryBudget,
     table_limit: usize,
     instances: usize,
     memories: usize,
@@ -24,8 +24,8 @@ pub(crate) struct Limiter {
     memory_refused: Option<(usize, usize)>,
 }
 
-impl Limiter {
-    pub(crate) fn new(limits: &Limits, account: Account) -> Self {
+impl StoreLimiter {
+    pub(crate) fn new(limits: &Limits, account: MemoryBudget) -> Self {
         Self {
             account,
             table_limit: limits.table_elements,
@@ -45,7 +45,7 @@ impl Limiter {
     }
 }
 
-impl ResourceLimiter for Limiter {
+impl ResourceLimiter for StoreLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let granted = self.account.try_take(desired.saturating_sub(current)).is_ok();
         if !granted {
@@ -60,7 +60,7 @@ impl ResourceLimiter for Limiter {
             self.table_refused = true;
             return Ok(false);
         }
-        Ok(self.account.take(desired.saturating_sub(current).saturating_mul(ELEMENT)).is_ok())
+        Ok(self.account.take(desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES)).is_ok())
     }
 
     fn instances(&self) -> usize {
@@ -72,7 +72,7 @@ impl ResourceLimiter for Limiter {
     }
 
     fn tables(&self) -> usize {
-        crate::engine::TABLES
+        crate::engine::MAX_TABLES
     }
 }
 
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn memories_and_tables_count_together() {
-        let account = Account::new(ByteSize::b(100));
-        let mut limiter = Limiter::new(&Limits::DEFAULT, account.clone());
+        let account = MemoryBudget::new(ByteSize::b(100));
+        let mut limiter = StoreLimiter::new(&Limits::DEFAULT, account.clone());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory of 60 makes 120");
         assert!(limiter.memory_refused(0));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_heap_that_is_collected_instead_was_refused_nothing() {
-        let mut limiter = Limiter::new(&Limits::DEFAULT, Account::new(ByteSize::b(100)));
+        let mut limiter = StoreLimiter::new(&Limits::DEFAULT, MemoryBudget::new(ByteSize::b(100)));
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(60, 120, None).unwrap());
         assert!(!limiter.memory_refused(60) && limiter.memory_refused(0));

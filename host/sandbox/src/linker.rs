@@ -5,12 +5,12 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::contract;
-use crate::state::State;
+use crate::state::StoreState;
 use crate::{wasi, wasi3};
 
 /// Prefixes of the names of all imports that a plugin can have. They are always linked. The grant
 /// decides about their use.
-pub(crate) const WORLD: [&str; 11] = [
+pub(crate) const IMPORT_PREFIXES: [&str; 11] = [
     "toolbay:plugin/",
     "wasi:cli/",
     "wasi:clocks/",
@@ -26,7 +26,7 @@ pub(crate) const WORLD: [&str; 11] = [
 
 /// Returns a linker with everything that a plugin can import. If `concurrent` is set, it includes
 /// WASI 0.3.
-pub(crate) fn linker(engine: &Engine, concurrent: bool) -> wasmtime::Result<Linker<State>> {
+pub(crate) fn build_linker(engine: &Engine, concurrent: bool) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;

@@ -17,34 +17,34 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::time::timeout;
 use toolbay_model::text::{joined, line};
-use toolbay_model::{Answerable, CallError, Limits, Quiet};
+use toolbay_model::{CallError, Limits, NoopObserver, QuestionKindSet};
 use wasmtime::component::types::{ComponentItem, Type};
 use wasmtime::component::{Component, Instance, Linker, Val, WasmList};
 use wasmtime::{Engine, Store};
 
 use crate::cache;
+use crate::call_context::{CallContext, PluginContext};
+use crate::contract_interface::ContractInterface;
 use crate::coop::coop;
-use crate::determinism::Seed;
-use crate::environment::{Entry, Environment};
-use crate::image::{Image, Value, encode};
-use crate::part::Part;
+use crate::determinism::CallSeed;
+use crate::guest_reply::GuestFailure;
+use crate::memory_snapshot::{MemorySnapshot, SnapshotValue, encode};
 use crate::preamble::check_preamble;
-use crate::preinit::{ACCESS, INITIALIZE};
+use crate::preinit::{ACCESS_EXPORT, INITIALIZE_EXPORT};
 use crate::prepare_error::PrepareError;
-use crate::prepared::Prepared;
-use crate::returned::Refusal;
+use crate::prepared_component::PreparedComponent;
 use crate::sandbox::Sandbox;
-use crate::source::Source;
-use crate::state::{Given, State};
-use crate::tape::Tape;
+use crate::source::CompileSource;
+use crate::state::{CallResources, StoreState};
+use crate::tape::ReplayTape;
 
 /// Maximum length of quoted plugin text, in bytes.
-const WORDS: usize = 300;
+const MAX_QUOTED_BYTES: usize = 300;
 
 /// A capability that the initialization may use only if it is allowed, because the results become
 /// part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Allowance {
+pub enum InitAllowance {
     /// Environment variables, arguments and `[config]`. They are empty.
     Environment,
     /// The directories of mounts. There are none.
@@ -66,20 +66,20 @@ pub struct WarmUp {
 
 /// The input of [`Sandbox::optimize`].
 #[derive(Clone, Debug, Default)]
-pub struct Optimize {
+pub struct OptimizeJob {
     /// The plugin file.
-    pub source: Source,
+    pub source: CompileSource,
     /// The limits of the whole initialization.
     pub limits: Limits,
     /// The capabilities that it may use.
-    pub allowed: BTreeSet<Allowance>,
+    pub allowed: BTreeSet<InitAllowance>,
     /// The calls to make after the initialization.
     pub calls: Vec<WarmUp>,
 }
 
 /// An optimized component, and the cost of its initialization.
 #[derive(Clone, Debug)]
-pub struct Optimized {
+pub struct OptimizedComponent {
     /// The component.
     pub file: Vec<u8>,
     /// The consumed fuel.
@@ -105,27 +105,27 @@ pub enum OptimizeError {
 }
 
 /// An import that the initialization must not use.
-struct Refused {
+struct ForbiddenImport {
     /// The interface, without its version.
     interface: &'static str,
     /// The functions, or all functions if it is empty. Only for interfaces with a single version in
     /// the linker.
     functions: &'static [&'static str],
     /// The allowance that permits it.
-    allowance: Option<Allowance>,
+    allowance: Option<InitAllowance>,
     /// The description of its use, for messages.
     does: &'static str,
 }
 
-const REFUSED: [Refused; 14] = {
-    use Allowance::{Clocks, Environment, Folders, Random};
-    const fn all(interface: &'static str, allowance: Option<Allowance>, does: &'static str) -> Refused {
-        Refused { interface, functions: &[], allowance, does }
+const FORBIDDEN_IMPORTS: [ForbiddenImport; 14] = {
+    use InitAllowance::{Clocks, Environment, Folders, Random};
+    const fn all(interface: &'static str, allowance: Option<InitAllowance>, does: &'static str) -> ForbiddenImport {
+        ForbiddenImport { interface, functions: &[], allowance, does }
     }
     [
         all("wasi:cli/environment", Some(Environment), "reads environment variables or arguments"),
         all("wasi:config/store", Some(Environment), "reads [config]"),
-        Refused {
+        ForbiddenImport {
             interface: "toolbay:plugin/host",
             functions: &["config", "config-all"],
             allowance: Some(Environment),
@@ -137,20 +137,25 @@ const REFUSED: [Refused; 14] = {
         all("wasi:random/insecure-seed", Some(Random), "draws a random seed"),
         all("wasi:clocks/wall-clock", Some(Clocks), "looks at the clock"),
         all("wasi:clocks/monotonic-clock", Some(Clocks), "looks at the clock"),
-        Refused {
+        ForbiddenImport {
             interface: "toolbay:plugin/host",
             functions: &["ask", "resource-updated"],
             allowance: None,
             does: "asks the caller",
         },
-        Refused { interface: "wasi:keyvalue/store", functions: &["open"], allowance: None, does: "opens a store" },
+        ForbiddenImport {
+            interface: "wasi:keyvalue/store",
+            functions: &["open"],
+            allowance: None,
+            does: "opens a store",
+        },
         all("wasi:http/outgoing-handler", None, "sends an HTTP request"),
         all("wasi:sockets/instance-network", None, "uses the network"),
         all("wasi:sockets/tcp-create-socket", None, "uses the network"),
     ]
 };
 
-impl Allowance {
+impl InitAllowance {
     /// All allowances, with their names on the command line.
     pub const ALL: [(Self, &str); 4] = [
         (Self::Environment, "environment"),
@@ -167,11 +172,11 @@ impl Allowance {
 /// The error with which a forbidden import ends the initialization.
 #[derive(Clone, Debug, Error)]
 #[error("{0}")]
-struct Forbidden(String);
+struct InitFailure(String);
 
 /// The state of an initialized instance, and the cost of its initialization.
-struct Left {
-    image: Image,
+struct InitOutcome {
+    image: MemorySnapshot,
     fuel: u64,
     wall: Duration,
     ran: Vec<String>,
@@ -184,89 +189,89 @@ impl Sandbox {
     /// # Errors
     ///
     /// Returns the reason why the component cannot be optimized, with advice.
-    pub async fn optimize(&self, job: Optimize) -> Result<Optimized, OptimizeError> {
+    pub async fn optimize(&self, job: OptimizeJob) -> Result<OptimizedComponent, OptimizeError> {
         check_preamble(&job.source.file)?;
-        let unwritten = |_| PrepareError::Unwritten;
+        let unwritten = |_| PrepareError::WriteFailed;
         let mut output = cache::memory().map_err(unwritten)?;
         self.compiler().instrument(&job.source, output.try_clone().map_err(unwritten)?).await?;
-        let instrumented = Source { file: read(&mut output).map_err(unwritten)?, wit: String::new() };
+        let instrumented = CompileSource { file: read(&mut output).map_err(unwritten)?, wit: String::new() };
         let mut code = cache::memory().map_err(unwritten)?;
         self.compiler().compile(&instrumented, code.try_clone().map_err(unwritten)?).await?;
         drop(instrumented);
         let (sandbox, job) = (self.clone(), Arc::new(job));
-        let opened = tokio::task::spawn_blocking(move || sandbox.showing(&mut code));
-        let ready = opened.await.unwrap_or_else(|error| Err(PrepareError::Hindered(error.to_string())))?;
+        let opened = tokio::task::spawn_blocking(move || sandbox.open_instrumented(&mut code));
+        let ready = opened.await.unwrap_or_else(|error| Err(PrepareError::Transient(error.to_string())))?;
         let (sandbox, asked) = (self.clone(), Arc::clone(&job));
-        let run = self.spawn(async move { sandbox.initialised(&ready, &asked).await });
+        let run = self.spawn(async move { sandbox.run_initialization(&ready, &asked).await });
         let left = run.await.map_err(|error| OptimizeError::Failed(CallError::Internal(error.to_string())))??;
-        let Left { image, fuel, wall, ran } = left;
+        let InitOutcome { image, fuel, wall, ran } = left;
         let mut output = cache::memory().map_err(unwritten)?;
         self.compiler().snapshot(&job.source, encode(&image), output.try_clone().map_err(unwritten)?).await?;
         let file = read(&mut output).map_err(unwritten)?;
-        Ok(Optimized { file, fuel, wall, ran })
+        Ok(OptimizedComponent { file, fuel, wall, ran })
     }
 
     /// Opens the component whose exports expose its state.
-    fn showing(&self, code: &mut File) -> Result<(Component, Prepared), PrepareError> {
-        let linked = self.engines().ordinary();
+    fn open_instrumented(&self, code: &mut File) -> Result<(Component, PreparedComponent), PrepareError> {
+        let linked = self.engines().sync_engine();
         let invalid = |error: wasmtime::Error| {
             PrepareError::Invalid(format!("invalid component: {}", joined(&error.root_cause().to_string())))
         };
         let component = cache::open_memory(&linked.engine, code).map_err(invalid)?;
-        let prepared = Prepared::new(linked, &component, None)?;
+        let prepared = PreparedComponent::new(linked, &component, None)?;
         Ok((component, prepared))
     }
 
     /// Runs the initialization. Must run on the guest runtime.
-    async fn initialised(
+    async fn run_initialization(
         &self,
-        (component, prepared): &(Component, Prepared),
-        job: &Optimize,
-    ) -> Result<Left, OptimizeError> {
-        let ordinary = self.engines().ordinary();
-        let linker = shadowed(&ordinary.linker, &ordinary.engine, component, &job.allowed)
+        (component, prepared): &(Component, PreparedComponent),
+        job: &OptimizeJob,
+    ) -> Result<InitOutcome, OptimizeError> {
+        let ordinary = self.engines().sync_engine();
+        let linker = shadow_forbidden_imports(&ordinary.linker, &ordinary.engine, component, &job.allowed)
             .map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
         let pre =
             linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
         // The functions that expose the state are in an additional core module.
         let limits = Limits { instances: job.limits.instances.saturating_add(1), ..job.limits.clone() };
-        let environment = Environment { limits, ..Environment::default() };
-        let entry = Entry {
-            tape: Tape::default(),
+        let environment = PluginContext { limits, ..PluginContext::default() };
+        let entry = CallContext {
+            tape: ReplayTape::default(),
             environment: &environment,
             caller: None,
             trace: None,
-            observer: Arc::new(Quiet),
-            answerable: Answerable::default(),
+            observer: Arc::new(NoopObserver),
+            answerable: QuestionKindSet::default(),
             journal: Arc::default(),
             deadline: Instant::now() + job.limits.timeout,
             place: None,
         };
         // A fixed seed makes the output reproducible.
-        let seed = Some(Seed::of_file(job.source.digest().to_string().as_bytes()));
-        let given = Given { seed, ..Given::default() };
+        let seed = Some(CallSeed::of_file(job.source.digest().to_string().as_bytes()));
+        let given = CallResources { seed, ..CallResources::default() };
         let mut entered = self.enter(prepared, &entry, self.files(), given).map_err(OptimizeError::Failed)?;
         let exchanges = entered.store.data().exchanges.clone();
         let store = &mut entered.store;
         let began = Instant::now();
         let work = async {
             let instance = pre.instantiate_async(&mut *store).await?;
-            let ran = warmed(store, &instance, (component, prepared), &job.calls).await?;
+            let ran = warm_up(store, &instance, (component, prepared), &job.calls).await?;
             let fuel = job.limits.fuel.saturating_sub(store.get_fuel()?);
             let wall = began.elapsed();
             let held = store.data_mut().table().iter_mut().count();
             if held > 0 {
-                return Err(Forbidden(held_words(held)).into());
+                return Err(InitFailure(open_handles_message(held)).into());
             }
             // The guest does not pay for reading its state.
             store.set_hostcall_fuel(usize::MAX);
             store.set_fuel(job.limits.fuel)?;
-            let image = shown(store, &instance, component).await?;
-            Ok::<_, wasmtime::Error>(Left { image, fuel, wall, ran })
+            let image = read_state(store, &instance, component).await?;
+            Ok::<_, wasmtime::Error>(InitOutcome { image, fuel, wall, ran })
         };
         let answer = timeout(job.limits.timeout, coop(entered.meter.clone(), exchanges, None, work)).await;
         if let Ok(Err(error)) = &answer
-            && let Some(Forbidden(why)) = error.downcast_ref()
+            && let Some(InitFailure(why)) = error.downcast_ref()
         {
             return Err(OptimizeError::Unfit(why.clone()));
         }
@@ -274,7 +279,7 @@ impl Sandbox {
     }
 }
 
-fn held_words(held: usize) -> String {
+fn open_handles_message(held: usize) -> String {
     let handles = if held == 1 { "1 handle".to_owned() } else { format!("{held} handles") };
     format!(
         "its initialisation keeps {handles} of the host, which no other instance has: close files and streams, and write \
@@ -290,18 +295,18 @@ fn read(file: &mut File) -> std::io::Result<Vec<u8>> {
 }
 
 /// Returns the linker with errors in place of the imports that the initialization must not use.
-fn shadowed(
-    linker: &Linker<State>,
+fn shadow_forbidden_imports(
+    linker: &Linker<StoreState>,
     engine: &Engine,
     component: &Component,
-    allowed: &BTreeSet<Allowance>,
-) -> wasmtime::Result<Linker<State>> {
+    allowed: &BTreeSet<InitAllowance>,
+) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = linker.clone();
     linker.allow_shadowing(true);
     for (name, import) in component.component_type().imports(engine) {
         let ComponentItem::ComponentInstance(instance) = import.ty else { continue };
         let interface = name.split('@').next().unwrap_or_default();
-        for refused in REFUSED.iter().filter(|refused| refused.interface == interface) {
+        for refused in FORBIDDEN_IMPORTS.iter().filter(|refused| refused.interface == interface) {
             if refused.allowance.is_some_and(|allowance| allowed.contains(&allowance)) {
                 continue;
             }
@@ -311,17 +316,17 @@ fn shadowed(
                 if !concerned || !matches!(item.ty, ComponentItem::ComponentFunc(_)) {
                     continue;
                 }
-                let why = refused.words(&format!("{name}#{function}"));
-                instead.func_new(function, move |_, _, _, _| Err(Forbidden(why.clone()).into()))?;
+                let why = refused.message(&format!("{name}#{function}"));
+                instead.func_new(function, move |_, _, _, _| Err(InitFailure(why.clone()).into()))?;
             }
         }
     }
     Ok(linker)
 }
 
-impl Refused {
+impl ForbiddenImport {
     /// Describes the use of the import and the remedy.
-    fn words(&self, function: &str) -> String {
+    fn message(&self, function: &str) -> String {
         let Self { allowance, does, .. } = self;
         let first = "do that when a tool is first called";
         let cure = match allowance {
@@ -334,36 +339,36 @@ impl Refused {
 }
 
 /// Runs the initialization function, the list functions and `calls`. Returns their names.
-async fn warmed(
-    store: &mut Store<State>,
+async fn warm_up(
+    store: &mut Store<StoreState>,
     instance: &Instance,
-    (component, prepared): (&Component, &Prepared),
+    (component, prepared): (&Component, &PreparedComponent),
     calls: &[WarmUp],
 ) -> wasmtime::Result<Vec<String>> {
     let engine = store.engine().clone();
     let ty = component.component_type();
     let mut ran = Vec::new();
-    if let Some(item) = ty.get_export(&engine, INITIALIZE) {
+    if let Some(item) = ty.get_export(&engine, INITIALIZE_EXPORT) {
         let ComponentItem::ComponentFunc(ty) = item.ty else {
-            return Err(Forbidden(format!("its export {INITIALIZE} is no function")).into());
+            return Err(InitFailure(format!("its export {INITIALIZE_EXPORT} is no function")).into());
         };
         if ty.params().len() + ty.results().len() > 0 {
-            let why = format!("its function {INITIALIZE} has parameters or a result; it must have neither");
-            return Err(Forbidden(why).into());
+            let why = format!("its function {INITIALIZE_EXPORT} has parameters or a result; it must have neither");
+            return Err(InitFailure(why).into());
         }
-        call(store, instance, None, INITIALIZE, &[]).await?;
-        ran.push(INITIALIZE.to_owned());
+        call(store, instance, None, INITIALIZE_EXPORT, &[]).await?;
+        ran.push(INITIALIZE_EXPORT.to_owned());
     }
     let mut tools = None;
     for (name, _) in ty.exports(&engine) {
-        let lists: &[&str] = match Part::of_export(name) {
-            Some((Part::Tools, _)) => {
+        let lists: &[&str] = match ContractInterface::from_export(name) {
+            Some((ContractInterface::Tools, _)) => {
                 tools = Some(name.to_owned());
                 &["list-tools"]
             }
-            Some((Part::Prompts, _)) => &["list-prompts"],
-            Some((Part::Resources, _)) => &["list-resources", "list-resource-templates"],
-            Some((Part::Completion, _)) | None => &[],
+            Some((ContractInterface::Prompts, _)) => &["list-prompts"],
+            Some((ContractInterface::Resources, _)) => &["list-resources", "list-resource-templates"],
+            Some((ContractInterface::Completion, _)) | None => &[],
         };
         for list in lists {
             call(store, instance, Some(name), list, &[]).await?;
@@ -372,20 +377,20 @@ async fn warmed(
     }
     for WarmUp { tool, arguments } in calls {
         let failure = match (prepared.call_function(store, *instance, tool, arguments).await?, &tools) {
-            (Some(answer), _) => answer.err().map(Refusal::into_text),
+            (Some(answer), _) => answer.err().map(GuestFailure::into_text),
             (None, Some(interface)) => {
                 let arguments = [Val::String(tool.clone()), Val::String(arguments.clone())];
                 let answer = call(store, instance, Some(interface), "call-tool", &arguments).await?;
                 match answer {
-                    Some(Val::Result(Err(failure))) => Some(said(failure.map(|failure| *failure))),
+                    Some(Val::Result(Err(failure))) => Some(failure_text(failure.map(|failure| *failure))),
                     _ => None,
                 }
             }
             (None, None) => Some("it has no tools that can be called".to_owned()),
         };
-        let tool = line(tool, WORDS);
+        let tool = line(tool, MAX_QUOTED_BYTES);
         if let Some(failure) = failure {
-            return Err(Forbidden(format!("the call of {tool} failed: {}", line(&failure, WORDS))).into());
+            return Err(InitFailure(format!("the call of {tool} failed: {}", line(&failure, MAX_QUOTED_BYTES))).into());
         }
         ran.push(format!("call {tool}"));
     }
@@ -393,9 +398,9 @@ async fn warmed(
 }
 
 /// Returns the text of a plugin's failure. Each case of the contract's error has one text.
-fn said(failure: Option<Val>) -> String {
+fn failure_text(failure: Option<Val>) -> String {
     match failure {
-        Some(Val::Variant(_, Some(payload))) => said(Some(*payload)),
+        Some(Val::Variant(_, Some(payload))) => failure_text(Some(*payload)),
         Some(Val::String(text)) => text,
         _ => "it does not say why".to_owned(),
     }
@@ -403,13 +408,13 @@ fn said(failure: Option<Val>) -> String {
 
 /// Calls an exported function that returns at most one value.
 async fn call(
-    store: &mut Store<State>,
+    store: &mut Store<StoreState>,
     instance: &Instance,
     interface: Option<&str>,
     function: &str,
     arguments: &[Val],
 ) -> wasmtime::Result<Option<Val>> {
-    let missing = || wasmtime::Error::from(Forbidden(format!("it does not export {function}")));
+    let missing = || wasmtime::Error::from(InitFailure(format!("it does not export {function}")));
     let within = match interface {
         Some(interface) => Some(instance.get_export_index(&mut *store, None, interface).ok_or_else(missing)?),
         None => None,
@@ -422,39 +427,44 @@ async fn call(
 }
 
 /// Reads all memories and globals.
-async fn shown(store: &mut Store<State>, instance: &Instance, component: &Component) -> wasmtime::Result<Image> {
+async fn read_state(
+    store: &mut Store<StoreState>,
+    instance: &Instance,
+    component: &Component,
+) -> wasmtime::Result<MemorySnapshot> {
     let engine = store.engine().clone();
-    let mut image = Image::new();
+    let mut image = MemorySnapshot::new();
     let ty = component.component_type();
-    let Some(ComponentItem::ComponentInstance(access)) = ty.get_export(&engine, ACCESS).map(|item| item.ty) else {
+    let Some(ComponentItem::ComponentInstance(access)) = ty.get_export(&engine, ACCESS_EXPORT).map(|item| item.ty)
+    else {
         return Ok(image);
     };
-    let missing = || wasmtime::Error::from(Forbidden("its state cannot be read".to_owned()));
-    let within = instance.get_export_index(&mut *store, None, ACCESS).ok_or_else(missing)?;
+    let missing = || wasmtime::Error::from(InitFailure("its state cannot be read".to_owned()));
+    let within = instance.get_export_index(&mut *store, None, ACCESS_EXPORT).ok_or_else(missing)?;
     for (name, item) in access.exports(&engine) {
         let ComponentItem::ComponentFunc(ty) = item.ty else { continue };
         let index = instance.get_export_index(&mut *store, Some(&within), name).ok_or_else(missing)?;
         let value = match ty.results().next() {
             Some(Type::S32) => {
                 let show = instance.get_typed_func::<(), (i32,)>(&mut *store, index)?;
-                Value::I32(show.call_async(&mut *store, ()).await?.0)
+                SnapshotValue::I32(show.call_async(&mut *store, ()).await?.0)
             }
             Some(Type::S64) => {
                 let show = instance.get_typed_func::<(), (i64,)>(&mut *store, index)?;
-                Value::I64(show.call_async(&mut *store, ()).await?.0)
+                SnapshotValue::I64(show.call_async(&mut *store, ()).await?.0)
             }
             Some(Type::Float32) => {
                 let show = instance.get_typed_func::<(), (f32,)>(&mut *store, index)?;
-                Value::F32(show.call_async(&mut *store, ()).await?.0.to_bits())
+                SnapshotValue::F32(show.call_async(&mut *store, ()).await?.0.to_bits())
             }
             Some(Type::Float64) => {
                 let show = instance.get_typed_func::<(), (f64,)>(&mut *store, index)?;
-                Value::F64(show.call_async(&mut *store, ()).await?.0.to_bits())
+                SnapshotValue::F64(show.call_async(&mut *store, ()).await?.0.to_bits())
             }
             Some(Type::List(_)) => {
                 let show = instance.get_typed_func::<(), (WasmList<u8>,)>(&mut *store, index)?;
                 let (bytes,) = show.call_async(&mut *store, ()).await?;
-                Value::Memory(bytes.as_le_slice(&*store).to_vec())
+                SnapshotValue::Memory(bytes.as_le_slice(&*store).to_vec())
             }
             _ => return Err(missing()),
         };

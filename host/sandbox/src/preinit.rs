@@ -11,27 +11,27 @@ use toolbay_model::text::line;
 use wasmparser::{Parser, Payload};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
-use crate::exports::{Checked, check_exports};
-use crate::image::{Image, Value};
-use crate::nested::Nested;
-use crate::proposals::Proposals;
+use crate::export_limits::{ComponentKind, check_exports};
+use crate::memory_snapshot::{MemorySnapshot, SnapshotValue};
+use crate::nested_component::NestedComponent;
+use crate::wasm_proposals::WasmProposals;
 use crate::{adapt, concurrency};
 
 /// Name of the custom section of an optimized file.
-const MARK: &str = "toolbay-optimized";
+const OPTIMIZED_SECTION: &str = "toolbay-optimized";
 
 /// Name of the initialization function that a component exports. Other pre-initialization tools use
 /// the same name.
-pub(crate) const INITIALIZE: &str = "wizer-initialize";
+pub(crate) const INITIALIZE_EXPORT: &str = "wizer-initialize";
 
 /// Name of the instance with the functions that expose the state of a component.
-pub(crate) const ACCESS: &str = "wasmtime:wizer/access";
+pub(crate) const ACCESS_EXPORT: &str = "wasmtime:wizer/access";
 
 /// Maximum length of a quoted error of the library, in bytes.
-const WHY: usize = 300;
+const MAX_LIBRARY_ERROR_BYTES: usize = 300;
 
 /// Advice for components that the library cannot process, by a part of its error message.
-const CURES: [(&str, &str); 9] = [
+const LIBRARY_ADVICE: [(&str, &str); 9] = [
     ("nested components", "it is composed of several components; optimise these before they are composed"),
     ("module aliases", "it is composed of several components; optimise these before they are composed"),
     ("component aliases", "it is composed of several components; optimise these before they are composed"),
@@ -56,19 +56,19 @@ const CURES: [(&str, &str); 9] = [
 ///
 /// Returns the reason why it cannot be optimized.
 pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
-    let component = component(file, wit)?;
-    if is_marked(&component) {
+    let component = to_component(file, wit)?;
+    if is_optimized(&component) {
         return Err("it is optimised already; optimise the file that it was made of".to_owned());
     }
-    if Proposals::of(&component)?.has_objects() {
+    if WasmProposals::of(&component)?.uses_gc() {
         return Err(
             "it makes objects that are garbage-collected (WebAssembly GC), and their heap cannot become part of a file"
                 .to_owned(),
         );
     }
     match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
-        (Checked::Ordinary, concurrency::Newer::Nothing) => {}
-        (Checked::Invalid, _) => return Err("invalid component: its exports cannot be read".to_owned()),
+        (ComponentKind::Sync, concurrency::WasiP3Requirements::Nothing) => {}
+        (ComponentKind::Invalid, _) => return Err("invalid component: its exports cannot be read".to_owned()),
         _ => {
             return Err(
                 "it has async functions or is for WASI 0.3, whose state cannot become part of a file; build it \
@@ -78,43 +78,43 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
         }
     }
     let instrumented = |component: &[u8]| {
-        let instrumented = wizer().instrument_component(component).map_err(|error| unable(&error))?;
+        let instrumented = wizer().instrument_component(component).map_err(|error| library_error_message(&error))?;
         Ok::<_, String>(instrumented.1)
     };
-    attempt(|| match Nested::find(&component) {
+    catch_panic(|| match NestedComponent::find(&component) {
         Some(nested) => {
-            let outer = nested.replaced(&component, &instrumented(nested.of(&component))?);
-            Ok(nested.exporting(outer, ACCESS))
+            let outer = nested.replace(&component, &instrumented(nested.bytes_in(&component))?);
+            Ok(nested.reexport(outer, ACCESS_EXPORT))
         }
         None => instrumented(&component),
     })
 }
 
-/// Returns the component with the state in `image`.
+/// Returns the component with the state in `memory_snapshot`.
 ///
 /// # Errors
 ///
 /// Returns the reason why it cannot be optimized.
-pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: Image) -> Result<Vec<u8>, String> {
-    let component = component(file, wit)?;
-    let mut optimised = attempt(|| match Nested::find(&component) {
-        Some(nested) => Ok(nested.replaced(&component, &written(nested.of(&component), image)?)),
-        None => written(&component, image),
+pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: MemorySnapshot) -> Result<Vec<u8>, String> {
+    let component = to_component(file, wit)?;
+    let mut optimised = catch_panic(|| match NestedComponent::find(&component) {
+        Some(nested) => Ok(nested.replace(&component, &write_state(nested.bytes_in(&component), image)?)),
+        None => write_state(&component, image),
     })?;
-    optimised.extend(mark());
+    optimised.extend(optimized_section());
     Ok(optimised)
 }
 
 /// Writes the state into a component.
-fn written(component: &[u8], image: Image) -> Result<Vec<u8>, String> {
+fn write_state(component: &[u8], image: MemorySnapshot) -> Result<Vec<u8>, String> {
     let wizer = wizer();
-    let (context, _) = wizer.instrument_component(component).map_err(|error| unable(&error))?;
-    let mut state = State(image);
+    let (context, _) = wizer.instrument_component(component).map_err(|error| library_error_message(&error))?;
+    let mut state = SnapshotSource(image);
     let written = wizer.snapshot_component(&context, &mut state).now_or_never();
-    written.ok_or_else(unwritten)?.map_err(|error| unable(&error))
+    written.ok_or_else(unsupported_message)?.map_err(|error| library_error_message(&error))
 }
 
-fn component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
+fn to_component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     adapt::componentize(file, wit).map(|adapted| adapted.component)
 }
 
@@ -122,22 +122,22 @@ fn component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
 /// library would also remove it from the core module, and the component would still refer to it.
 fn wizer() -> Wizer {
     let mut wizer = Wizer::new();
-    wizer.init_func(INITIALIZE).keep_init_func(true);
+    wizer.init_func(INITIALIZE_EXPORT).keep_init_func(true);
     wizer
 }
 
 /// Runs `work` and catches panics: the library panics on unexpected input.
-fn attempt<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(unwritten()))
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(unsupported_message()))
 }
 
-fn unwritten() -> String {
+fn unsupported_message() -> String {
     "it cannot be optimised: it is made in a way whose state cannot become part of a file".to_owned()
 }
 
-fn unable(error: &wasmtime::Error) -> String {
-    let why = line(&format!("{error:#}"), WHY);
-    let cure = CURES.iter().find(|(known, _)| why.contains(known)).map(|(_, cure)| *cure);
+fn library_error_message(error: &wasmtime::Error) -> String {
+    let why = line(&format!("{error:#}"), MAX_LIBRARY_ERROR_BYTES);
+    let cure = LIBRARY_ADVICE.iter().find(|(known, _)| why.contains(known)).map(|(_, cure)| *cure);
     match cure {
         Some(cure) => format!("it cannot be optimised: {cure} ({why})"),
         None => format!("it cannot be optimised: {why}"),
@@ -145,10 +145,10 @@ fn unable(error: &wasmtime::Error) -> String {
 }
 
 /// Returns the custom section that marks a file as optimized.
-fn mark() -> Vec<u8> {
+fn optimized_section() -> Vec<u8> {
     let mut section = vec![0, 0];
-    for text in [MARK, env!("CARGO_PKG_VERSION")] {
-        if text == MARK {
+    for text in [OPTIMIZED_SECTION, env!("CARGO_PKG_VERSION")] {
+        if text == OPTIMIZED_SECTION {
             section.push(u8::try_from(text.len()).unwrap_or_default());
         }
         section.extend(text.as_bytes());
@@ -160,11 +160,11 @@ fn mark() -> Vec<u8> {
     section
 }
 
-fn is_marked(component: &[u8]) -> bool {
+fn is_optimized(component: &[u8]) -> bool {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
         match payload {
-            Payload::CustomSection(section) if depth == 0 && section.name() == MARK => return true,
+            Payload::CustomSection(section) if depth == 0 && section.name() == OPTIMIZED_SECTION => return true,
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             _ => {}
@@ -175,40 +175,40 @@ fn is_marked(component: &[u8]) -> bool {
 
 /// The state of an instance, in the form that the library reads. Missing values are empty, which
 /// the library reports.
-struct State(Image);
+struct SnapshotSource(MemorySnapshot);
 
-impl ComponentInstanceState for State {
+impl ComponentInstanceState for SnapshotSource {
     async fn call_func_ret_list_u8(&mut self, _instance: &str, func: &str, contents: impl FnOnce(&[u8]) + Send) {
         match self.0.get(func) {
-            Some(Value::Memory(bytes)) => contents(bytes),
+            Some(SnapshotValue::Memory(bytes)) => contents(bytes),
             _ => contents(&[]),
         }
     }
 
     async fn call_func_ret_s32(&mut self, _instance: &str, func: &str) -> i32 {
         match self.0.get(func) {
-            Some(Value::I32(value)) => *value,
+            Some(SnapshotValue::I32(value)) => *value,
             _ => 0,
         }
     }
 
     async fn call_func_ret_s64(&mut self, _instance: &str, func: &str) -> i64 {
         match self.0.get(func) {
-            Some(Value::I64(value)) => *value,
+            Some(SnapshotValue::I64(value)) => *value,
             _ => 0,
         }
     }
 
     async fn call_func_ret_f32(&mut self, _instance: &str, func: &str) -> u32 {
         match self.0.get(func) {
-            Some(Value::F32(bits)) => *bits,
+            Some(SnapshotValue::F32(bits)) => *bits,
             _ => 0,
         }
     }
 
     async fn call_func_ret_f64(&mut self, _instance: &str, func: &str) -> u64 {
         match self.0.get(func) {
-            Some(Value::F64(bits)) => *bits,
+            Some(SnapshotValue::F64(bits)) => *bits,
             _ => 0,
         }
     }

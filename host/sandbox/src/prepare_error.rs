@@ -24,10 +24,10 @@ pub enum PrepareError {
     Compiler(String),
     /// Compilation failed for a transient reason. It will be retried.
     #[error("{0}")]
-    Hindered(String),
+    Transient(String),
     /// The compiled code could not be written.
     #[error("cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f)")]
-    Unwritten,
+    WriteFailed,
     /// The component imports interfaces that the host does not provide. The texts are their names.
     #[error("imports interfaces that the host does not provide: {}", .0.join(", "))]
     UnknownImports(Vec<String>),

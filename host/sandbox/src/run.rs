@@ -4,27 +4,27 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, TypedFunc};
 use wasmtime_wasi::p2::bindings::{Command, CommandPre};
 
-use crate::newer::is_newer;
-use crate::state::State;
+use crate::state::StoreState;
+use crate::wasi_p3_names::is_wasi_p3;
 
 /// A linked command.
-pub(crate) enum Run {
+pub(crate) enum LinkedCommand {
     /// Of WASI 0.2.
-    Older(CommandPre<State>),
+    Older(CommandPre<StoreState>),
     /// Of WASI 0.3: its function is async.
-    Newer(InstancePre<State>, ComponentExportIndex),
+    Newer(InstancePre<StoreState>, ComponentExportIndex),
 }
 
 /// An instance of a command.
-pub(crate) enum Running {
+pub(crate) enum CommandInstance {
     Older(Command),
     Newer(TypedFunc<(), (Result<(), ()>,)>),
 }
 
-impl Run {
+impl LinkedCommand {
     /// The command that a component exports as `interface`.
-    pub(crate) fn new(component: &Component, pre: InstancePre<State>, interface: &str) -> wasmtime::Result<Self> {
-        if !is_newer(interface) {
+    pub(crate) fn new(component: &Component, pre: InstancePre<StoreState>, interface: &str) -> wasmtime::Result<Self> {
+        if !is_wasi_p3(interface) {
             return CommandPre::new(pre).map(Self::Older);
         }
         let exported = component.get_export_index(None, interface);
@@ -33,20 +33,20 @@ impl Run {
         Ok(Self::Newer(pre, run))
     }
 
-    pub(crate) async fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Running> {
+    pub(crate) async fn instantiate(&self, store: &mut Store<StoreState>) -> wasmtime::Result<CommandInstance> {
         match self {
-            Self::Older(pre) => pre.instantiate_async(&mut *store).await.map(Running::Older),
+            Self::Older(pre) => pre.instantiate_async(&mut *store).await.map(CommandInstance::Older),
             Self::Newer(pre, run) => {
                 let instance = pre.instantiate_async(&mut *store).await?;
-                instance.get_typed_func(&mut *store, run).map(Running::Newer)
+                instance.get_typed_func(&mut *store, run).map(CommandInstance::Newer)
             }
         }
     }
 }
 
-impl Running {
+impl CommandInstance {
     /// Runs it to its end.
-    pub(crate) async fn run(&self, store: &mut Store<State>) -> wasmtime::Result<Result<(), ()>> {
+    pub(crate) async fn run(&self, store: &mut Store<StoreState>) -> wasmtime::Result<Result<(), ()>> {
         match self {
             Self::Older(command) => command.wasi_cli_run().call_run(&mut *store).await,
             Self::Newer(run) => Box::pin(run.call_async(&mut *store, ())).await.map(|(done,)| done),

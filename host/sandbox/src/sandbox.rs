@@ -12,36 +12,36 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::joined;
-use toolbay_model::{Description, Digest, Limits, Manner};
-use toolbay_outgoing::{Connector, Lookups, Options, Outlet, SystemResolver};
+use toolbay_model::{ComponentDescription, Digest, GuestServerProtocol, Limits};
+use toolbay_outgoing::{ConnectorOptions, HttpConnector, LookupLimiter, PluginClient, SystemResolver};
 use toolbay_policy::Permissions;
-use toolbay_state::Store;
+use toolbay_state::StateStore;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::about::About;
-use crate::cache::{self, CompileCache, Found, StoredCode};
-use crate::callable::{Callable, Remake, Stored};
-use crate::compilations::{Compilations, CompileCounts};
-use crate::compile::{Compile, Compiler};
-use crate::compiled::{Compiled, Scratch};
-use crate::connections::Connections;
+use crate::about::PluginSummary;
+use crate::cache::{self, CachedComponent, CompileCache, StoredCode};
+use crate::callable::{LazyComponent, Recompile, UnopenedCode};
+use crate::compilations::{CompilationCounts, CompileCounts};
+use crate::compile::{CompileLimits, Compiler};
+use crate::compiled::{CompiledFile, UncachedCode};
+use crate::component_summary::ComponentSummary;
+use crate::connections::PluginConnections;
 use crate::cores::cores;
-use crate::descriptors::{Descriptors, Files};
-use crate::engine::Ticker;
-use crate::engines::{Engines, Linked};
-use crate::entrance::{self, Entrance};
+use crate::descriptors::{CallDescriptors, DescriptorTable};
+use crate::dispatcher::{self, CallDispatcher};
+use crate::engine::EpochTicker;
+use crate::engine_pair::{EnginePair, LinkedEngine};
 use crate::error;
-use crate::facts::Facts;
 use crate::keyvalue::KeyValue;
-use crate::ledger::Ledgers;
+use crate::plugin_http::PluginHttp;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
-use crate::prepared::Prepared;
-use crate::requests::Requests;
-use crate::scratch::Scratches;
-use crate::source::Source;
-use crate::worker::Notes;
+use crate::prepared_component::PreparedComponent;
+use crate::scratch::TemporaryFolders;
+use crate::source::CompileSource;
+use crate::usage_ledger::LedgerRegistry;
+use crate::worker::WorkerNotes;
 
 /// Threads for blocking host calls of guests (files, name resolution). Bounded, because a file system that hangs
 /// occupies them.
@@ -53,7 +53,7 @@ const DESCRIBING: u32 = 8;
 
 /// Settings of a [`Sandbox`].
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SandboxSettings {
     /// Calls that are entered at once, whether they compute or wait. The instance pool has a slot for each, and some more for
     /// asking plugins for what they offer. 0 runs without a pool and without this bound.
     pub calls: u32,
@@ -70,13 +70,13 @@ pub struct Settings {
     /// limits: for benchmarks and fuzzing.
     pub compiler: Option<PathBuf>,
     /// The limits of the compiler.
-    pub compile: Compile,
+    pub compile: CompileLimits,
     /// Folder and largest size of the compile cache; `None` switches it off.
     pub cache: Option<(PathBuf, ByteSize)>,
     /// How the HTTP requests of plugins are sent.
-    pub http_client: Options,
+    pub http_client: ConnectorOptions,
     /// What keeps the state of plugins; `None` if the server keeps none.
-    pub state: Option<Arc<dyn Store>>,
+    pub state: Option<Arc<dyn StateStore>>,
     /// Folder for the temporary folders of calls. It is created when a call first needs one.
     pub scratch: PathBuf,
 }
@@ -84,30 +84,30 @@ pub struct Settings {
 /// The engines and the runtime of the guests. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sandbox {
-    inner: Arc<Inner>,
+    inner: Arc<SandboxState>,
 }
 
-struct Inner {
-    engines: Engines,
+struct SandboxState {
+    engines: EnginePair,
     calls: usize,
     /// The most memory that a component can have.
     most_memory: ByteSize,
     /// Permits to ask a plugin for what it offers.
     describing: Semaphore,
     compiler: Compiler,
-    descriptors: Arc<Descriptors>,
-    ledgers: Arc<Ledgers>,
-    scratches: Arc<Scratches>,
-    http_client: Options,
-    state: Option<Arc<dyn Store>>,
+    descriptors: Arc<DescriptorTable>,
+    ledgers: Arc<LedgerRegistry>,
+    scratches: Arc<TemporaryFolders>,
+    http_client: ConnectorOptions,
+    state: Option<Arc<dyn StateStore>>,
     /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
-    connector: OnceLock<Result<Arc<Connector>, String>>,
+    connector: OnceLock<Result<Arc<HttpConnector>, String>>,
     /// Resolves the names that plugins connect to.
-    lookups: Arc<Lookups>,
+    lookups: Arc<LookupLimiter>,
     /// The compile cache, or why it is off.
     cache: Result<Arc<CompileCache>, String>,
-    compilations: Compilations,
-    entrance: Entrance,
+    compilations: CompilationCounts,
+    entrance: CallDispatcher,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
@@ -119,8 +119,8 @@ impl Sandbox {
     /// # Errors
     ///
     /// The system does not provide the threads or memory.
-    pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings {
+    pub fn new(settings: SandboxSettings) -> anyhow::Result<Self> {
+        let SandboxSettings {
             calls,
             waiting,
             stack,
@@ -135,12 +135,12 @@ impl Sandbox {
         } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
         let most_memory = ceiling.memory;
-        let engines = Engines::new(slots, stack, ceiling, concurrent)?;
+        let engines = EnginePair::new(slots, stack, ceiling, concurrent)?;
         let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
-        let calls = slots.min(Descriptors::calls(calls as usize, waiting as usize));
+        let calls = slots.min(DescriptorTable::calls(calls as usize, waiting as usize));
         let cache = match cache {
             Some((folder, size)) => {
-                let opened = CompileCache::open(&folder, &engines.ordinary().engine, size);
+                let opened = CompileCache::open(&folder, &engines.sync_engine().engine, size);
                 opened.map(Arc::new).inspect_err(|why| tracing::warn!("{why}"))
             }
             None => Err("the compile cache is off: compile.store is empty".to_owned()),
@@ -156,9 +156,10 @@ impl Sandbox {
             .global_queue_interval(4)
             .build()
             .context("failed to start the guests' runtime")?;
-        let entrance = Entrance::open(runtime.handle()).context("failed to prepare the guests' runtime for calls")?;
+        let entrance =
+            CallDispatcher::start(runtime.handle()).context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(DESCRIBING as usize);
-        let scratches = Arc::new(Scratches::new(scratch, calls));
+        let scratches = Arc::new(TemporaryFolders::new(scratch, calls));
         let swept = Arc::clone(&scratches);
         let tidied = cache.as_ref().ok().map(Arc::clone);
         runtime.spawn_blocking(move || {
@@ -167,8 +168,8 @@ impl Sandbox {
                 cache.tidy();
             }
         });
-        let descriptors = Arc::new(Descriptors::of_process(calls));
-        let inner = Inner {
+        let descriptors = Arc::new(DescriptorTable::of_process(calls));
+        let inner = SandboxState {
             engines,
             calls,
             most_memory,
@@ -178,11 +179,11 @@ impl Sandbox {
             ledgers: Arc::default(),
             scratches,
             cache,
-            compilations: Compilations::default(),
+            compilations: CompilationCounts::default(),
             http_client,
             state,
             connector: OnceLock::new(),
-            lookups: Arc::new(Lookups::new(Arc::new(SystemResolver))),
+            lookups: Arc::new(LookupLimiter::new(Arc::new(SystemResolver))),
             entrance,
             runtime: Some(runtime),
         };
@@ -195,16 +196,16 @@ impl Sandbox {
     /// # Errors
     ///
     /// Why no requests can be sent at all.
-    pub fn requests(&self, permissions: &Permissions, limits: &Limits) -> Result<Requests, String> {
+    pub fn requests(&self, permissions: &Permissions, limits: &Limits) -> Result<PluginHttp, String> {
         let Permissions { http, network_private, .. } = permissions;
         if http.is_empty() {
-            return Ok(Requests::default());
+            return Ok(PluginHttp::default());
         }
         let inner = &self.inner;
         let sockets = inner.descriptors.connections();
-        let connector = || Connector::new(&inner.http_client, Arc::new(SystemResolver), sockets);
+        let connector = || HttpConnector::new(&inner.http_client, Arc::new(SystemResolver), sockets);
         let connector = inner.connector.get_or_init(connector).as_ref().map_err(Clone::clone)?;
-        Ok(Requests::new(Outlet::new(
+        Ok(PluginHttp::new(PluginClient::new(
             Arc::clone(connector),
             http.clone(),
             network_private.clone(),
@@ -213,12 +214,12 @@ impl Sandbox {
     }
 
     /// The TCP connections of a plugin with these permissions, which its calls share.
-    pub fn connections(&self, permissions: &Permissions) -> Connections {
+    pub fn connections(&self, permissions: &Permissions) -> PluginConnections {
         let Permissions { tcp, network_private, .. } = permissions;
         if tcp.is_empty() {
-            return Connections::default();
+            return PluginConnections::default();
         }
-        Connections::new(Arc::clone(&self.inner.lookups), tcp.clone(), network_private.clone())
+        PluginConnections::new(Arc::clone(&self.inner.lookups), tcp.clone(), network_private.clone())
     }
 
     /// What the plugin `id` with these permissions keeps from one call to the next.
@@ -231,17 +232,22 @@ impl Sandbox {
 
     /// Looks up a component in the compile cache, with what it offers and what its file contains. Its code is opened by the
     /// first call; `remake` compiles it again if it cannot be used then. Blocks for a fraction of a millisecond.
-    pub fn find(&self, digest: Digest, remake: &Arc<dyn Remake>) -> Option<(Callable, Description, About)> {
+    pub fn find(
+        &self,
+        digest: Digest,
+        remake: &Arc<dyn Recompile>,
+    ) -> Option<(LazyComponent, ComponentDescription, PluginSummary)> {
         let engines = &self.inner.engines;
-        let Found { notes: cache::Notes { facts, room, description, about, tasked }, code } = self.found(digest)?;
-        if !engines.may_have(tasked) {
+        let CachedComponent { notes: cache::ComponentNotes { facts, room, description, about, tasked }, code } =
+            self.found(digest)?;
+        if !engines.supports(tasked) {
             // Compiling it again reports the reason.
             return None;
         }
         let (remake, manner) = (Arc::clone(remake), description.manner.clone());
-        let stored = Stored { digest, code, manner, tasked, remake };
-        let callable = if room == engines.room() {
-            Callable::stored(facts, stored)
+        let stored = UnopenedCode { digest, code, manner, tasked, remake };
+        let callable = if room == engines.pool_fingerprint() {
+            LazyComponent::stored(facts, stored)
         } else {
             // Where it was opened before, there was more room, or less.
             self.open_code(&stored)?.into()
@@ -250,13 +256,14 @@ impl Sandbox {
     }
 
     /// The same with its code open. Blocks for milliseconds, longer for megabytes of code and for thousands of plain functions.
-    pub fn find_open(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
-        let Found { notes: cache::Notes { description, about, tasked, .. }, code } = self.found(digest)?;
+    pub fn find_open(&self, digest: Digest) -> Option<(PreparedComponent, ComponentDescription, PluginSummary)> {
+        let CachedComponent { notes: cache::ComponentNotes { description, about, tasked, .. }, code } =
+            self.found(digest)?;
         let prepared = self.open_with(&code, tasked, description.manner.clone())?;
         Some((prepared, description, about))
     }
 
-    fn found(&self, digest: Digest) -> Option<Found> {
+    fn found(&self, digest: Digest) -> Option<CachedComponent> {
         let found = self.cache()?.find(digest);
         self.inner.compilations.looked_up(found.is_some());
         found
@@ -267,26 +274,31 @@ impl Sandbox {
     }
 
     /// Opens and links stored code; `None` if it has to be compiled again.
-    fn open_code(&self, stored: &Stored) -> Option<Prepared> {
+    fn open_code(&self, stored: &UnopenedCode) -> Option<PreparedComponent> {
         self.open_with(&stored.code, stored.tasked, stored.manner.clone())
     }
 
-    fn open_with(&self, code: &StoredCode, tasked: Option<u32>, manner: Option<Manner>) -> Option<Prepared> {
-        let linked = self.inner.engines.of(tasked).ok()?;
+    fn open_with(
+        &self,
+        code: &StoredCode,
+        tasked: Option<u32>,
+        manner: Option<GuestServerProtocol>,
+    ) -> Option<PreparedComponent> {
+        let linked = self.inner.engines.engine_for(tasked).ok()?;
         let component = self.cache()?.open_code(&linked.engine, code).ok()?;
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
-        let mut prepared = Prepared::new(linked, &component, tasked).ok()?;
-        prepared.spoken_to(manner);
+        let mut prepared = PreparedComponent::new(linked, &component, tasked).ok()?;
+        prepared.set_mcp_endpoint(manner);
         // Compiling it again reports the reason.
         self.starts_large(&prepared).is_none().then_some(prepared)
     }
 
     /// Why the component has no place in this server: its memory starts larger than the ceiling. The pool says so only if the
     /// ceiling is above what it needs for heaps of objects.
-    fn starts_large(&self, prepared: &Prepared) -> Option<String> {
+    fn starts_large(&self, prepared: &PreparedComponent) -> Option<String> {
         let most = self.inner.most_memory;
         let size = prepared.memory().map(ByteSize::b).filter(|size| *size > most)?;
-        Some(error::starts_large(&error::bytes(size), &error::bytes(most)))
+        Some(error::initial_memory_message(&error::format_bytes(size), &error::format_bytes(most)))
     }
 
     /// Opens stored code, or has it compiled again and stores that.
@@ -294,7 +306,7 @@ impl Sandbox {
     /// # Errors
     ///
     /// Why neither is possible.
-    pub(crate) async fn open_stored(&self, stored: Stored) -> Result<Prepared, String> {
+    pub(crate) async fn open_stored(&self, stored: UnopenedCode) -> Result<PreparedComponent, String> {
         let (sandbox, wanted) = (self.clone(), stored.clone());
         let opened = tokio::task::spawn_blocking(move || {
             // What is known of it, for the new code, before the entry is dropped with the old.
@@ -307,11 +319,11 @@ impl Sandbox {
             Err(error) => return Err(format!("opening its code failed: {error}")),
         };
         let (mut prepared, scratch) = stored.remake.remake(stored.digest).await?;
-        prepared.spoken_to(stored.manner);
+        prepared.set_mcp_endpoint(stored.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
             if let Some(known) = known {
-                let cache::Notes { description, about, .. } = known.notes;
+                let cache::ComponentNotes { description, about, .. } = known.notes;
                 sandbox.keep(stored.digest, scratch, &prepared, description, about);
             }
             prepared
@@ -324,7 +336,7 @@ impl Sandbox {
     /// # Errors
     ///
     /// Why the file cannot be a plugin.
-    pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
+    pub async fn compile(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         let began = Instant::now();
         let compiled = self.compiled(source).await;
         self.inner.compilations.compiled(began.elapsed(), compiled.is_ok());
@@ -336,15 +348,15 @@ impl Sandbox {
         self.inner.compilations.counts()
     }
 
-    async fn compiled(&self, source: Source) -> Result<Compiled, PrepareError> {
+    async fn compiled(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         check_preamble(&source.file)?;
-        let assembled = |prepared, Notes { docs, remarks, about, speaks, tasked }, code| Compiled {
+        let assembled = |prepared, WorkerNotes { docs, remarks, about, speaks, tasked }, code| CompiledFile {
             prepared,
             docs,
             remarks,
             about,
             speaks,
-            scratch: Scratch { code, tasked },
+            scratch: UncachedCode { code, tasked },
         };
         let compiler = &self.inner.compiler;
         if let Some(scratch) = self.inner.cache.as_ref().ok().and_then(|cache| cache.scratch().ok())
@@ -352,29 +364,36 @@ impl Sandbox {
         {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
-                    let code = scratch.as_file().try_clone().map_err(|_| PrepareError::Unwritten)?;
+                    let code = scratch.as_file().try_clone().map_err(|_| PrepareError::WriteFailed)?;
                     let prepared = self.opened(notes.tasked, move |engine| cache::open(engine, &code)).await?;
                     return Ok(assembled(prepared, notes, Some(scratch)));
                 }
                 // What is not kept still serves.
-                Err(PrepareError::Unwritten) => tracing::warn!(
+                Err(PrepareError::WriteFailed) => tracing::warn!(
                     "cannot write to the compile cache: the disk is full, or files are limited in size (ulimit -f)"
                 ),
                 Err(error) => return Err(error),
             }
         }
-        let unwritten = |_| PrepareError::Unwritten;
+        let unwritten = |_| PrepareError::WriteFailed;
         let mut code = cache::memory().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
         let prepared = self.opened(notes.tasked, move |engine| cache::open_memory(engine, &mut code)).await?;
         Ok(assembled(prepared, notes, None))
     }
 
-    /// Adds the compiled code of `prepared` to the compile cache. Blocks for milliseconds; errors are logged.
-    pub fn keep(&self, digest: Digest, scratch: Scratch, prepared: &Prepared, description: Description, about: About) {
-        if let (Some(cache), Scratch { code: Some(code), tasked }) = (self.cache(), scratch) {
-            let (facts, room) = (Facts::of(prepared), self.inner.engines.room());
-            cache.keep(digest, code, &cache::Notes { facts, room, description, about, tasked });
+    /// Adds the compiled code of `prepared_component` to the compile cache. Blocks for milliseconds; errors are logged.
+    pub fn keep(
+        &self,
+        digest: Digest,
+        scratch: UncachedCode,
+        prepared: &PreparedComponent,
+        description: ComponentDescription,
+        about: PluginSummary,
+    ) {
+        if let (Some(cache), UncachedCode { code: Some(code), tasked }) = (self.cache(), scratch) {
+            let (facts, room) = (ComponentSummary::of(prepared), self.inner.engines.pool_fingerprint());
+            cache.keep(digest, code, &cache::ComponentNotes { facts, room, description, about, tasked });
         }
     }
 
@@ -416,18 +435,18 @@ impl Sandbox {
         &self,
         tasked: Option<u32>,
         open: impl FnOnce(&Engine) -> wasmtime::Result<Component> + Send + 'static,
-    ) -> Result<Prepared, PrepareError> {
+    ) -> Result<PreparedComponent, PrepareError> {
         let sandbox = self.clone();
         let work = move || {
-            let linked: &Linked = sandbox.inner.engines.of(tasked).map_err(PrepareError::Hindered)?;
+            let linked: &LinkedEngine = sandbox.inner.engines.engine_for(tasked).map_err(PrepareError::Transient)?;
             let component = open(&linked.engine).map_err(|error| {
                 let root = joined(&error.root_cause().to_string());
-                match error::too_large(&root) {
+                match error::describe_too_large(&root) {
                     Some(why) => PrepareError::TooLarge(why),
                     None => PrepareError::Invalid(format!("invalid component: {root}")),
                 }
             })?;
-            let prepared = Prepared::new(linked, &component, tasked)?;
+            let prepared = PreparedComponent::new(linked, &component, tasked)?;
             match sandbox.starts_large(&prepared) {
                 Some(why) => Err(PrepareError::TooLarge(why)),
                 None => Ok(prepared),
@@ -435,7 +454,7 @@ impl Sandbox {
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(prepared) => prepared,
-            Err(error) => Err(PrepareError::Hindered(format!("compiling it failed: {error}"))),
+            Err(error) => Err(PrepareError::Transient(format!("compiling it failed: {error}"))),
         }
     }
 
@@ -454,21 +473,21 @@ impl Sandbox {
     /// Spawns a future that makes a call, at the least cost if it is the only one: its first step may then be made here.
     /// The caller holds no lock that a call takes.
     pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.inner.entrance.admit(call, || self.inner.engines.ticker().is_running());
+        self.inner.entrance.dispatch(call, || self.inner.engines.ticker().is_running());
     }
 
     /// Goes on on the guests' runtime, where a call that was [admitted](Sandbox::admit) may take long. Until then it may be
     /// on the thread that received it, and nothing else happens there.
     pub async fn moved(&self) {
-        entrance::moved().await;
+        dispatcher::move_to_guest_runtime().await;
     }
 
     /// How much of the pools is in use; nothing if no guest is alive.
     pub fn live(&self) -> u64 {
-        self.inner.engines.live()
+        self.inner.engines.pool_usage()
     }
 
-    /// Calls that can be entered at once: as many as [`Settings::calls`], or fewer where the machine has too little address
+    /// Calls that can be entered at once: as many as [`SandboxSettings::calls`], or fewer where the machine has too little address
     /// space or the process may have too few descriptors. Without a pool, nothing here bounds them.
     pub fn calls(&self) -> usize {
         self.inner.calls
@@ -480,21 +499,21 @@ impl Sandbox {
     }
 
     /// The files of a call that begins.
-    pub(crate) fn files(&self) -> Files {
+    pub(crate) fn files(&self) -> CallDescriptors {
         self.inner.descriptors.files()
     }
 
     /// What is known of folders with a quota.
-    pub(crate) fn ledgers(&self) -> &Arc<Ledgers> {
+    pub(crate) fn ledgers(&self) -> &Arc<LedgerRegistry> {
         &self.inner.ledgers
     }
 
     /// The temporary folders of calls.
-    pub(crate) fn scratches(&self) -> &Arc<Scratches> {
+    pub(crate) fn scratches(&self) -> &Arc<TemporaryFolders> {
         &self.inner.scratches
     }
 
-    pub(crate) fn ticker(&self) -> &Ticker {
+    pub(crate) fn ticker(&self) -> &EpochTicker {
         self.inner.engines.ticker()
     }
 
@@ -504,7 +523,7 @@ impl Sandbox {
     }
 
     /// Both engines.
-    pub(crate) fn engines(&self) -> &Engines {
+    pub(crate) fn engines(&self) -> &EnginePair {
         &self.inner.engines
     }
 
@@ -513,7 +532,7 @@ impl Sandbox {
     }
 }
 
-impl Drop for Inner {
+impl Drop for SandboxState {
     fn drop(&mut self) {
         self.engines.ticker().close();
         // `shutdown_background` instead of `shutdown_timeout`: the last clone may be dropped on a thread of a runtime,

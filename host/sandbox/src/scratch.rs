@@ -18,12 +18,12 @@ use rustix::io::Errno;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolbay_model::Limit;
-use toolbay_policy::Scratch;
+use toolbay_policy::ScratchPermission;
 use wasmtime_wasi::OpenMode;
 use wasmtime_wasi::filesystem::{Dir as WasiDir, FsPerms};
 
-use crate::ledger::{Bounds, Ledger};
-use toolbay_private::Private;
+use crate::usage_ledger::{UsageBounds, UsageLedger};
+use toolbay_private::PrivateFolder;
 
 /// Prefix of the name of a server's folder.
 const PREFIX: &str = "server-";
@@ -45,17 +45,17 @@ const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOL
 
 /// The temporary folders of a server's calls.
 #[derive(Debug)]
-pub(crate) struct Scratches {
+pub(crate) struct TemporaryFolders {
     root: PathBuf,
     /// The folder of this server, from the first call that needs it on.
-    own: Mutex<Option<Arc<Own>>>,
+    own: Mutex<Option<Arc<ServerFolder>>>,
     /// Places for folders: one that is still being removed has its place.
     places: Arc<Semaphore>,
 }
 
 /// The folder of a server, locked as long as it is open.
 #[derive(Debug)]
-struct Own {
+struct ServerFolder {
     root: OwnedFd,
     name: String,
     folder: File,
@@ -65,20 +65,20 @@ struct Own {
 /// The temporary folder of a call. Dropping it removes the folder, on another thread.
 pub(crate) struct CallFolder {
     pub(crate) dir: WasiDir,
-    pub(crate) ledger: Arc<Ledger>,
-    left: Option<Left>,
+    pub(crate) ledger: Arc<UsageLedger>,
+    left: Option<LeftoverFolder>,
     runtime: Handle,
 }
 
 /// What is left of a temporary folder.
 #[derive(Debug)]
-struct Left {
-    own: Arc<Own>,
+struct LeftoverFolder {
+    own: Arc<ServerFolder>,
     name: String,
     _place: OwnedSemaphorePermit,
 }
 
-impl Scratches {
+impl TemporaryFolders {
     /// For the calls of a server that makes `calls` at once, in the folder `root`. Creates nothing yet.
     pub(crate) fn new(root: PathBuf, calls: usize) -> Self {
         Self { root, own: Mutex::default(), places: Arc::new(Semaphore::new(calls.clamp(1, MOST))) }
@@ -111,31 +111,31 @@ impl Scratches {
         let name = own.calls.fetch_add(1, Ordering::Relaxed).to_string();
         let cannot = |error: Errno| format!("{}: {}", self.root.display(), io::Error::from(error));
         mkdirat(&own.folder, &name, Mode::RWXU).map_err(cannot)?;
-        let left = Left { own, name, _place: place };
+        let left = LeftoverFolder { own, name, _place: place };
         let opened = openat(&left.own.folder, &left.name, READ, Mode::empty());
         let folder = File::from(opened.inspect_err(|_| left.remove()).map_err(cannot)?);
         let dir = WasiDir::new(folder, FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE, false);
-        let ledger = Ledger::empty(Arc::clone(&dir.dir));
+        let ledger = UsageLedger::empty(Arc::clone(&dir.dir));
         Ok(CallFolder { dir, ledger, left: Some(left), runtime })
     }
 
     /// The folder of this server. It is made again if somebody has removed it.
-    fn own(&self) -> Result<Arc<Own>, String> {
+    fn own(&self) -> Result<Arc<ServerFolder>, String> {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = own.as_ref()
             && fstat(&own.folder).is_ok_and(|found| found.st_nlink > 0)
         {
             return Ok(Arc::clone(own));
         }
-        let made = Own::make(&self.root)?;
+        let made = ServerFolder::make(&self.root)?;
         Ok(Arc::clone(own.insert(Arc::new(made))))
     }
 }
 
-impl Own {
+impl ServerFolder {
     fn make(root: &Path) -> Result<Self, String> {
         let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
-        let root = Private::open(root, CONTENT)?.handle;
+        let root = PrivateFolder::open(root, CONTENT)?.handle;
         for n in 0..TRIES {
             let name = format!("{PREFIX}{}-{n}", std::process::id());
             match mkdirat(&root, &name, Mode::RWXU) {
@@ -155,7 +155,7 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for ServerFolder {
     fn drop(&mut self) {
         if remove(&self.folder).is_ok() {
             let _ = unlinkat(&self.root, &self.name, AtFlags::REMOVEDIR);
@@ -165,8 +165,8 @@ impl Drop for Own {
 
 impl CallFolder {
     /// The bounds of this folder by the grant.
-    pub(crate) fn bounds(scratch: &Scratch) -> Bounds {
-        Bounds {
+    pub(crate) fn bounds(scratch: &ScratchPermission) -> UsageBounds {
+        UsageBounds {
             bytes: Some((scratch.size.as_u64(), Limit::ScratchSize(scratch.size))),
             entries: Some((scratch.entries as u64, Limit::ScratchEntries(scratch.entries))),
         }
@@ -184,7 +184,7 @@ impl CallFolder {
         let ledger = Arc::clone(&self.ledger);
         Some(self.runtime.spawn(async move {
             // What the call began to change comes to its end first.
-            ledger.at_rest().await;
+            ledger.wait_until_idle().await;
             let _ = tokio::task::spawn_blocking(move || left.remove()).await;
         }))
     }
@@ -196,7 +196,7 @@ impl Drop for CallFolder {
     }
 }
 
-impl Left {
+impl LeftoverFolder {
     /// Removes it. What cannot be removed now is removed with the server's folder.
     fn remove(&self) {
         let removed = openat(&self.own.folder, &self.name, READ, Mode::empty())
@@ -211,7 +211,7 @@ impl Left {
 /// Removes the folders in `root` that no server has locked.
 fn sweep(root: &Path) -> Result<(), String> {
     let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
-    let private = Private::open(root, CONTENT)?;
+    let private = PrivateFolder::open(root, CONTENT)?;
     // The handle itself is not one to read from.
     let list = openat(&private.handle, ".", READ, Mode::empty()).map_err(cannot)?;
     for entry in Dir::read_from(list).map_err(cannot)? {
@@ -297,7 +297,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::ledger::{Found, Holds, count};
+    use crate::usage_ledger::{DirectoryUsage, ScanResult, scan_directory};
 
     fn names(folder: &Path) -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -307,7 +307,7 @@ mod tests {
     async fn a_folder_is_private_and_gone_after_its_call() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("scratch");
-        let scratches = Arc::new(Scratches::new(root.clone(), 2));
+        let scratches = Arc::new(TemporaryFolders::new(root.clone(), 2));
         assert!(!root.exists(), "nothing is made before it is needed");
         let (one, two) = (scratches.begin().await.unwrap(), scratches.begin().await.unwrap());
         let own = names(&root).pop().unwrap();
@@ -328,7 +328,7 @@ mod tests {
     #[tokio::test]
     async fn there_are_never_more_folders_than_calls() {
         let dir = tempfile::tempdir().unwrap();
-        let scratches = Arc::new(Scratches::new(dir.path().join("scratch"), 1));
+        let scratches = Arc::new(TemporaryFolders::new(dir.path().join("scratch"), 1));
         let first = scratches.begin().await.unwrap();
         let mut next = std::pin::pin!(scratches.begin());
         assert!(futures_pending(next.as_mut()).await);
@@ -345,7 +345,7 @@ mod tests {
     fn what_a_killed_server_left_is_removed_and_what_a_running_one_has_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("scratch");
-        let running = Own::make(&root).unwrap();
+        let running = ServerFolder::make(&root).unwrap();
         mkdirat(&running.folder, "0", Mode::RWXU).unwrap();
         let left = root.join("server-1-0/0/deep");
         fs::create_dir_all(&left).unwrap();
@@ -355,7 +355,7 @@ mod tests {
         symlink(dir.path().join("precious"), root.join("server-1-0/link")).unwrap();
         symlink(dir.path().join("precious"), root.join("server-link")).unwrap();
         fs::create_dir(root.join("of-the-operator")).unwrap();
-        let scratches = Scratches::new(root.clone(), 1);
+        let scratches = TemporaryFolders::new(root.clone(), 1);
         scratches.sweep();
         assert!(!root.join("server-1-0").exists());
         assert!(root.join(&running.name).join("0").exists());
@@ -375,10 +375,10 @@ mod tests {
             mkdirat(&here, &name, Mode::RWXU).unwrap();
             here = openat(&here, &name, READ, Mode::empty()).unwrap();
         }
-        let counted = || count(&top, Holds::default(), &AtomicBool::new(false)).unwrap();
-        assert_eq!(counted(), Found::All(Holds { bytes: 0, entries: depth }));
+        let counted = || scan_directory(&top, DirectoryUsage::default(), &AtomicBool::new(false)).unwrap();
+        assert_eq!(counted(), ScanResult::All(DirectoryUsage { bytes: 0, entries: depth }));
         remove(&top).unwrap();
-        assert_eq!(counted(), Found::All(Holds::default()));
+        assert_eq!(counted(), ScanResult::All(DirectoryUsage::default()));
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
         let root = dir.path().join("scratch");
         fs::create_dir(&root).unwrap();
         fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
-        let why = Arc::new(Scratches::new(root, 1)).begin().await.err().unwrap();
+        let why = Arc::new(TemporaryFolders::new(root, 1)).begin().await.err().unwrap();
         assert!(why.contains("is writable by other users") && why.ends_with("(server.scratch)"), "{why}");
     }
 }

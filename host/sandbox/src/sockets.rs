@@ -11,16 +11,16 @@ use std::time::Instant;
 
 use toolbay_model::UseKind;
 use toolbay_outgoing::SendError;
-use toolbay_policy::{Denied, Host, TcpRequest, TcpRule, choose, resolvable};
-use toolbay_recording::Missing;
+use toolbay_policy::{DenialReason, NormalizedHost, TcpRequest, TcpRule, choose, resolvable};
+use toolbay_recording::MissingInput;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
-use crate::account::{Account, Held, Overdrawn};
-use crate::connections::{Connections, Reach};
-use crate::descriptors::Opened;
-use crate::effects::{Barred, Effects};
-use crate::http::Denials;
-use crate::traffic::Traffic;
+use crate::account::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::connections::{ConnectionRules, PluginConnections};
+use crate::descriptors::OpenDescriptor;
+use crate::effects::{NotReplayable, SideEffects};
+use crate::http_call::CallDenials;
+use crate::traffic::TcpTraffic;
 
 /// Sockets that a call can have at once.
 const SOCKETS: usize = 16;
@@ -44,37 +44,37 @@ pub(crate) const LOOKUP_HELD: usize = 8 << 10;
 const ADDRESS_HELD: usize = 128;
 
 /// The sockets of one call.
-pub(crate) struct Sockets {
-    gate: Arc<Gate>,
-    account: Account,
+pub(crate) struct CallSockets {
+    gate: Arc<AddressGate>,
+    account: MemoryBudget,
     deadline: Instant,
     lookups: u32,
     /// What each socket of WASI 0.2 holds, by its entry in the resource table.
-    open: BTreeMap<u32, Room>,
+    open: BTreeMap<u32, SocketMemory>,
     /// As many clones as there are sockets, and one.
     all: Arc<()>,
 }
 
 /// What a socket holds.
-pub(crate) struct Room {
-    _opened: Opened,
-    _held: Held,
+pub(crate) struct SocketMemory {
+    _opened: OpenDescriptor,
+    _held: MemoryReservation,
     _one: Arc<()>,
 }
 
 /// Decides about each address.
-pub(crate) struct Gate {
-    reach: Option<Arc<Reach>>,
+pub(crate) struct AddressGate {
+    reach: Option<Arc<ConnectionRules>>,
     /// The names that were resolved, by their addresses.
     known: Mutex<BTreeMap<IpAddr, BTreeSet<String>>>,
-    denials: Arc<Denials>,
-    effects: Effects,
-    traffic: Arc<Traffic>,
+    denials: Arc<CallDenials>,
+    effects: SideEffects,
+    traffic: Arc<TcpTraffic>,
 }
 
 /// Why a name has no addresses for the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unresolved {
+pub(crate) enum ResolveFailure {
     /// The grant does not allow it.
     Denied,
     /// The name is none.
@@ -91,7 +91,7 @@ pub(crate) enum NoSocket {
     /// The call has too many, or the server has no descriptor left for it.
     Limit,
     /// The call has no memory left.
-    Memory(Overdrawn),
+    Memory(BudgetExceeded),
 }
 
 /// Whether a connection to the address is one to another host. One to port 0 is none, nor one to an address of IPv4 in the
@@ -102,45 +102,45 @@ pub(crate) fn is_of_a_host(address: SocketAddr) -> bool {
 }
 
 /// What a name or an address becomes.
-pub(crate) type Resolved = Result<Vec<IpAddr>, Unresolved>;
+pub(crate) type ResolvedName = Result<Vec<IpAddr>, ResolveFailure>;
 
-impl Sockets {
+impl CallSockets {
     pub(crate) fn new(
-        connections: &Connections,
-        denials: Arc<Denials>,
-        effects: Effects,
-        traffic: Traffic,
-        account: Account,
+        connections: &PluginConnections,
+        denials: Arc<CallDenials>,
+        effects: SideEffects,
+        traffic: TcpTraffic,
+        account: MemoryBudget,
         deadline: Instant,
     ) -> Self {
         let traffic = Arc::new(traffic);
-        let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials, effects, traffic };
+        let gate = AddressGate { reach: connections.reach(), known: Mutex::default(), denials, effects, traffic };
         Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new(), all: Arc::default() }
     }
 
     /// What decides about addresses. It is asked whenever the guest's sockets are about to use one.
-    pub(crate) fn gate(&self) -> Arc<Gate> {
+    pub(crate) fn gate(&self) -> Arc<AddressGate> {
         Arc::clone(&self.gate)
     }
 
     /// What counts connections and their bytes.
-    pub(crate) fn traffic(&self) -> Arc<Traffic> {
+    pub(crate) fn traffic(&self) -> Arc<TcpTraffic> {
         Arc::clone(&self.gate.traffic)
     }
 
     /// What one more socket holds. `opened` takes a descriptor.
-    pub(crate) fn room(&self, opened: impl FnOnce() -> Option<Opened>) -> Result<Room, NoSocket> {
+    pub(crate) fn room(&self, opened: impl FnOnce() -> Option<OpenDescriptor>) -> Result<SocketMemory, NoSocket> {
         let opened = if Arc::strong_count(&self.all) <= SOCKETS { opened() } else { None };
         let opened = opened.ok_or_else(|| {
-            self.gate.denials.note(UseKind::Tcp, "This call has as many sockets open as it may.", None);
+            self.gate.denials.report_denial(UseKind::Tcp, "This call has as many sockets open as it may.", None);
             NoSocket::Limit
         })?;
         let held = self.account.hold(SOCKET_HELD).map_err(NoSocket::Memory)?;
-        Ok(Room { _opened: opened, _held: held, _one: Arc::clone(&self.all) })
+        Ok(SocketMemory { _opened: opened, _held: held, _one: Arc::clone(&self.all) })
     }
 
     /// Keeps what a socket holds until it is [closed](Self::close).
-    pub(crate) fn opened(&mut self, rep: u32, holds: Room) {
+    pub(crate) fn opened(&mut self, rep: u32, holds: SocketMemory) {
         self.open.insert(rep, holds);
     }
 
@@ -150,62 +150,69 @@ impl Sockets {
     }
 
     /// Begins to resolve a name. An IP literal is its own address; whether the guest may connect to it is asked later.
-    pub(crate) fn resolve(&mut self, name: &str) -> Result<impl Future<Output = Resolved> + Send + use<>, Unresolved> {
+    pub(crate) fn resolve(
+        &mut self,
+        name: &str,
+    ) -> Result<impl Future<Output = ResolvedName> + Send + use<>, ResolveFailure> {
         let gate = self.gate();
         let host = match resolvable(name, gate.rules()) {
             Ok(host) => host,
-            Err(Denied::Authority(malformed)) => {
-                gate.denials.note(UseKind::Name, &format!("The name to resolve {malformed}."), None);
-                return Err(Unresolved::Malformed);
+            Err(DenialReason::Authority(malformed)) => {
+                gate.denials.report_denial(UseKind::Name, &format!("The name to resolve {malformed}."), None);
+                return Err(ResolveFailure::Malformed);
             }
             Err(denied) => {
                 gate.note(UseKind::Name, &denied);
-                return Err(Unresolved::Denied);
+                return Err(ResolveFailure::Denied);
             }
         };
         self.lookups += 1;
         if self.lookups > LOOKUPS {
-            gate.denials.note(UseKind::Name, "This call has had as many names resolved as it may.", None);
-            return Err(Unresolved::Refused);
+            gate.denials.report_denial(UseKind::Name, "This call has had as many names resolved as it may.", None);
+            return Err(ResolveFailure::Refused);
         }
         let (deadline, account) = (self.deadline, self.account.clone());
         Ok(async move {
             match (host, gate.reach.clone()) {
-                (Host::Ip(address), _) => Ok(vec![address]),
-                (Host::Name(name), Some(reach)) => {
-                    gate.effects.lacks(Missing::Connections);
+                (NormalizedHost::Ip(address), _) => Ok(vec![address]),
+                (NormalizedHost::Name(name), Some(reach)) => {
+                    gate.effects.lacks(MissingInput::Connections);
                     let lookup = gate.addresses(&reach, name, &account);
-                    tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(Unresolved::Refused))
+                    tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(ResolveFailure::Refused))
                 }
-                (Host::Name(_), None) => Err(Unresolved::Denied),
+                (NormalizedHost::Name(_), None) => Err(ResolveFailure::Denied),
             }
         })
     }
 }
 
-impl Gate {
+impl AddressGate {
     fn rules(&self) -> &[TcpRule] {
         self.reach.as_ref().map_or(&[], |reach| reach.rules.as_slice())
     }
 
-    fn note(&self, kind: UseKind, denied: &Denied) {
-        self.denials.note(kind, &denied.to_string(), denied.remedy().as_deref());
+    fn note(&self, kind: UseKind, denied: &DenialReason) {
+        self.denials.report_denial(kind, &denied.to_string(), denied.remedy().as_deref());
     }
 
     /// Those addresses of a name that the guest may connect to. They are remembered for the name.
-    async fn addresses(&self, reach: &Reach, name: String, account: &Account) -> Resolved {
+    async fn addresses(&self, reach: &ConnectionRules, name: String, account: &MemoryBudget) -> ResolvedName {
         let found = reach.lookups.resolve(&name, Some(&reach.places)).await;
         let found = found.map_err(|error| {
             let details = error.details().unwrap_or_default();
             tracing::debug!(details, "a name was not resolved: {error}");
-            Unresolved::Failed
+            ResolveFailure::Failed
         })?;
         let mut chosen = match choose(&found, &reach.opened) {
             Ok(chosen) => chosen,
             Err(refused) => {
                 let remedy = refused.remedy();
-                self.denials.note(UseKind::Name, &SendError::Addresses(refused).to_string(), remedy.as_deref());
-                return Err(Unresolved::Denied);
+                self.denials.report_denial(
+                    UseKind::Name,
+                    &SendError::Addresses(refused).to_string(),
+                    remedy.as_deref(),
+                );
+                return Err(ResolveFailure::Denied);
             }
         };
         chosen.truncate(ADDRESSES);
@@ -213,7 +220,7 @@ impl Gate {
         for address in &chosen {
             let names = known.entry(address.to_canonical()).or_default();
             if !names.contains(&name) {
-                account.take(ADDRESS_HELD + name.len()).map_err(|Overdrawn| Unresolved::Refused)?;
+                account.take(ADDRESS_HELD + name.len()).map_err(|BudgetExceeded| ResolveFailure::Refused)?;
                 names.insert(name.clone());
             }
         }
@@ -227,7 +234,7 @@ impl Gate {
             // The system chooses where a connection comes from.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
-                self.denials.note(UseKind::Tcp, "No tool may wait for connections of others.", None);
+                self.denials.report_denial(UseKind::Tcp, "No tool may wait for connections of others.", None);
                 false
             }
             SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
@@ -240,16 +247,16 @@ impl Gate {
     /// Reports that the guest wanted to connect to what is no address of a host, such as port 0.
     pub(crate) fn refuse_address(&self, address: SocketAddr) {
         if address.port() == 0 {
-            self.note(UseKind::Tcp, &Denied::ConnectionPortZero);
+            self.note(UseKind::Tcp, &DenialReason::ConnectionPortZero);
         } else {
             let what = format!("No tool may connect to {address}: that is no address of a host.");
-            self.denials.note(UseKind::Tcp, &what, None);
+            self.denials.report_denial(UseKind::Tcp, &what, None);
         }
     }
 
     /// Reports that the guest wanted to use UDP.
     pub(crate) fn refuse_udp(&self) {
-        self.denials.note(UseKind::Udp, "No tool may send or receive UDP datagrams.", None);
+        self.denials.report_denial(UseKind::Udp, "No tool may send or receive UDP datagrams.", None);
     }
 
     fn connects(&self, address: SocketAddr) -> bool {
@@ -261,21 +268,21 @@ impl Gate {
         let opened = self.reach.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
         match choose(&[ip], opened) {
             Ok(_) if self.traffic.connect().is_ok() => {
-                self.effects.bar(Barred::Connection);
-                self.effects.lacks(Missing::Connections);
+                self.effects.bar(NotReplayable::Connection);
+                self.effects.lacks(MissingInput::Connections);
                 true
             }
             Ok(_) => false,
             Err(refused) => {
                 let remedy = refused.remedy();
-                self.denials.note(UseKind::Tcp, &SendError::Addresses(refused).to_string(), remedy.as_deref());
+                self.denials.report_denial(UseKind::Tcp, &SendError::Addresses(refused).to_string(), remedy.as_deref());
                 false
             }
         }
     }
 
     /// Whether a rule allows a connection to an address, for a name that was resolved to it or for itself.
-    fn check(&self, ip: IpAddr, port: u16) -> Result<(), Denied> {
+    fn check(&self, ip: IpAddr, port: u16) -> Result<(), DenialReason> {
         let rules = self.rules();
         let Err(denied) = (TcpRequest { host: &ip.to_string(), port }).check(rules) else { return Ok(()) };
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

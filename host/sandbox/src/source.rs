@@ -5,14 +5,14 @@ use toolbay_model::Digest;
 
 /// A plugin file, and the file beside it that affects the result.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct CompileSource {
     /// The bytes of the plugin file.
     pub file: Vec<u8>,
     /// The text of the `.wit` file beside it, which documents its functions; empty if there is none.
     pub wit: String,
 }
 
-impl Source {
+impl CompileSource {
     /// The identity of all input: SHA-256 of the file, or of its digest and that of the `.wit` file.
     pub fn digest(&self) -> Digest {
         let file: [u8; 32] = Sha256::digest(&self.file).into();

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use bytesize::ByteSize;
 use toolbay_model::Limit;
-use toolbay_secrets::Secrets;
+use toolbay_secrets::SecretFilter;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::account::Account;
+use crate::account::MemoryBudget;
 
 /// How much of a guest's output is kept for the log and the error, in bytes. More would not be read, and every running
 /// call may hold this much.
@@ -21,25 +21,25 @@ const PERMIT: usize = 64 << 10;
 
 /// The standard output and standard error of one call, under a common limit.
 #[derive(Clone, Debug)]
-pub(crate) struct Stdio {
-    shared: Arc<Mutex<Shared>>,
+pub(crate) struct GuestOutput {
+    shared: Arc<Mutex<OutputState>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    stdout: Kept,
-    stderr: Kept,
+struct OutputState {
+    stdout: CapturedText,
+    stderr: CapturedText,
     /// Bytes written in all, on both streams.
     written: u64,
     /// Writing more than this stops the guest.
     limit: ByteSize,
     /// What is kept is drawn from this.
-    account: Account,
+    account: MemoryBudget,
 }
 
 /// The beginning of what was written to a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CapturedText {
     bytes: Vec<u8>,
     /// How many bytes are kept.
     most: usize,
@@ -49,12 +49,12 @@ pub(crate) struct Kept {
 
 /// One of the two streams, as the guest holds it.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
-    stdio: Stdio,
-    kept: fn(&mut Shared) -> &mut Kept,
+pub(crate) struct GuestOutputStream {
+    stdio: GuestOutput,
+    kept: fn(&mut OutputState) -> &mut CapturedText,
 }
 
-impl Kept {
+impl CapturedText {
     fn up_to(most: usize) -> Self {
         Self { bytes: Vec::new(), most, cut: false }
     }
@@ -73,7 +73,7 @@ impl Kept {
     }
 
     /// It as others may see it.
-    pub(crate) fn scrubbed(&self, secrets: &Secrets) -> String {
+    pub(crate) fn scrubbed(&self, secrets: &SecretFilter) -> String {
         let text = self.text();
         if self.cut {
             // The character that was cut into may have been one of a secret.
@@ -84,9 +84,15 @@ impl Kept {
     }
 }
 
-impl Stdio {
-    pub(crate) fn new(limit: ByteSize, account: Account) -> Self {
-        let shared = Shared { stdout: Kept::up_to(KEPT), stderr: Kept::up_to(KEPT), written: 0, limit, account };
+impl GuestOutput {
+    pub(crate) fn new(limit: ByteSize, account: MemoryBudget) -> Self {
+        let shared = OutputState {
+            stdout: CapturedText::up_to(KEPT),
+            stderr: CapturedText::up_to(KEPT),
+            written: 0,
+            limit,
+            account,
+        };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
@@ -96,25 +102,25 @@ impl Stdio {
         self
     }
 
-    pub(crate) fn stdout(&self) -> Stream {
-        Stream { stdio: self.clone(), kept: |shared| &mut shared.stdout }
+    pub(crate) fn stdout(&self) -> GuestOutputStream {
+        GuestOutputStream { stdio: self.clone(), kept: |shared| &mut shared.stdout }
     }
 
-    pub(crate) fn stderr(&self) -> Stream {
-        Stream { stdio: self.clone(), kept: |shared| &mut shared.stderr }
+    pub(crate) fn stderr(&self) -> GuestOutputStream {
+        GuestOutputStream { stdio: self.clone(), kept: |shared| &mut shared.stderr }
     }
 
     /// What was kept of standard output and of standard error.
-    pub(crate) fn captured(&self) -> (Kept, Kept) {
+    pub(crate) fn captured(&self) -> (CapturedText, CapturedText) {
         self.with(|shared| (shared.stdout.clone(), shared.stderr.clone()))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Shared) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut OutputState) -> T) -> T {
         work(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Stream {
+impl GuestOutputStream {
     /// Draws bytes that somebody else keeps of it from the account.
     pub(crate) fn hold(&self, bytes: usize) -> StreamResult<()> {
         let held = self.stdio.with(|shared| shared.account.take(bytes));
@@ -122,13 +128,13 @@ impl Stream {
     }
 }
 
-impl IsTerminal for Stream {
+impl IsTerminal for GuestOutputStream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Stream {
+impl StdoutStream for GuestOutputStream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::sink())
@@ -139,7 +145,7 @@ impl StdoutStream for Stream {
     }
 }
 
-impl OutputStream for Stream {
+impl OutputStream for GuestOutputStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let kept = self.kept;
         self.stdio.with(|shared| {
@@ -163,19 +169,19 @@ impl OutputStream for Stream {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Stream {
+impl Pollable for GuestOutputStream {
     async fn ready(&mut self) {}
 }
 
 #[cfg(test)]
 mod tests {
-    use toolbay_secrets::Value;
+    use toolbay_secrets::SecretValue;
 
     use super::*;
 
     #[test]
     fn the_beginning_of_each_stream_is_kept_and_the_rest_is_counted() {
-        let stdio = Stdio::new(ByteSize::mib(1), Account::new(ByteSize::mib(1)));
+        let stdio = GuestOutput::new(ByteSize::mib(1), MemoryBudget::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from(vec![b'a'; KEPT - 1])).unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
         stdio.stderr().write(Bytes::from_static(b"boom")).unwrap();
@@ -187,21 +193,22 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_in_a_secret_ends_before_it() {
-        let secrets = Secrets::new([("token", &Value::parse("hünter2-hünter2".as_bytes()).unwrap())]).unwrap();
+        let secrets =
+            SecretFilter::new([("token", &SecretValue::parse("hünter2-hünter2".as_bytes()).unwrap())]).unwrap();
         for most in "it is h".len().."it is hünter2-hünter2".len() {
-            let mut kept = Kept::up_to(most);
+            let mut kept = CapturedText::up_to(most);
             kept.take_in(b"it is h\xc3");
             kept.take_in(b"\xbcnter2-h\xc3\xbcnter2");
             assert_eq!(kept.scrubbed(&secrets), "it is ", "{most}");
         }
-        let mut kept = Kept::up_to(100);
+        let mut kept = CapturedText::up_to(100);
         kept.take_in("h\0ünter2-\u{1b}[0mhünter2 h".as_bytes());
         assert_eq!(kept.scrubbed(&secrets), "[secret:token] h");
     }
 
     #[test]
     fn stops_the_guest_past_the_limit_of_both_together() {
-        let stdio = Stdio::new(ByteSize::b(3), Account::new(ByteSize::mib(1)));
+        let stdio = GuestOutput::new(ByteSize::b(3), MemoryBudget::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
         let Err(StreamError::Trap(error)) = stdio.stderr().write(Bytes::from_static(b"d")) else { panic!() };
         assert_eq!(error.downcast_ref(), Some(&Limit::Stdio(ByteSize::b(3))));

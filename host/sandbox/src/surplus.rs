@@ -5,14 +5,14 @@ use wasmtime::component::ResourceType;
 use wasmtime::component::types::{self, ComponentItem};
 
 use crate::functions;
-use crate::linker::WORLD;
+use crate::linker::IMPORT_PREFIXES;
 
 /// The beginning of the names of the interfaces of the contract.
 const CONTRACT: &str = "toolbay:plugin/";
 
 /// The names of the imports that somebody would have to provide and the host does not.
 pub(crate) fn unprovided(engine: &Engine, component: &types::Component) -> Vec<String> {
-    let is_known = |name: &str| WORLD.iter().any(|known| name.starts_with(known));
+    let is_known = |name: &str| IMPORT_PREFIXES.iter().any(|known| name.starts_with(known));
     let imports = || component.imports(engine).map(|(name, import)| (name, import.ty));
     let provided: Vec<ResourceType> =
         imports().filter(|(name, _)| is_known(name)).flat_map(|(_, item)| resources(engine, item)).collect();

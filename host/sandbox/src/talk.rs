@@ -12,18 +12,18 @@ use tokio::sync::futures::OwnedNotified;
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::stdio::Stream;
+use crate::stdio::GuestOutputStream;
 
 /// What it takes to keep a line besides its bytes: its place in the queue, which grows by doubling, and the allocation.
 const LINE_HELD: usize = 96;
 
 /// Both directions of a conversation. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Talk(Arc<Shared>);
+pub(crate) struct StdioConversation(Arc<ConversationState>);
 
 #[derive(Default)]
-struct Shared {
-    lines: Mutex<Lines>,
+struct ConversationState {
+    lines: Mutex<LineBuffer>,
     /// There is something to read for the guest.
     asked: Arc<Notify>,
     /// The guest has written a line.
@@ -31,7 +31,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Lines {
+struct LineBuffer {
     /// What the guest has not read.
     asked: VecDeque<Bytes>,
     /// Whether the guest's input ends with it.
@@ -44,7 +44,7 @@ struct Lines {
     once: bool,
 }
 
-impl Talk {
+impl StdioConversation {
     /// A conversation in which the guest's input ends with the first request.
     pub(crate) fn once() -> Self {
         let talk = Self::default();
@@ -54,12 +54,12 @@ impl Talk {
 
     /// The guest's standard input.
     pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
-        Input(self.clone())
+        ConversationInput(self.clone())
     }
 
     /// The guest's standard output. `counted` keeps its beginning and stops the guest at a limit.
-    pub(crate) fn stdout(&self, counted: Stream) -> impl StdoutStream + use<> {
-        Output { talk: self.clone(), counted }
+    pub(crate) fn stdout(&self, counted: GuestOutputStream) -> impl StdoutStream + use<> {
+        ConversationOutput { talk: self.clone(), counted }
     }
 
     /// Says a line. It waits in memory until the guest reads it.
@@ -83,17 +83,17 @@ impl Talk {
     }
 
     /// A reader of what the guest has not read. Readers share it: what one has read, another does not get.
-    pub(crate) fn reader(&self) -> Reader {
-        Reader { talk: self.clone(), waiting: None }
+    pub(crate) fn reader(&self) -> ConversationReader {
+        ConversationReader { talk: self.clone(), waiting: None }
     }
 
     // Held for a few instructions and never across an await.
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, LineBuffer> {
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lines {
+impl LineBuffer {
     /// Takes the next part of what the guest has not read.
     fn part(&mut self, most: usize) -> Option<Bytes> {
         let first = self.asked.front_mut()?;
@@ -107,18 +107,18 @@ impl Lines {
 
 /// Reads what is said to a guest through WASI 0.3. While it waits, only the reader holds what wakes it: a guest that drops
 /// its stream leaves nothing behind.
-pub(crate) struct Reader {
-    talk: Talk,
+pub(crate) struct ConversationReader {
+    talk: StdioConversation,
     waiting: Option<Pin<Box<OwnedNotified>>>,
 }
 
-impl Clone for Reader {
+impl Clone for ConversationReader {
     fn clone(&self) -> Self {
         self.talk.reader()
     }
 }
 
-impl Reader {
+impl ConversationReader {
     /// The next part of what the guest has not read, of at most so many bytes; `None` at the end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         loop {
@@ -143,15 +143,15 @@ impl Reader {
 
 /// The guest's standard input.
 #[derive(Clone)]
-struct Input(Talk);
+struct ConversationInput(StdioConversation);
 
-impl IsTerminal for Input {
+impl IsTerminal for ConversationInput {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdinStream for Input {
+impl StdinStream for ConversationInput {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
         // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::empty())
@@ -162,7 +162,7 @@ impl StdinStream for Input {
     }
 }
 
-impl InputStream for Input {
+impl InputStream for ConversationInput {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let mut lines = self.0.lines();
         match lines.part(size) {
@@ -174,7 +174,7 @@ impl InputStream for Input {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Input {
+impl Pollable for ConversationInput {
     async fn ready(&mut self) {
         loop {
             let asked = self.0.0.asked.notified();
@@ -191,18 +191,18 @@ impl Pollable for Input {
 
 /// The guest's standard output.
 #[derive(Clone)]
-struct Output {
-    talk: Talk,
-    counted: Stream,
+struct ConversationOutput {
+    talk: StdioConversation,
+    counted: GuestOutputStream,
 }
 
-impl IsTerminal for Output {
+impl IsTerminal for ConversationOutput {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Output {
+impl StdoutStream for ConversationOutput {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::sink())
@@ -213,7 +213,7 @@ impl StdoutStream for Output {
     }
 }
 
-impl OutputStream for Output {
+impl OutputStream for ConversationOutput {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.counted.write(bytes.clone())?;
         let mut lines = self.talk.lines();
@@ -248,7 +248,7 @@ impl OutputStream for Output {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Output {
+impl Pollable for ConversationOutput {
     async fn ready(&mut self) {}
 }
 
@@ -260,14 +260,14 @@ mod tests {
     use bytesize::ByteSize;
 
     use super::*;
-    use crate::account::Account;
-    use crate::stdio::Stdio;
+    use crate::account::MemoryBudget;
+    use crate::stdio::GuestOutput;
 
     #[tokio::test]
     async fn lines_are_heard_wherever_the_pieces_end() {
-        let talk = Talk::default();
-        let stdio = Stdio::new(ByteSize::kib(1), Account::new(ByteSize::mib(1)));
-        let mut output = Output { talk: talk.clone(), counted: stdio.stdout() };
+        let talk = StdioConversation::default();
+        let stdio = GuestOutput::new(ByteSize::kib(1), MemoryBudget::new(ByteSize::mib(1)));
+        let mut output = ConversationOutput { talk: talk.clone(), counted: stdio.stdout() };
         for piece in ["{\"a\"", ":1}\n\n \r\n{", "}\n[]\nrest"] {
             output.write(Bytes::from_static(piece.as_bytes())).unwrap();
         }
@@ -279,10 +279,10 @@ mod tests {
 
     #[test]
     fn a_line_pays_for_its_place_as_well() {
-        let talk = Talk::default();
-        let account = Account::new(ByteSize::mib(1));
-        let stdio = Stdio::new(ByteSize::mib(8), account.clone());
-        let mut output = Output { talk: talk.clone(), counted: stdio.stdout() };
+        let talk = StdioConversation::default();
+        let account = MemoryBudget::new(ByteSize::mib(1));
+        let stdio = GuestOutput::new(ByteSize::mib(8), account.clone());
+        let mut output = ConversationOutput { talk: talk.clone(), counted: stdio.stdout() };
         let lines = Bytes::from("a\n".repeat(1000));
         let written = (0..1000).take_while(|_| output.write(lines.clone()).is_ok()).count();
         assert!(account.is_overdrawn() && written < 11, "{written}");
@@ -293,8 +293,8 @@ mod tests {
 
     #[tokio::test]
     async fn input_waits_for_what_is_said_and_ends_when_it_is_closed() {
-        let talk = Talk::default();
-        let mut input = Input(talk.clone());
+        let talk = StdioConversation::default();
+        let mut input = ConversationInput(talk.clone());
         assert_eq!(input.read(8).unwrap(), "");
         let push = |text: &'static str, closed| {
             let mut lines = talk.lines();
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_dropped_while_it_waits_leaves_nothing_behind() {
-        let talk = Talk::default();
+        let talk = StdioConversation::default();
         let count = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_is_said_wakes_every_reader_and_goes_to_the_first_that_reads() {
-        let talk = Talk::default();
+        let talk = StdioConversation::default();
         let count = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);

@@ -13,13 +13,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
-use toolbay_recording::{Answer, Answers, Missing, Operation, Room, Seed, variable};
-use toolbay_secrets::Secrets;
+use toolbay_recording::{
+    HostAnswers, HostOperation, MissingInput, OperationResult, RandomSeed, RecordingReservation, variable,
+};
+use toolbay_secrets::SecretFilter;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
-pub(crate) use self::taped::Kind;
-pub use self::taped::Taped;
-use self::taped::Unfinished;
+pub(crate) use self::taped::OperationKind;
+pub use self::taped::TapedCall;
+use self::taped::UnfinishedOperation;
 
 /// What each look at a clock takes once the recording has no more, in nanoseconds: a guest that waits for a time in a loop
 /// reaches it.
@@ -39,48 +41,48 @@ const RESOLUTION: u64 = 1;
 
 /// What a call records, or gets from a recording. Clones share it. The default does neither.
 #[derive(Clone, Default)]
-pub struct Tape(Option<Arc<Mutex<Reel>>>);
+pub struct ReplayTape(Option<Arc<Mutex<TapeReel>>>);
 
-enum Reel {
-    Records(Records),
-    Plays(Plays),
+enum TapeReel {
+    Records(TapeRecords),
+    Plays(TapePlayback),
 }
 
 /// What a call has recorded.
-struct Records {
-    answers: Answers,
+struct TapeRecords {
+    answers: HostAnswers,
     began: Instant,
     /// What the clocks showed last.
     last: u64,
     salt: String,
-    operations: Vec<Unfinished>,
+    operations: Vec<UnfinishedOperation>,
     /// How often the guest looked whether somebody waits.
     looked: u64,
-    missing: BTreeSet<Missing>,
+    missing: BTreeSet<MissingInput>,
     /// `None` once there was none left.
-    room: Option<Room>,
-    secrets: Arc<Secrets>,
+    room: Option<RecordingReservation>,
+    secrets: Arc<SecretFilter>,
 }
 
 /// What a call is given again.
-struct Plays {
-    given: Again,
+struct TapePlayback {
+    given: ReplayedValue,
     clock: std::vec::IntoIter<u64>,
     last: u64,
     polls: std::vec::IntoIter<Vec<u32>>,
     looked: u64,
     /// `None` once the guest did it.
-    operations: Vec<Option<Operation>>,
+    operations: Vec<Option<HostOperation>>,
     unknown: Vec<String>,
-    missing: BTreeSet<Missing>,
-    secrets: Arc<Secrets>,
+    missing: BTreeSet<MissingInput>,
+    secrets: Arc<SecretFilter>,
 }
 
 /// What a call gets from a recording.
 #[derive(Clone, Debug, Default)]
-pub struct Again {
+pub struct ReplayedValue {
     /// What the host answered.
-    pub answers: Answers,
+    pub answers: HostAnswers,
     /// The environment variables.
     pub variables: BTreeMap<String, String>,
     /// Whether it could send HTTP requests.
@@ -91,23 +93,23 @@ pub struct Again {
 
 /// What a call did that was not as it is in the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deviation {
+pub struct ReplayDeviation {
     /// What the recording does not have.
     pub unknown: Vec<String>,
     /// What the recording has, and the guest did not do.
     pub undone: Vec<String>,
     /// What it used that no recording has.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingInput>,
 }
 
-impl Tape {
+impl ReplayTape {
     /// A tape that records, within `room`. All random numbers of the call follow from `seed`; `salt` is that of the
     /// recording.
-    pub fn record(seed: [u8; 32], salt: &str, room: Room) -> Self {
+    pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = u64::try_from(began.as_nanos()).unwrap_or_default();
-        Self::of(Reel::Records(Records {
-            answers: Answers { began, seed: Seed(seed), ..Answers::default() },
+        Self::of(TapeReel::Records(TapeRecords {
+            answers: HostAnswers { began, seed: RandomSeed(seed), ..HostAnswers::default() },
             began: Instant::now(),
             last: 0,
             salt: salt.to_owned(),
@@ -120,31 +122,41 @@ impl Tape {
     }
 
     /// A tape that gives a call what it got before.
-    pub fn play(mut given: Again) -> Self {
+    pub fn play(mut given: ReplayedValue) -> Self {
         let clock = std::mem::take(&mut given.answers.clock).into_iter();
         let polls = std::mem::take(&mut given.answers.polls).into_iter();
         let operations = std::mem::take(&mut given.answers.operations).into_iter().map(Some).collect();
         let (unknown, missing) = (Vec::new(), BTreeSet::new());
         let (last, looked, secrets) = (0, 0, Arc::default());
-        Self::of(Reel::Plays(Plays { given, clock, last, polls, looked, operations, unknown, missing, secrets }))
+        Self::of(TapeReel::Plays(TapePlayback {
+            given,
+            clock,
+            last,
+            polls,
+            looked,
+            operations,
+            unknown,
+            missing,
+            secrets,
+        }))
     }
 
-    fn of(reel: Reel) -> Self {
+    fn of(reel: TapeReel) -> Self {
         Self(Some(Arc::new(Mutex::new(reel))))
     }
 
     /// What the call is asked for does not fit in its room.
     pub fn overflow(&self) {
-        if let Some(Reel::Records(records)) = self.reel().as_deref_mut() {
+        if let Some(TapeReel::Records(records)) = self.reel().as_deref_mut() {
             records.take(usize::MAX);
         }
     }
 
     /// Ends recording; `None` if nothing was recorded.
-    pub fn taped(&self) -> Option<Taped> {
+    pub fn taped(&self) -> Option<TapedCall> {
         let mut reel = self.reel()?;
-        let Reel::Records(records) = &mut *reel else { return None };
-        Some(Taped {
+        let TapeReel::Records(records) = &mut *reel else { return None };
+        Some(TapedCall {
             answers: std::mem::take(&mut records.answers),
             operations: std::mem::take(&mut records.operations),
             missing: std::mem::take(&mut records.missing),
@@ -154,14 +166,14 @@ impl Tape {
     }
 
     /// What a call did that was not as it is in the recording.
-    pub fn deviation(&self) -> Deviation {
+    pub fn deviation(&self) -> ReplayDeviation {
         match self.reel().as_deref_mut() {
-            Some(Reel::Plays(plays)) => Deviation {
+            Some(TapeReel::Plays(plays)) => ReplayDeviation {
                 unknown: plays.unknown.clone(),
                 undone: plays.operations.iter().flatten().take(NOTED).map(|operation| operation.what.clone()).collect(),
                 missing: plays.missing.iter().copied().collect(),
             },
-            _ => Deviation::default(),
+            _ => ReplayDeviation::default(),
         }
     }
 
@@ -172,13 +184,13 @@ impl Tape {
 
     /// Whether the host's answers come from it.
     pub(crate) fn plays(&self) -> bool {
-        matches!(self.reel().as_deref(), Some(Reel::Plays(_)))
+        matches!(self.reel().as_deref(), Some(TapeReel::Plays(_)))
     }
 
     /// Whether the call can send HTTP requests, if a recording says that.
     pub(crate) fn http(&self) -> Option<bool> {
         match self.reel().as_deref() {
-            Some(Reel::Plays(plays)) => Some(plays.given.http),
+            Some(TapeReel::Plays(plays)) => Some(plays.given.http),
             _ => None,
         }
     }
@@ -186,7 +198,7 @@ impl Tape {
     /// Whether the call has mounted folders, if a recording says that.
     pub(crate) fn mounts(&self) -> Option<bool> {
         match self.reel().as_deref() {
-            Some(Reel::Plays(plays)) => Some(plays.given.mounts),
+            Some(TapeReel::Plays(plays)) => Some(plays.given.mounts),
             _ => None,
         }
     }
@@ -205,23 +217,23 @@ impl Tape {
             .secure_random(secure)
             .insecure_random(insecure)
             .insecure_random_seed(u128::from(hash.next_u64()) << 64 | u128::from(hash.next_u64()))
-            .wall_clock(Clock(self.clone()))
-            .monotonic_clock(Clock(self.clone()));
+            .wall_clock(TapeClock(self.clone()))
+            .monotonic_clock(TapeClock(self.clone()));
     }
 
     fn seed(&self) -> Option<[u8; 32]> {
         Some(match &*self.reel()? {
-            Reel::Records(records) => records.answers.seed.0,
-            Reel::Plays(plays) => plays.given.answers.seed.0,
+            TapeReel::Records(records) => records.answers.seed.0,
+            TapeReel::Plays(plays) => plays.given.answers.seed.0,
         })
     }
 
     /// The secrets that nothing on the tape may contain. In a recording, marks stand for them.
-    pub(crate) fn redact(&self, secrets: &Arc<Secrets>) {
+    pub(crate) fn redact(&self, secrets: &Arc<SecretFilter>) {
         match self.reel().as_deref_mut() {
             None => {}
-            Some(Reel::Records(records)) => records.secrets = Arc::clone(secrets),
-            Some(Reel::Plays(plays)) => plays.secrets = Arc::clone(secrets),
+            Some(TapeReel::Records(records)) => records.secrets = Arc::clone(secrets),
+            Some(TapeReel::Plays(plays)) => plays.secrets = Arc::clone(secrets),
         }
     }
 
@@ -229,8 +241,8 @@ impl Tape {
     pub(crate) fn named(&self, what: &str) -> String {
         let secrets = match self.reel().as_deref() {
             None => return what.to_owned(),
-            Some(Reel::Records(records)) => Arc::clone(&records.secrets),
-            Some(Reel::Plays(plays)) => Arc::clone(&plays.secrets),
+            Some(TapeReel::Records(records)) => Arc::clone(&records.secrets),
+            Some(TapeReel::Plays(plays)) => Arc::clone(&plays.secrets),
         };
         secrets.scrub(what).into_owned()
     }
@@ -239,8 +251,8 @@ impl Tape {
     pub(crate) fn variable(&self, name: &str, value: impl FnOnce() -> Option<String>) -> Option<String> {
         match self.reel().as_deref_mut() {
             None => value(),
-            Some(Reel::Plays(plays)) => plays.given.variables.get(name).cloned(),
-            Some(Reel::Records(records)) => {
+            Some(TapeReel::Plays(plays)) => plays.given.variables.get(name).cloned(),
+            Some(TapeReel::Records(records)) => {
                 let value = value()?;
                 if records.secrets.are_in(value.as_bytes()) {
                     let marked = records.secrets.scrub(&value).into_owned();
@@ -262,8 +274,8 @@ impl Tape {
         let owned = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
         match self.reel().as_deref_mut() {
             None => owned.collect(),
-            Some(Reel::Plays(plays)) => plays.given.answers.trace.clone().into_iter().collect(),
-            Some(Reel::Records(records)) => {
+            Some(TapeReel::Plays(plays)) => plays.given.answers.trace.clone().into_iter().collect(),
+            Some(TapeReel::Records(records)) => {
                 let variables: Vec<_> = owned.collect();
                 if records.take(variables.iter().map(|(name, value)| name.len() + value.len()).sum()) {
                     records.answers.trace.extend(variables.iter().cloned());
@@ -277,12 +289,12 @@ impl Tape {
     pub(crate) fn cancelled(&self, cancelled: impl FnOnce() -> bool) -> bool {
         match self.reel().as_deref_mut() {
             None => cancelled(),
-            Some(Reel::Plays(plays)) => {
+            Some(TapeReel::Plays(plays)) => {
                 let told = plays.given.answers.cancelled.is_some_and(|after| plays.looked >= after);
                 plays.looked += 1;
                 told
             }
-            Some(Reel::Records(records)) => {
+            Some(TapeReel::Records(records)) => {
                 let told = cancelled();
                 if told {
                     records.answers.cancelled.get_or_insert(records.looked);
@@ -296,14 +308,14 @@ impl Tape {
     /// What is ready of several things, as a recording says.
     pub(crate) fn polled_before(&self) -> Option<Vec<u32>> {
         match self.reel().as_deref_mut() {
-            Some(Reel::Plays(plays)) => plays.polls.next(),
+            Some(TapeReel::Plays(plays)) => plays.polls.next(),
             _ => None,
         }
     }
 
     /// Records what is ready of several things.
     pub(crate) fn polled(&self, ready: &[u32]) {
-        if let Some(Reel::Records(records)) = self.reel().as_deref_mut()
+        if let Some(TapeReel::Records(records)) = self.reel().as_deref_mut()
             && records.take(SMALL + size_of_val(ready))
         {
             records.answers.polls.push(ready.to_vec());
@@ -311,11 +323,11 @@ impl Tape {
     }
 
     /// The call depends on something that is not in a recording.
-    pub(crate) fn lacks(&self, missing: Missing) {
+    pub(crate) fn lacks(&self, missing: MissingInput) {
         match self.reel().as_deref_mut() {
             None => {}
-            Some(Reel::Records(records)) => drop(records.missing.insert(missing)),
-            Some(Reel::Plays(plays)) => drop(plays.missing.insert(missing)),
+            Some(TapeReel::Records(records)) => drop(records.missing.insert(missing)),
+            Some(TapeReel::Plays(plays)) => drop(plays.missing.insert(missing)),
         }
     }
 
@@ -325,44 +337,44 @@ impl Tape {
     /// # Errors
     ///
     /// The recording does not have it.
-    pub(crate) fn again(&self, kind: Kind, what: &str) -> Result<Option<Vec<u8>>, Unrecorded> {
+    pub(crate) fn again(&self, kind: OperationKind, what: &str) -> Result<Option<Vec<u8>>, NotRecorded> {
         let mut reel = self.reel();
-        let Some(Reel::Plays(plays)) = reel.as_deref_mut() else { return Ok(None) };
-        let is_it = |operation: &Operation| {
+        let Some(TapeReel::Plays(plays)) = reel.as_deref_mut() else { return Ok(None) };
+        let is_it = |operation: &HostOperation| {
             let same = match operation.answer {
-                Answer::Http(_) => kind == Kind::Http,
-                Answer::State(_) => kind == Kind::State,
+                OperationResult::Http(_) => kind == OperationKind::Http,
+                OperationResult::State(_) => kind == OperationKind::State,
             };
             same && operation.what == what
         };
         let found = plays.operations.iter_mut().find(|operation| operation.as_ref().is_some_and(is_it));
         match found.and_then(Option::take).map(|operation| operation.answer) {
-            Some(Answer::State(bytes)) => Ok(Some(bytes.0)),
-            Some(Answer::Http(answer)) => Ok(Some(postcard::to_allocvec(&answer).unwrap_or_default())),
+            Some(OperationResult::State(bytes)) => Ok(Some(bytes.0)),
+            Some(OperationResult::Http(answer)) => Ok(Some(postcard::to_allocvec(&answer).unwrap_or_default())),
             None => {
                 if plays.unknown.len() < NOTED {
                     plays.unknown.push(what.to_owned());
                 }
-                Err(Unrecorded(what.to_owned()))
+                Err(NotRecorded(what.to_owned()))
             }
         }
     }
 
     /// Records that an operation begins. Returns its number, if its result is wanted.
-    pub(crate) fn begin(&self, kind: Kind, what: &str) -> Option<usize> {
+    pub(crate) fn begin(&self, kind: OperationKind, what: &str) -> Option<usize> {
         let mut reel = self.reel();
-        let Some(Reel::Records(records)) = reel.as_deref_mut() else { return None };
+        let Some(TapeReel::Records(records)) = reel.as_deref_mut() else { return None };
         if !records.take(OPERATION + what.len()) {
             return None;
         }
-        records.operations.push(Unfinished { kind, what: what.to_owned(), result: None, held: 0 });
+        records.operations.push(UnfinishedOperation { kind, what: what.to_owned(), result: None, held: 0 });
         Some(records.operations.len() - 1)
     }
 
     /// Takes room for a part of a result. Returns whether there is as much.
     pub(crate) fn hold(&self, number: usize, bytes: usize) -> bool {
         let mut reel = self.reel();
-        let Some(Reel::Records(records)) = reel.as_deref_mut() else { return false };
+        let Some(TapeReel::Records(records)) = reel.as_deref_mut() else { return false };
         let taken = records.take(bytes);
         if taken && let Some(operation) = records.operations.get_mut(number) {
             operation.held += bytes;
@@ -373,7 +385,7 @@ impl Tape {
     /// Records the result of an operation.
     pub(crate) fn end(&self, number: usize, result: &[u8]) {
         let mut reel = self.reel();
-        let Some(Reel::Records(records)) = reel.as_deref_mut() else { return };
+        let Some(TapeReel::Records(records)) = reel.as_deref_mut() else { return };
         let held = records.operations.get(number).map_or(0, |operation| operation.held);
         if records.take(result.len().saturating_sub(held))
             && let Some(operation) = records.operations.get_mut(number)
@@ -386,7 +398,7 @@ impl Tape {
     fn look(&self) -> u64 {
         match self.reel().as_deref_mut() {
             None => 0,
-            Some(Reel::Records(records)) => {
+            Some(TapeReel::Records(records)) => {
                 let now = u64::try_from(records.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 if records.take(SMALL) {
                     records.answers.clock.push(now.saturating_sub(records.last));
@@ -394,7 +406,7 @@ impl Tape {
                 records.last = now.max(records.last);
                 records.last
             }
-            Some(Reel::Plays(plays)) => {
+            Some(TapeReel::Plays(plays)) => {
                 plays.last = plays.last.saturating_add(plays.clock.next().unwrap_or(TICK));
                 plays.last
             }
@@ -404,36 +416,36 @@ impl Tape {
     fn began(&self) -> u64 {
         match self.reel().as_deref() {
             None => 0,
-            Some(Reel::Records(records)) => records.answers.began,
-            Some(Reel::Plays(plays)) => plays.given.answers.began,
+            Some(TapeReel::Records(records)) => records.answers.began,
+            Some(TapeReel::Plays(plays)) => plays.given.answers.began,
         }
     }
 
     // Held for a few instructions and never across an await.
-    fn reel(&self) -> Option<MutexGuard<'_, Reel>> {
+    fn reel(&self) -> Option<MutexGuard<'_, TapeReel>> {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Records {
+impl TapeRecords {
     /// Takes room for so many bytes. Once there is none, nothing more is kept.
     fn take(&mut self, bytes: usize) -> bool {
         let taken = self.room.as_mut().is_some_and(|room| room.take(bytes));
         if !taken {
-            self.missing.insert(Missing::TooLarge);
+            self.missing.insert(MissingInput::TooLarge);
             self.room = None;
             self.operations.clear();
-            let Answers { began, seed, .. } = std::mem::take(&mut self.answers);
-            self.answers = Answers { began, seed, ..Answers::default() };
+            let HostAnswers { began, seed, .. } = std::mem::take(&mut self.answers);
+            self.answers = HostAnswers { began, seed, ..HostAnswers::default() };
         }
         taken
     }
 }
 
 /// The clocks of a call that records or plays.
-struct Clock(Tape);
+struct TapeClock(ReplayTape);
 
-impl HostWallClock for Clock {
+impl HostWallClock for TapeClock {
     fn resolution(&self) -> Duration {
         Duration::from_nanos(RESOLUTION)
     }
@@ -443,7 +455,7 @@ impl HostWallClock for Clock {
     }
 }
 
-impl HostMonotonicClock for Clock {
+impl HostMonotonicClock for TapeClock {
     fn resolution(&self) -> u64 {
         RESOLUTION
     }
@@ -453,48 +465,48 @@ impl HostMonotonicClock for Clock {
     }
 }
 
-impl fmt::Debug for Tape {
+impl fmt::Debug for ReplayTape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.reel().as_deref() {
             None => "Tape(off)",
-            Some(Reel::Records(_)) => "Tape(records)",
-            Some(Reel::Plays(_)) => "Tape(plays)",
+            Some(TapeReel::Records(_)) => "Tape(records)",
+            Some(TapeReel::Plays(_)) => "Tape(plays)",
         })
     }
 }
 
 /// The guest does something that the recording does not have. As the error of a host call, it ends the call.
 #[derive(Clone, Debug)]
-pub(crate) struct Unrecorded(String);
+pub(crate) struct NotRecorded(String);
 
-impl fmt::Display for Unrecorded {
+impl fmt::Display for NotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "The tool did something that the recording does not have: {}.", self.0)
     }
 }
 
-impl std::error::Error for Unrecorded {}
+impl std::error::Error for NotRecorded {}
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
-    use toolbay_recording::{Blob, HttpAnswer};
-    use toolbay_secrets::Value;
+    use toolbay_recording::{BinaryText, HttpAnswer};
+    use toolbay_secrets::SecretValue;
 
     use super::*;
 
-    fn recording(most: usize) -> Tape {
-        Tape::record([3; 32], "salt", Room::new(&Arc::new(AtomicUsize::new(1 << 20)), most))
+    fn recording(most: usize) -> ReplayTape {
+        ReplayTape::record([3; 32], "salt", RecordingReservation::new(&Arc::new(AtomicUsize::new(1 << 20)), most))
     }
 
-    fn again(tape: &Tape) -> (Tape, Vec<Missing>) {
+    fn again(tape: &ReplayTape) -> (ReplayTape, Vec<MissingInput>) {
         let (answers, missing) = tape.taped().unwrap().answers();
-        (Tape::play(Again { answers, ..Again::default() }), missing.into_iter().collect())
+        (ReplayTape::play(ReplayedValue { answers, ..ReplayedValue::default() }), missing.into_iter().collect())
     }
 
-    fn did(tape: &Tape, what: &str, result: &[u8]) {
-        let number = tape.begin(Kind::State, what).unwrap();
+    fn did(tape: &ReplayTape, what: &str, result: &[u8]) {
+        let number = tape.begin(OperationKind::State, what).unwrap();
         tape.end(number, result);
     }
 
@@ -518,10 +530,10 @@ mod tests {
         );
         assert!(!plays.cancelled(|| true) && !plays.cancelled(|| true) && plays.cancelled(|| false));
         // In another order.
-        assert_eq!(plays.again(Kind::State, "get b").unwrap().unwrap(), b"2");
-        assert!(plays.again(Kind::State, "get b").unwrap_err().to_string().contains("does not have: get b."));
-        assert!(plays.again(Kind::Http, "get a").is_err(), "that was something else");
-        let Deviation { unknown, undone, missing } = plays.deviation();
+        assert_eq!(plays.again(OperationKind::State, "get b").unwrap().unwrap(), b"2");
+        assert!(plays.again(OperationKind::State, "get b").unwrap_err().to_string().contains("does not have: get b."));
+        assert!(plays.again(OperationKind::Http, "get a").is_err(), "that was something else");
+        let ReplayDeviation { unknown, undone, missing } = plays.deviation();
         assert_eq!(
             (unknown, undone, missing),
             (vec!["get b".to_owned(), "get a".to_owned()], vec!["get a".to_owned()], vec![])
@@ -532,21 +544,21 @@ mod tests {
     fn what_does_not_fit_leaves_the_outline() {
         let tape = recording(OPERATION * 2);
         did(&tape, "get a", &[7; 30]);
-        assert!(tape.begin(Kind::State, "get b").is_none());
+        assert!(tape.begin(OperationKind::State, "get b").is_none());
         tape.look();
         let (answers, missing) = tape.taped().unwrap().answers();
-        assert_eq!(missing.into_iter().collect::<Vec<_>>(), [Missing::TooLarge]);
-        assert_eq!(answers, Answers { began: answers.began, seed: Seed([3; 32]), ..Answers::default() });
+        assert_eq!(missing.into_iter().collect::<Vec<_>>(), [MissingInput::TooLarge]);
+        assert_eq!(answers, HostAnswers { began: answers.began, seed: RandomSeed([3; 32]), ..HostAnswers::default() });
     }
 
     #[test]
     fn no_secret_is_in_what_was_recorded() {
-        let value = Value::parse(b"hunter2-hunter2").unwrap();
-        let secrets = Arc::new(Secrets::new([("key", &value)]).unwrap());
+        let value = SecretValue::parse(b"hunter2-hunter2").unwrap();
+        let secrets = Arc::new(SecretFilter::new([("key", &value)]).unwrap());
         let response = |body: &[u8], field: &str| HttpAnswer::Response {
             status: 200,
-            fields: vec![("x".to_owned(), Blob(field.as_bytes().to_vec()))],
-            body: Blob(body.to_vec()),
+            fields: vec![("x".to_owned(), BinaryText(field.as_bytes().to_vec()))],
+            body: BinaryText(body.to_vec()),
             pieces: vec![u32::try_from(body.len()).unwrap()],
             end: None,
         };
@@ -562,16 +574,16 @@ mod tests {
         };
         let http = |answer: &HttpAnswer| postcard::to_allocvec(answer).unwrap();
         let (text, missing) = recorded(
-            Kind::Http,
+            OperationKind::Http,
             "GET http://a/?k=hunter2-hunter2",
             &http(&response(b"my hunter2-hunter2", "hunter2-hunter2")),
         );
         assert!(text.contains("?k=[secret:key]") && text.contains("my [secret:key]"), "{text}");
         assert_eq!(missing, []);
         let binary = [b"\xff".as_slice(), b"hunter2-hunter2"].concat();
-        assert_eq!(recorded(Kind::Http, "GET /", &http(&response(&binary, ""))).1, [Missing::Secret]);
-        assert_eq!(recorded(Kind::State, "get a", b"\x0fhunter2-hunter2").1, [Missing::Secret]);
-        assert_eq!(recorded(Kind::State, "get a", b"\x03abc").1, []);
+        assert_eq!(recorded(OperationKind::Http, "GET /", &http(&response(&binary, ""))).1, [MissingInput::Secret]);
+        assert_eq!(recorded(OperationKind::State, "get a", b"\x0fhunter2-hunter2").1, [MissingInput::Secret]);
+        assert_eq!(recorded(OperationKind::State, "get a", b"\x03abc").1, []);
         let tape = recording(1 << 16);
         tape.redact(&secrets);
         assert_eq!(tape.variable("KEY", || Some("hunter2-hunter2".to_owned())).as_deref(), Some("hunter2-hunter2"));
@@ -589,7 +601,7 @@ mod tests {
         assert_eq!(answers.variables, BTreeMap::from([("LANG".to_owned(), variable("salt", "LANG", "C.UTF-8"))]));
         assert!(!answers.redacted && answers.marked.is_empty());
         let variables = BTreeMap::from([("LANG".to_owned(), "C".to_owned())]);
-        let plays = Tape::play(Again { answers, variables, ..Again::default() });
+        let plays = ReplayTape::play(ReplayedValue { answers, variables, ..ReplayedValue::default() });
         assert_eq!(plays.variable("LANG", || panic!()).as_deref(), Some("C"));
         assert_eq!(plays.variable("HOME", || panic!()), None);
     }

@@ -8,7 +8,7 @@ use toolbay_model::{Limit, Limits};
 
 /// Counts the connections of one call and their bytes, and refuses what is over the limits. A refusal ends the call.
 #[derive(Debug)]
-pub(crate) struct Traffic {
+pub(crate) struct TcpTraffic {
     connections: AtomicU64,
     bytes: AtomicU64,
     most_connections: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Traffic {
     exceeded: OnceLock<Limit>,
 }
 
-impl Traffic {
+impl TcpTraffic {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             connections: AtomicU64::new(0),
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_over_a_limit_is_refused_and_not_counted() {
         let limits = Limits { tcp_connections: 2, tcp_bytes: ByteSize::b(10), ..Limits::DEFAULT };
-        let traffic = Traffic::new(&limits);
+        let traffic = TcpTraffic::new(&limits);
         traffic.connect().unwrap();
         traffic.connect().unwrap();
         traffic.transfer(10).unwrap();

@@ -7,15 +7,20 @@ use bytesize::ByteSize;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use toolbay_model::{
-    Answerable, CallError, Description, Interrupt, Limits, Observer, Output, Quiet, Reply, ToolDefinition,
+    CallError, CallObserver, CallReply, ComponentDescription, Interrupt, Limits, NoopObserver, QuestionKindSet,
+    ToolDefinition, ToolOutput,
 };
 
-use crate::{Asked, Callable, Compile, Entry, Environment, Finished, PrepareError, Sandbox, Settings, Source};
+use crate::{
+    CallContext, CompileLimits, CompileSource, FinishedCall, LazyComponent, PluginContext, PluginRequest, PrepareError,
+    Sandbox, SandboxSettings,
+};
 
 /// A sandbox that compiles in this process.
 pub(crate) fn sandbox() -> Sandbox {
-    let compile = Compile { memory: ByteSize::gib(2), cpu: Duration::from_mins(1), timeout: Duration::from_mins(1) };
-    let settings = Settings {
+    let compile =
+        CompileLimits { memory: ByteSize::gib(2), cpu: Duration::from_mins(1), timeout: Duration::from_mins(1) };
+    let settings = SandboxSettings {
         calls: 16,
         waiting: 0,
         stack: ByteSize::kib(512),
@@ -24,7 +29,7 @@ pub(crate) fn sandbox() -> Sandbox {
         compiler: None,
         compile,
         cache: None,
-        http_client: toolbay_outgoing::Options::default(),
+        http_client: toolbay_outgoing::ConnectorOptions::default(),
         state: None,
         scratch: std::env::temp_dir(),
     };
@@ -32,17 +37,17 @@ pub(crate) fn sandbox() -> Sandbox {
 }
 
 /// A loaded component and what it offers.
-pub(crate) struct Loaded {
+pub(crate) struct TrialComponent {
     sandbox: Sandbox,
     form: String,
-    callable: Callable,
-    pub(crate) description: Description,
+    callable: LazyComponent,
+    pub(crate) description: ComponentDescription,
 }
 
 /// What came of asking for something, checked.
-pub(crate) type Answered = Finished<Option<Reply>>;
+pub(crate) type TrialReply = FinishedCall<Option<CallReply>>;
 
-impl Loaded {
+impl TrialComponent {
     /// A component that can be asked for what it offers.
     pub(crate) fn new(sandbox: &Sandbox, file: Vec<u8>) -> Result<Self, PrepareError> {
         Self::within(sandbox, file, &Limits::DEFAULT).map(Result::unwrap)
@@ -55,7 +60,7 @@ impl Loaded {
         limits: &Limits,
     ) -> Result<Result<Self, CallError>, PrepareError> {
         runtime().block_on(async {
-            let mut compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
+            let mut compiled = sandbox.compile(CompileSource { file, wit: String::new() }).await?;
             let listed = match sandbox.describe(&compiled, limits).await.result {
                 Ok(listed) => listed,
                 Err(error) => return Ok(Err(error)),
@@ -78,28 +83,34 @@ impl Loaded {
     }
 
     /// Calls a tool.
-    pub(crate) fn call(&self, name: &str, arguments: &Value) -> Result<Output, CallError> {
+    pub(crate) fn call(&self, name: &str, arguments: &Value) -> Result<ToolOutput, CallError> {
         let arguments = arguments.to_string();
-        match self.ask(Asked::Tool { name, arguments: &arguments })? {
-            Some(Reply::Tool(output)) => Ok(output),
+        match self.ask(PluginRequest::Tool { name, arguments: &arguments })? {
+            Some(CallReply::Tool(output)) => Ok(output),
             other => panic!("{other:?}"),
         }
     }
 
     /// Asks for something.
-    pub(crate) fn ask(&self, asked: Asked<'_>) -> Result<Option<Reply>, CallError> {
-        self.enter(&Environment::default(), Arc::new(Quiet), asked).result
+    pub(crate) fn ask(&self, asked: PluginRequest<'_>) -> Result<Option<CallReply>, CallError> {
+        self.enter(&PluginContext::default(), Arc::new(NoopObserver), asked).result
     }
 
     /// Asks for something in this environment.
-    pub(crate) fn enter(&self, environment: &Environment, observer: Arc<dyn Observer>, asked: Asked<'_>) -> Answered {
+    pub(crate) fn enter(
+        &self,
+        environment: &PluginContext,
+        observer: Arc<dyn CallObserver>,
+        asked: PluginRequest<'_>,
+    ) -> TrialReply {
         let deadline = Instant::now() + environment.limits.timeout;
-        let (answerable, journal) = (Answerable::default(), Arc::default());
-        let tape = crate::Tape::default();
+        let (answerable, journal) = (QuestionKindSet::default(), Arc::default());
+        let tape = crate::ReplayTape::default();
         let (caller, trace, place) = (None, None, None);
-        let entry = Entry { environment, caller, trace, observer, answerable, journal, deadline, tape, place };
+        let entry = CallContext { environment, caller, trace, observer, answerable, journal, deadline, tape, place };
         let finished = runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
-        let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));
+        let check =
+            |returned: crate::UncheckedReply| returned.check(&environment.limits, None, &Interrupt::at(deadline));
         finished.and_then(check)
     }
 }

@@ -24,10 +24,10 @@ mod version;
 
 use wasmtime::component::Linker;
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// Replaces functions in a linker that has all of WASI.
-pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     files::replace(linker)?;
     nowhere::replace(linker)?;
@@ -43,7 +43,7 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// Adds the interfaces that `wasmtime-wasi` does not have.
-pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     config::add(linker)?;
     keyvalue::add(linker)?;
     logging::add(linker)

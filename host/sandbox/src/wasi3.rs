@@ -20,10 +20,10 @@ mod version;
 
 use wasmtime::component::Linker;
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// Adds WASI 0.3 to a linker.
-pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     cli::add(linker)?;
     clocks::add(linker)?;
     // Whatever a guest asks for, it gets `limits.random` bytes at most: a short answer is allowed.
@@ -47,7 +47,7 @@ mod tests {
     use wit_parser::abi::{AbiVariant, WasmType};
     use wit_parser::{Function, Resolve, WorldId, WorldItem};
 
-    use crate::trial::{Loaded, sandbox};
+    use crate::trial::{TrialComponent, sandbox};
 
     /// The interfaces, as the guests of tests have them.
     const WIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/guests/wasi3/wit");
@@ -96,7 +96,7 @@ mod tests {
         let mut module = module(&resolve, world);
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
         let component = ComponentEncoder::default().module(&module).unwrap().encode().unwrap();
-        let loaded = Loaded::new(&sandbox(), component).unwrap_or_else(|why| panic!("{why}"));
+        let loaded = TrialComponent::new(&sandbox(), component).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(loaded.form(), "it exports plain functions; each is a tool; it is for WASI 0.3");
     }
 }

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use toolbay_model::text::joined;
 use wasmtime::Engine;
 
-use crate::about::About;
-use crate::adapt::Adapted;
-use crate::concurrency::Newer;
-use crate::docs::Docs;
-use crate::exports::{Checked, check_exports};
-use crate::proposals::Proposals;
-use crate::{adapt, concurrency, engine, hint, image, preinit};
+use crate::about::PluginSummary;
+use crate::adapt::AdaptedComponent;
+use crate::concurrency::WasiP3Requirements;
+use crate::docs::ComponentDocs;
+use crate::export_limits::{ComponentKind, check_exports};
+use crate::wasm_proposals::WasmProposals;
+use crate::{adapt, concurrency, engine, mcp_detection, memory_snapshot, preinit};
 
 /// Largest output. Compiled code is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
@@ -51,7 +51,7 @@ pub(crate) const NOTES: usize = 1 << 20;
 
 /// What the child does with a plugin file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Job {
+pub enum WorkerJob {
     /// Compiles it.
     #[default]
     Compile,
@@ -63,13 +63,13 @@ pub enum Job {
 
 /// The notes: what the child learned about a file, besides its code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Notes {
+pub(crate) struct WorkerNotes {
     /// The author's documentation of its functions.
-    pub(crate) docs: Docs,
+    pub(crate) docs: ComponentDocs,
     /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
     /// What is known about the file.
-    pub(crate) about: About,
+    pub(crate) about: PluginSummary,
     /// Whether it is a command that may be an MCP server.
     pub(crate) speaks: bool,
     /// Instances with functions within it, if it has async functions and was compiled for the engine of those.
@@ -79,22 +79,22 @@ pub(crate) struct Notes {
 
 /// What compiles.
 #[derive(Clone)]
-pub(crate) struct Engines {
+pub(crate) struct WorkerEngines {
     ordinary: Engine,
     stack: ByteSize,
     /// Whether components may have async functions.
     concurrent: bool,
 }
 
-impl Engines {
+impl WorkerEngines {
     /// Engines for guests with a native stack of this size.
     pub(crate) fn new(stack: ByteSize, concurrent: bool) -> wasmtime::Result<Self> {
-        Ok(Self { ordinary: engine::compiler(stack)?, stack, concurrent })
+        Ok(Self { ordinary: engine::build_compiler(stack)?, stack, concurrent })
     }
 
     /// The engine for components with async functions.
     fn concurrent(&self) -> Result<Engine, String> {
-        engine::concurrent_compiler(self.stack).map_err(|error| error.root_cause().to_string())
+        engine::build_async_compiler(self.stack).map_err(|error| error.root_cause().to_string())
     }
 }
 
@@ -102,26 +102,26 @@ impl Engines {
 /// bytes, little endian), the file, the same of the `.wit` file beside it, and the rest of what the job needs. Uses at most
 /// `memory` bytes of address space and `cpu` seconds. Writes the notes, or an error about the input, to standard error.
 /// Components may have async functions if `concurrent` is set.
-pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Job) -> ExitCode {
+pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: WorkerJob) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
         return failed(&format!("cannot set the compiler's limits: {error}"));
     }
-    let Input { file, wit, rest } = match read() {
+    let WorkerInput { file, wit, rest } = match read() {
         Ok(input) => input,
         Err(error) => return failed(&format!("the compiler cannot read the component: {error}")),
     };
-    if job != Job::Compile {
+    if job != WorkerJob::Compile {
         // Standard error is for what a person reads.
         std::panic::set_hook(Box::new(|_| {}));
     }
     let done = match job {
-        Job::Compile => {
-            let engines = Engines::new(stack, concurrent).map_err(|error| error.root_cause().to_string());
+        WorkerJob::Compile => {
+            let engines = WorkerEngines::new(stack, concurrent).map_err(|error| error.root_cause().to_string());
             let compiled = engines.and_then(|engines| compile(&engines, file, &wit));
             compiled.map(|(code, notes)| (code, encode(notes)))
         }
-        Job::Instrument => preinit::instrument(file, &wit).map(|component| (component, Vec::new())),
-        Job::Snapshot => snapshot(file, &wit, &rest).map(|component| (component, Vec::new())),
+        WorkerJob::Instrument => preinit::instrument(file, &wit).map(|component| (component, Vec::new())),
+        WorkerJob::Snapshot => snapshot(file, &wit, &rest).map(|component| (component, Vec::new())),
     };
     match done {
         Ok((bytes, notes)) => {
@@ -136,29 +136,29 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Job) -
 }
 
 /// The compiled form of a plugin file and the notes about it, or what is wrong with it.
-pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
-    let Adapted { component, kind, remark } = adapt::componentize(file, wit)?;
-    let uses = Proposals::of(&component)?;
+pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, WorkerNotes), String> {
+    let AdaptedComponent { component, kind, remark } = adapt::componentize(file, wit)?;
+    let uses = WasmProposals::of(&component)?;
     let (checked, off) = match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
-        (_, Newer::Refused(why)) => return Err(why),
+        (_, WasiP3Requirements::Refused(why)) => return Err(why),
         // Without an async function of its own, such as a clock that is only looked at.
-        (Checked::Ordinary | Checked::Concurrent, Newer::Wanted) => (Checked::Concurrent, OFF_NEWER),
+        (ComponentKind::Sync | ComponentKind::Async, WasiP3Requirements::Wanted) => (ComponentKind::Async, OFF_NEWER),
         (checked, _) => (checked, OFF),
     };
     let (engine, tasked) = match checked {
-        Checked::Concurrent if engines.concurrent => (engines.concurrent()?, Some(concurrency::tasked(&component)?)),
-        Checked::Concurrent => return Err(off.to_owned()),
+        ComponentKind::Async if engines.concurrent => (engines.concurrent()?, Some(concurrency::tasked(&component)?)),
+        ComponentKind::Async => return Err(off.to_owned()),
         // The one that accepts more says best what is wrong.
-        Checked::Invalid if engines.concurrent => (engines.concurrent()?, None),
-        Checked::Ordinary | Checked::Invalid => (engines.ordinary.clone(), None),
+        ComponentKind::Invalid if engines.concurrent => (engines.concurrent()?, None),
+        ComponentKind::Sync | ComponentKind::Invalid => (engines.ordinary.clone(), None),
     };
     let code = engine.precompile_component(&component).map_err(|error| invalid(&error.root_cause().to_string()))?;
-    if checked == Checked::Invalid {
+    if checked == ComponentKind::Invalid {
         return Err(format!("{INVALID}its exports cannot be read"));
     }
-    let mut notes = notes(About::new(kind, &uses, &component, code.len()), &component, wit);
+    let mut notes = notes(PluginSummary::new(kind, &uses, &component, code.len()), &component, wit);
     notes.remarks.extend(remark);
-    Ok((code, Notes { tasked, ..notes }))
+    Ok((code, WorkerNotes { tasked, ..notes }))
 }
 
 /// What is wrong with a component, and the cure if there is a known one.
@@ -168,14 +168,14 @@ fn invalid(why: &str) -> String {
 }
 
 /// What the child is given.
-struct Input {
+struct WorkerInput {
     file: Vec<u8>,
     wit: String,
-    /// The image of an instance, for [`Job::Snapshot`].
+    /// The image of an instance, for [`WorkerJob::Snapshot`].
     rest: Vec<u8>,
 }
 
-fn read() -> io::Result<Input> {
+fn read() -> io::Result<WorkerInput> {
     let mut stdin = io::stdin().lock();
     let mut part = || {
         let mut length = [0; 8];
@@ -188,37 +188,37 @@ fn read() -> io::Result<Input> {
     let wit = String::from_utf8(wit).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let mut rest = Vec::new();
     stdin.read_to_end(&mut rest)?;
-    Ok(Input { file, wit, rest })
+    Ok(WorkerInput { file, wit, rest })
 }
 
 /// The component with the state of an image.
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: &[u8]) -> Result<Vec<u8>, String> {
-    let image = image::decode(image).ok_or("the state of the instance arrived incomplete")?;
+    let image = memory_snapshot::decode(image).ok_or("the state of the instance arrived incomplete")?;
     preinit::snapshot(file, wit, image)
 }
 
-fn notes(about: About, component: &[u8], wit: &str) -> Notes {
+fn notes(about: PluginSummary, component: &[u8], wit: &str) -> WorkerNotes {
     let mut remarks = Vec::new();
-    let beside = if wit.is_empty() { Ok(Docs::default()) } else { Docs::of_wit(wit) };
+    let beside = if wit.is_empty() { Ok(ComponentDocs::default()) } else { ComponentDocs::of_wit(wit) };
     let beside = beside.unwrap_or_else(|why| {
         remarks.push(format!("its .wit file is ignored: {}", joined(&why)));
-        Docs::default()
+        ComponentDocs::default()
     });
-    let mut docs = Docs::of_component(component);
+    let mut docs = ComponentDocs::of_component(component);
     docs.functions.extend(beside.functions);
     let is_command = about.exports.iter().any(|name| name.starts_with("wasi:cli/run@"));
-    let speaks = is_command && hint::speaks(component);
-    Notes { docs, remarks, about, speaks, tasked: None }
+    let speaks = is_command && mcp_detection::contains_mcp_words(component);
+    WorkerNotes { docs, remarks, about, speaks, tasked: None }
 }
 
 /// The notes for the parent, without the parts that are too long.
-fn encode(notes: Notes) -> Vec<u8> {
+fn encode(notes: WorkerNotes) -> Vec<u8> {
     let text = serde_json::to_vec(&notes).unwrap_or_default();
     if text.len() <= NOTES {
         return text;
     }
     let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
-    let notes = Notes { docs: Docs::default(), remarks, about: notes.about.shortened(), ..notes };
+    let notes = WorkerNotes { docs: ComponentDocs::default(), remarks, about: notes.about.shortened(), ..notes };
     serde_json::to_vec(&notes).unwrap_or_default()
 }
 
@@ -254,10 +254,17 @@ mod tests {
     #[test]
     fn notes_are_short_whatever_is_in_a_file() {
         let names: Vec<String> = (0..4000).map(|n| format!("{n}{}", "x".repeat(100_000))).collect();
-        let about = About { imports: names.clone(), exports: names, wit: Some("w".into()), ..About::default() };
-        let text = encode(Notes { docs: Docs::default(), remarks: Vec::new(), about, speaks: false, tasked: Some(3) });
+        let about =
+            PluginSummary { imports: names.clone(), exports: names, wit: Some("w".into()), ..PluginSummary::default() };
+        let text = encode(WorkerNotes {
+            docs: ComponentDocs::default(),
+            remarks: Vec::new(),
+            about,
+            speaks: false,
+            tasked: Some(3),
+        });
         assert!(text.len() <= NOTES, "{}", text.len());
-        let notes: Notes = serde_json::from_slice(&text).unwrap();
+        let notes: WorkerNotes = serde_json::from_slice(&text).unwrap();
         assert_eq!((notes.about.imports.len(), notes.about.wit, notes.tasked), (1000, None, Some(3)));
     }
 }

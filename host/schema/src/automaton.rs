@@ -16,7 +16,7 @@ use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
 
 use super::budget;
-use super::patterns::Patterns;
+use super::patterns::PatternBudget;
 
 /// How many bytes of states one search may keep. When it needs more, it forgets them all and begins anew.
 const CACHE: usize = 1 << 20;
@@ -34,7 +34,7 @@ const NEW: usize = 16;
 const WHOLE: usize = 64 << 10;
 
 /// A pattern that an automaton matches.
-pub(super) struct Automaton {
+pub(super) struct AutomatonMatcher {
     dfa: DFA,
     /// Whether it begins at the end of the text: the end of what it finds is there, the beginning anywhere.
     backwards: bool,
@@ -42,12 +42,12 @@ pub(super) struct Automaton {
     words: bool,
     /// States of a search that has ended, for the next one.
     spare: Mutex<Option<Cache>>,
-    patterns: Patterns,
+    patterns: PatternBudget,
 }
 
-impl Automaton {
+impl AutomatonMatcher {
     /// Compiles a pattern; `None` if it is too large.
-    pub(super) fn compile(pattern: &Hir, patterns: &Patterns) -> Option<Self> {
+    pub(super) fn compile(pattern: &Hir, patterns: &PatternBudget) -> Option<Self> {
         let (first, last) = (pattern.properties().look_set_prefix(), pattern.properties().look_set_suffix());
         let backwards = last.contains(Look::End) && !first.contains(Look::Start);
         let config = thompson::Config::new()
@@ -156,7 +156,7 @@ impl Automaton {
     fn keep(&self, cache: Cache) {
         let size = cache.memory_usage();
         let kept = self.patterns.kept();
-        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size) > Patterns::KEPT {
+        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size) > PatternBudget::KEPT {
             kept.fetch_sub(size, Ordering::Relaxed);
             return;
         }
@@ -167,7 +167,7 @@ impl Automaton {
     }
 }
 
-impl Drop for Automaton {
+impl Drop for AutomatonMatcher {
     fn drop(&mut self) {
         if let Some(cache) = self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             self.patterns.kept().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
@@ -175,7 +175,7 @@ impl Drop for Automaton {
     }
 }
 
-impl fmt::Debug for Automaton {
+impl fmt::Debug for AutomatonMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Automaton").field("states", &self.states()).finish_non_exhaustive()
     }

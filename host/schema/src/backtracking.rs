@@ -30,7 +30,7 @@ const SAVED: usize = 4 << 20;
 const WEAR: u64 = 50_000;
 
 /// A pattern that a backtracking engine matches.
-pub(super) struct Backtracking {
+pub(super) struct BacktrackingMatcher {
     /// In the engine's syntax.
     source: String,
     /// How large each of its parts may be when compiled.
@@ -39,7 +39,7 @@ pub(super) struct Backtracking {
     compiled: Mutex<(Option<Arc<Regex>>, u64)>,
 }
 
-impl Backtracking {
+impl BacktrackingMatcher {
     /// Compiles a pattern, each part of which may have `size` bytes; `None` if it is none, or too large.
     pub(super) fn compile(source: &str, size: usize) -> Option<Self> {
         let mut parts = PARTS.into_iter().map(|part| part.min(size));
@@ -55,7 +55,7 @@ impl Backtracking {
         budget::need((text.len() * self.part / AT_ONCE) as u64);
         let Some(regex) = self.regex() else { budget::spent() };
         let before = budget::left();
-        let matched = catch_unwind(AssertUnwindSafe(|| regex.is_match(&Counting(text))));
+        let matched = catch_unwind(AssertUnwindSafe(|| regex.is_match(&CountedText(text))));
         self.wear(before.saturating_sub(budget::left()));
         match matched {
             Ok(Ok(matched)) => matched,
@@ -91,23 +91,23 @@ fn build(source: &str, part: usize) -> Option<Regex> {
         .ok()
 }
 
-impl fmt::Debug for Backtracking {
+impl fmt::Debug for BacktrackingMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Backtracking").field(&self.source).finish()
     }
 }
 
 /// A text that takes steps whenever the engine looks at it.
-struct Counting<'a>(&'a str);
+struct CountedText<'a>(&'a str);
 
-impl Counting<'_> {
+impl CountedText<'_> {
     /// Each look may be the beginning of reading all of it.
     fn look(&self) {
         budget::take(1 + (self.0.len() / 64) as u64);
     }
 }
 
-impl Input for Counting<'_> {
+impl Input for CountedText<'_> {
     /// Where a match is does not matter.
     type Match<'t>
         = ()

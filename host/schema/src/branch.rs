@@ -68,10 +68,10 @@ fn has_other_members(kind: &ValidationErrorKind) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::Schema;
+    use crate::JsonSchema;
 
     fn said(schema: &Value, value: &Value) -> Vec<String> {
-        let schema = Schema::compile(&schema.to_string()).unwrap();
+        let schema = JsonSchema::compile(&schema.to_string()).unwrap();
         schema.violations(value).iter().map(ToString::to_string).collect()
     }
 

@@ -20,7 +20,7 @@ pub(super) const STEP: &str = "dev.toolbay/step";
 
 /// The cost that one check may have.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct CheckBudget {
     /// Steps, of 5 to 100 ns each: one for each look at a value, 16 for each reference, and what patterns,
     /// comparisons and long texts take.
     pub steps: u64,
@@ -29,7 +29,7 @@ pub struct Budget {
     pub cpu_time: Duration,
 }
 
-impl Budget {
+impl CheckBudget {
     /// For deciding whether a value matches: about half a second. Enough for a hundred accesses to each value in a
     /// result of one megabyte, or for three million references.
     pub const CHECK: Self = Self { steps: 50_000_000, cpu_time: Duration::from_secs(2) };
@@ -71,8 +71,8 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const TEXT: usize = 64;
 
 thread_local! {
-    static METER: Meter = const {
-        Meter {
+    static METER: CheckMeter = const {
+        CheckMeter {
             left: Cell::new(u64::MAX),
             allowed: Cell::new(Duration::MAX),
             clock: Cell::new(None),
@@ -84,12 +84,12 @@ thread_local! {
 }
 
 /// What is left for the check that runs on this thread.
-struct Meter {
+struct CheckMeter {
     left: Cell<u64>,
     allowed: Cell<Duration>,
     /// Reading the processor time takes a system call, and the clock does not: it is read first, and only once the check can
     /// have used up its time.
-    clock: Cell<Option<Clock>>,
+    clock: Cell<Option<CheckClock>>,
     /// The position of the stack when it began.
     stack: Cell<Option<usize>>,
     interrupt: RefCell<Option<Interrupt>>,
@@ -99,7 +99,7 @@ struct Meter {
 
 /// How long a check has run.
 #[derive(Clone, Copy)]
-struct Clock {
+struct CheckClock {
     /// The processor time of the thread when the clock was read for the first time.
     start: Duration,
     /// When the check can have used up its time, if the thread did not wait.
@@ -107,7 +107,7 @@ struct Clock {
 }
 
 /// The payload with which a check unwinds.
-struct Spent;
+struct BudgetSpent;
 
 /// Returns the schema with every reference behind a step. It accepts the same values.
 pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
@@ -118,7 +118,7 @@ pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
 
 /// Runs a check with this budget; `None` when that was not enough, or when it was interrupted.
 pub(super) fn within<T>(
-    budget: Budget,
+    budget: CheckBudget,
     interrupt: &Interrupt,
     names: &Arc<dyn NameCost>,
     check: impl FnOnce() -> T,
@@ -138,7 +138,7 @@ pub(super) fn within<T>(
     });
     match outcome {
         Ok(result) => Some(result),
-        Err(panic) if panic.is::<Spent>() => None,
+        Err(panic) if panic.is::<BudgetSpent>() => None,
         Err(panic) => resume_unwind(panic),
     }
 }
@@ -186,10 +186,10 @@ pub(super) fn need(steps: u64) {
 
 /// Whether a check was unwound with this.
 pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
-    panic.is::<Spent>()
+    panic.is::<BudgetSpent>()
 }
 
-impl Meter {
+impl CheckMeter {
     fn take(&self, cost: u64) {
         let before = self.left.get();
         let Some(left) = before.checked_sub(cost) else { spent() };
@@ -213,14 +213,14 @@ impl Meter {
         let (now, allowed) = (Instant::now(), self.allowed.get());
         let Some(clock) = self.clock.get() else {
             let next = now.checked_add(allowed);
-            self.clock.set(next.map(|next| Clock { start: thread_cpu_time(), next }));
+            self.clock.set(next.map(|next| CheckClock { start: thread_cpu_time(), next }));
             return false;
         };
         if now < clock.next {
             return false;
         }
         let Some(left) = allowed.checked_sub(thread_cpu_time().saturating_sub(clock.start)) else { return true };
-        self.clock.set(now.checked_add(left).map(|next| Clock { next, ..clock }));
+        self.clock.set(now.checked_add(left).map(|next| CheckClock { next, ..clock }));
         left.is_zero()
     }
 }
@@ -228,7 +228,7 @@ impl Meter {
 /// Ends the check without a result.
 pub(super) fn spent() -> ! {
     // Not a panic: no hook is called and nothing is printed.
-    resume_unwind(Box::new(Spent))
+    resume_unwind(Box::new(BudgetSpent))
 }
 
 /// The approximate position of the stack.
@@ -290,7 +290,7 @@ mod tests {
         fn take(&self, _name: &str) {}
     }
 
-    const BUDGET: Budget = Budget { steps: u64::MAX, cpu_time: Duration::from_millis(20) };
+    const BUDGET: CheckBudget = CheckBudget { steps: u64::MAX, cpu_time: Duration::from_millis(20) };
 
     fn check<T>(check: impl FnOnce() -> T) -> Option<T> {
         let names: Arc<dyn NameCost> = Arc::new(Free);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toolbay_model::JsonSize;
 use toolbay_model::text::line;
 
-use super::values::{Parts, Types, is_required, item};
+use super::values::{SchemaParts, TypeSet, is_required, item};
 
 /// How many looks at parts of the schema a conversion may take: a few milliseconds.
 const LOOKS: usize = 50_000;
@@ -42,7 +42,7 @@ const POINTER: usize = 200;
 
 /// A change to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conversion {
+pub struct ValueConversion {
     /// Where, as a JSON Pointer.
     pub pointer: String,
     /// What was done.
@@ -80,33 +80,34 @@ impl ConversionKind {
     }
 }
 
-impl fmt::Display for Conversion {
+impl fmt::Display for ValueConversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.pointer, self.kind.as_str())
     }
 }
 
 /// Converts what a schema refuses; `None` if nothing was, or too much would be.
-pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<Conversion>> {
-    let parts = Parts::of(schema, LOOKS);
-    let mut converter = Converter { parts, room: Room::default(), nested: 0, done: Vec::new(), failed: false };
+pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<ValueConversion>> {
+    let parts = SchemaParts::of(schema, LOOKS);
+    let mut converter =
+        ValueConverter { parts, room: JsonTextBudget::default(), nested: 0, done: Vec::new(), failed: false };
     converter.fit(schema, value, &mut String::new(), DEPTH);
     (!converter.failed && !converter.done.is_empty()).then_some(converter.done)
 }
 
 /// What is left for texts that are JSON.
-struct Room {
+struct JsonTextBudget {
     values: Cell<u64>,
     text: Cell<usize>,
 }
 
-impl Default for Room {
+impl Default for JsonTextBudget {
     fn default() -> Self {
         Self { values: Cell::new(VALUES), text: Cell::new(TEXT) }
     }
 }
 
-impl Room {
+impl JsonTextBudget {
     /// Takes what parsing a text takes.
     fn take(&self, text: &str) -> Option<()> {
         let left = self.text.get().checked_sub(text.len())?;
@@ -117,19 +118,19 @@ impl Room {
     }
 }
 
-struct Converter<'a> {
-    parts: Parts<'a>,
-    room: Room,
+struct ValueConverter<'a> {
+    parts: SchemaParts<'a>,
+    room: JsonTextBudget,
     nested: usize,
-    done: Vec<Conversion>,
+    done: Vec<ValueConversion>,
     failed: bool,
 }
 
-impl<'a> Converter<'a> {
+impl<'a> ValueConverter<'a> {
     fn note(&mut self, pointer: &str, kind: ConversionKind) {
         self.failed |= self.done.len() >= MOST;
         if !self.failed {
-            self.done.push(Conversion { pointer: line(pointer, POINTER), kind });
+            self.done.push(ValueConversion { pointer: line(pointer, POINTER), kind });
         }
     }
 
@@ -138,7 +139,7 @@ impl<'a> Converter<'a> {
         self.failed |= self.nested >= NESTED || !self.parts.look();
         let Some(members) = self.parts.resolved(schema).filter(|_| !self.failed) else { return };
         let allowed = self.parts.types(schema);
-        if !allowed.covers(Types::of(value)) {
+        if !allowed.covers(TypeSet::of(value)) {
             self.change(schema, allowed, value, pointer);
         }
         self.nested += 1;
@@ -174,7 +175,7 @@ impl<'a> Converter<'a> {
     }
 
     /// Changes a value of a type that is not allowed.
-    fn change(&mut self, schema: &'a Value, allowed: Types, value: &mut Value, pointer: &str) {
+    fn change(&mut self, schema: &'a Value, allowed: TypeSet, value: &mut Value, pointer: &str) {
         if let Value::String(text) = value
             && let Some((read, kind)) = read(text, allowed, &self.room)
         {
@@ -186,7 +187,7 @@ impl<'a> Converter<'a> {
             let items = item(self.parts.resolved(schema)?, 0)?;
             let allowed = self.parts.types(items);
             let readable = value.as_str().is_some_and(|text| read(text, allowed, &self.room).is_some());
-            (allowed.covers(Types::of(value)) || readable).then_some(())
+            (allowed.covers(TypeSet::of(value)) || readable).then_some(())
         };
         if allowed.has("array") && !value.is_null() && self.lists(schema).any(|schema| is_item(schema).is_some()) {
             *value = Value::Array(vec![value.take()]);
@@ -204,8 +205,9 @@ impl<'a> Converter<'a> {
 
     /// The one alternative that a value can be meant for.
     fn meant(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
-        let fits =
-            |branch: &&'a Value| self.parts.types(branch).covers(Types::of(value)) && self.has_constants(branch, value);
+        let fits = |branch: &&'a Value| {
+            self.parts.types(branch).covers(TypeSet::of(value)) && self.has_constants(branch, value)
+        };
         let mut left = branches.iter().filter(fits);
         match (left.next(), left.next()) {
             (Some(only), None) => Some(only),
@@ -307,7 +309,7 @@ impl<'a> Converter<'a> {
 }
 
 /// What a text stands for that may be none.
-fn read(text: &str, allowed: Types, room: &Room) -> Option<(Value, ConversionKind)> {
+fn read(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(Value, ConversionKind)> {
     if allowed.has("string") {
         return None;
     }
@@ -333,7 +335,7 @@ fn read(text: &str, allowed: Types, room: &Room) -> Option<(Value, ConversionKin
     let value: Value = serde_json::from_str(text).ok()?;
     // A number that no other text stands for: one that is too long for a float would be another one.
     let is_exact = !value.is_f64() || text.bytes().filter(u8::is_ascii_digit).count() <= 15;
-    (allowed.covers(Types::of(&value)) && is_exact).then_some((value, kind))
+    (allowed.covers(TypeSet::of(&value)) && is_exact).then_some((value, kind))
 }
 
 /// The letters of a name that count when it is compared with another one: not their case, nor what is between words.
@@ -346,7 +348,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Schema;
+    use crate::JsonSchema;
 
     fn schema() -> Value {
         json!({
@@ -371,7 +373,7 @@ mod tests {
     }
 
     fn converted(value: Value) -> Result<(Value, Vec<String>), Value> {
-        let schema = Schema::compile(&schema().to_string()).unwrap();
+        let schema = JsonSchema::compile(&schema().to_string()).unwrap();
         let mut value = value;
         match schema.convert(&mut value) {
             Some(done) => Ok((value, done.iter().map(ToString::to_string).collect())),
@@ -455,7 +457,7 @@ mod tests {
     fn all_texts_together_are_bounded() {
         let lists = json!({"type": "object", "properties": {
             "a": {"type": "array"}, "b": {"type": "array"}}, "additionalProperties": false});
-        let lists = Schema::compile(&lists.to_string()).unwrap();
+        let lists = JsonSchema::compile(&lists.to_string()).unwrap();
         let text = |values: usize| format!("[{}0]", "0,".repeat(values));
         assert_eq!(lists.convert(&mut json!({"a": text(4_000), "b": text(4_000)})).map(|done| done.len()), Some(2));
         assert_eq!(lists.convert(&mut json!({"a": text(6_000), "b": text(6_000)})).map(|done| done.len()), Some(1));
@@ -471,9 +473,9 @@ mod tests {
         }
         definitions.insert("d40".into(), json!({"type": "integer"}));
         let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
-        let schema = Schema::compile(&schema.to_string()).unwrap();
+        let schema = JsonSchema::compile(&schema.to_string()).unwrap();
         assert!(schema.convert(&mut json!({"x": "5"})).is_none());
-        let schema = Schema::compile(r##"{"properties":{"x":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}"##).unwrap();
+        let schema = JsonSchema::compile(r##"{"properties":{"x":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}"##).unwrap();
         assert!(schema.convert(&mut json!({"x": {"x": {"x": "5"}}})).is_none());
     }
 }

@@ -14,20 +14,20 @@ use super::{budget, equality};
 const QUOTED: u64 = 64;
 
 /// The representation that validators are built for.
-pub(super) struct Counted;
+pub(super) struct CountedJson;
 
 /// A value whose accesses are counted.
 #[derive(Clone, Copy)]
-pub(super) struct Looked<'a>(pub(super) &'a Value);
+pub(super) struct CountedValue<'a>(pub(super) &'a Value);
 
 /// The members of an object.
-pub(super) struct Members<'a>(&'a Map<String, Value>);
+pub(super) struct CountedMembers<'a>(&'a Map<String, Value>);
 
 /// The elements of an array.
-pub(super) struct Elements<'a>(&'a [Value]);
+pub(super) struct CountedElements<'a>(&'a [Value]);
 
-impl Json for Counted {
-    type Node<'a> = Looked<'a>;
+impl Json for CountedJson {
+    type Node<'a> = CountedValue<'a>;
     type PreparedKey = String;
     type StringBuffer = Value;
 
@@ -35,25 +35,25 @@ impl Json for Counted {
         key.to_owned()
     }
 
-    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Looked<'_>) -> T) -> T {
+    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(CountedValue<'_>) -> T) -> T {
         *buffer = Value::String(string.to_owned());
-        f(Looked(buffer))
+        f(CountedValue(buffer))
     }
 }
 
-impl<'a> Node<'a, Counted> for Looked<'a> {
-    type Object = Members<'a>;
-    type Array = Elements<'a>;
+impl<'a> Node<'a, CountedJson> for CountedValue<'a> {
+    type Object = CountedMembers<'a>;
+    type Array = CountedElements<'a>;
     type Number = &'a Number;
 
-    fn as_object(&self) -> Option<Members<'a>> {
+    fn as_object(&self) -> Option<CountedMembers<'a>> {
         budget::look();
-        self.0.as_object().map(Members)
+        self.0.as_object().map(CountedMembers)
     }
 
-    fn as_array(&self) -> Option<Elements<'a>> {
+    fn as_array(&self) -> Option<CountedElements<'a>> {
         budget::look();
-        self.0.as_array().map(|elements| Elements(elements))
+        self.0.as_array().map(|elements| CountedElements(elements))
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
@@ -105,31 +105,31 @@ impl<'a> Node<'a, Counted> for Looked<'a> {
     }
 }
 
-impl<'a> Object<'a, Counted> for Members<'a> {
-    type Node = Looked<'a>;
+impl<'a> Object<'a, CountedJson> for CountedMembers<'a> {
+    type Node = CountedValue<'a>;
     type MemberName = &'a str;
-    type MembersIter = Mapped<Iter<'a>, fn((&'a String, &'a Value)) -> (&'a str, Looked<'a>)>;
+    type MembersIter = Mapped<Iter<'a>, fn((&'a String, &'a Value)) -> (&'a str, CountedValue<'a>)>;
 
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn get(&self, key: &String) -> Option<Looked<'a>> {
+    fn get(&self, key: &String) -> Option<CountedValue<'a>> {
         budget::look();
-        self.0.get(key).map(Looked)
+        self.0.get(key).map(CountedValue)
     }
 
     fn members(&self) -> Self::MembersIter {
         self.0.iter().map(|(name, value)| {
             budget::read_name(name);
-            (name.as_str(), Looked(value))
+            (name.as_str(), CountedValue(value))
         })
     }
 }
 
-impl<'a> Array<'a, Counted> for Elements<'a> {
-    type Node = Looked<'a>;
-    type ElementsIter = Mapped<std::slice::Iter<'a, Value>, fn(&'a Value) -> Looked<'a>>;
+impl<'a> Array<'a, CountedJson> for CountedElements<'a> {
+    type Node = CountedValue<'a>;
+    type ElementsIter = Mapped<std::slice::Iter<'a, Value>, fn(&'a Value) -> CountedValue<'a>>;
 
     fn len(&self) -> usize {
         self.0.len()
@@ -138,7 +138,7 @@ impl<'a> Array<'a, Counted> for Elements<'a> {
     fn elements(&self) -> Self::ElementsIter {
         self.0.iter().map(|value| {
             budget::look();
-            Looked(value)
+            CountedValue(value)
         })
     }
 

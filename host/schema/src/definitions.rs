@@ -27,7 +27,7 @@ pub(super) fn move_to_top(schema: &mut Value) {
 
 fn moved(schema: &Value) -> Option<Value> {
     let root = schema.as_object()?;
-    let mut found = Found::default();
+    let mut found = ReferenceTargets::default();
     found.look(root, true);
     if found.is_fixed {
         return None;
@@ -59,14 +59,14 @@ fn moved(schema: &Value) -> Option<Value> {
 
 /// What the references of a schema are.
 #[derive(Default)]
-struct Found<'a> {
+struct ReferenceTargets<'a> {
     targets: Vec<&'a str>,
     anchors: BTreeMap<&'a str, &'a Value>,
     /// Whether references depend on where they are.
     is_fixed: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> ReferenceTargets<'a> {
     fn look(&mut self, members: &'a Map<String, Value>, is_root: bool) {
         let id = members.get("$id").or_else(|| members.get("id")).and_then(Value::as_str);
         self.is_fixed |= members.contains_key("$dynamicRef")

@@ -36,7 +36,7 @@ const PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Assig
 ///
 /// Where it is none, and what would be.
 pub(super) fn check(source: &str) -> Result<(), String> {
-    let mut reader = Reader { chars: source.chars().collect(), ..Reader::default() };
+    let mut reader = PatternReader { chars: source.chars().collect(), ..PatternReader::default() };
     reader.read().map_err(|fault| {
         let found: String = reader.chars.iter().skip(fault.at).take(fault.length.min(QUOTED)).collect();
         let at = fault.at + 1;
@@ -48,19 +48,19 @@ pub(super) fn check(source: &str) -> Result<(), String> {
 }
 
 /// Why a pattern is none.
-struct Fault {
+struct PatternError {
     at: usize,
     length: usize,
     instead: String,
 }
 
-fn fault(at: usize, length: usize, instead: &str) -> Fault {
-    Fault { at, length, instead: instead.to_owned() }
+fn fault(at: usize, length: usize, instead: &str) -> PatternError {
+    PatternError { at, length, instead: instead.to_owned() }
 }
 
 /// What the last thing that was read is for a quantifier that follows it.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Before {
+enum QuantifierTarget {
     /// Nothing that can be repeated.
     #[default]
     Nothing,
@@ -71,7 +71,7 @@ enum Before {
 }
 
 #[derive(Default)]
-struct Reader {
+struct PatternReader {
     chars: Vec<char>,
     at: usize,
     /// Whether each open group only looks ahead or behind.
@@ -81,18 +81,18 @@ struct Reader {
     /// The references to groups, with their places.
     numbers: Vec<(usize, usize, usize)>,
     named: Vec<(String, usize, usize)>,
-    before: Before,
+    before: QuantifierTarget,
 }
 
-impl Reader {
-    fn read(&mut self) -> Result<(), Fault> {
+impl PatternReader {
+    fn read(&mut self) -> Result<(), PatternError> {
         while let Some(c) = self.peek(0) {
             let start = self.at;
             match c {
-                '^' | '$' | '|' => self.pass(1, Before::Nothing),
+                '^' | '$' | '|' => self.pass(1, QuantifierTarget::Nothing),
                 '(' => self.group()?,
                 ')' => match self.open.pop() {
-                    Some(looks) => self.pass(1, if looks { Before::Nothing } else { Before::Atom }),
+                    Some(looks) => self.pass(1, if looks { QuantifierTarget::Nothing } else { QuantifierTarget::Atom }),
                     None => return Err(fault(start, 1, "it closes no group; write \"\\\\)\" for the character")),
                 },
                 '*' | '+' | '?' => {
@@ -108,7 +108,7 @@ impl Reader {
                 }
                 '[' => self.class()?,
                 '\\' => self.escape()?,
-                _ => self.pass(1, Before::Atom),
+                _ => self.pass(1, QuantifierTarget::Atom),
             }
         }
         if !self.open.is_empty() {
@@ -127,7 +127,7 @@ impl Reader {
         self.chars.get(self.at + ahead).copied()
     }
 
-    fn pass(&mut self, length: usize, before: Before) {
+    fn pass(&mut self, length: usize, before: QuantifierTarget) {
         self.at += length;
         self.before = before;
     }
@@ -143,7 +143,7 @@ impl Reader {
         rest.get(..length).map(|found| found.iter().collect())
     }
 
-    fn group(&mut self) -> Result<(), Fault> {
+    fn group(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         if self.open.len() >= GROUPS {
             return Err(fault(start, 1, &format!("groups can be nested {GROUPS} levels deep")));
@@ -151,7 +151,7 @@ impl Reader {
         let heads = [("(?:", false), ("(?=", true), ("(?!", true), ("(?<=", true), ("(?<!", true)];
         if let Some((head, looks)) = heads.into_iter().find(|(head, _)| self.rest_begins(head)) {
             self.open.push(looks);
-            self.pass(head.len(), Before::Nothing);
+            self.pass(head.len(), QuantifierTarget::Nothing);
             return Ok(());
         }
         if self.rest_begins("(?<") {
@@ -165,13 +165,13 @@ impl Reader {
             }
             self.groups += 1;
             self.open.push(false);
-            self.pass(length, Before::Nothing);
+            self.pass(length, QuantifierTarget::Nothing);
             return Ok(());
         }
         if self.peek(1) != Some('?') {
             self.groups += 1;
             self.open.push(false);
-            self.pass(1, Before::Nothing);
+            self.pass(1, QuantifierTarget::Nothing);
             return Ok(());
         }
         let (length, instead) = self.foreign_group();
@@ -214,13 +214,13 @@ impl Reader {
     }
 
     /// What follows the first character of a quantifier that begins at `start`.
-    fn quantifier(&mut self, start: usize) -> Result<(), Fault> {
+    fn quantifier(&mut self, start: usize) -> Result<(), PatternError> {
         match self.before {
-            Before::Atom => {}
-            Before::Quantifier if self.chars.get(start) == Some(&'+') => {
+            QuantifierTarget::Atom => {}
+            QuantifierTarget::Quantifier if self.chars.get(start) == Some(&'+') => {
                 return Err(fault(start, 1, "there are no possessive quantifiers; leave this \"+\" out"));
             }
-            Before::Quantifier | Before::Nothing => {
+            QuantifierTarget::Quantifier | QuantifierTarget::Nothing => {
                 let length = self.at - start;
                 return Err(fault(start, length, "there is nothing to repeat; write \"\\\\\" before the character"));
             }
@@ -228,12 +228,12 @@ impl Reader {
         if self.peek(0) == Some('?') {
             self.at += 1;
         }
-        self.before = Before::Quantifier;
+        self.before = QuantifierTarget::Quantifier;
         Ok(())
     }
 
     /// `{2}`, `{2,}` or `{2,3}`.
-    fn count(&mut self) -> Result<(), Fault> {
+    fn count(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         let inner = self.until(1, '}').unwrap_or_default();
         let (least, most) = inner.split_once(',').unwrap_or((&inner, &inner));
@@ -253,11 +253,11 @@ impl Reader {
         Ok(())
     }
 
-    fn escape(&mut self) -> Result<(), Fault> {
+    fn escape(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         match self.peek(1) {
-            Some('b' | 'B') => self.pass(2, Before::Nothing),
-            Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.pass(2, Before::Atom),
+            Some('b' | 'B') => self.pass(2, QuantifierTarget::Nothing),
+            Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.pass(2, QuantifierTarget::Atom),
             Some('k') => {
                 let name = if self.peek(2) == Some('<') { self.until(3, '>') } else { None };
                 let Some(name) = name.filter(|name| is_name(name)) else {
@@ -265,24 +265,24 @@ impl Reader {
                 };
                 let length = 4 + name.chars().count();
                 self.named.push((name, start, length));
-                self.pass(length, Before::Atom);
+                self.pass(length, QuantifierTarget::Atom);
             }
             Some('1'..='9') => {
                 let digits: String = self.chars.iter().skip(start + 1).take_while(|c| c.is_ascii_digit()).collect();
                 let length = 1 + digits.len();
                 self.numbers.push((digits.parse().unwrap_or(usize::MAX), start, length));
-                self.pass(length, Before::Atom);
+                self.pass(length, QuantifierTarget::Atom);
             }
             _ => {
                 self.character()?;
-                self.before = Before::Atom;
+                self.before = QuantifierTarget::Atom;
             }
         }
         Ok(())
     }
 
     /// An escape that stands for one character or, as a property, for one of several: the character, if it is one.
-    fn character(&mut self) -> Result<Option<u32>, Fault> {
+    fn character(&mut self) -> Result<Option<u32>, PatternError> {
         let start = self.at;
         let hex = |from: usize, digits: usize| -> Option<u32> {
             let text: String = self.chars.get(from..from + digits)?.iter().collect();
@@ -371,7 +371,7 @@ impl Reader {
     }
 
     /// A class, from its `[` to its `]`.
-    fn class(&mut self) -> Result<(), Fault> {
+    fn class(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         self.at += if self.peek(1) == Some('^') { 2 } else { 1 };
         loop {
@@ -401,12 +401,12 @@ impl Reader {
                 }
             }
         }
-        self.pass(1, Before::Atom);
+        self.pass(1, QuantifierTarget::Atom);
         Ok(())
     }
 
     /// A character of a class, or `None` for an escape that stands for several.
-    fn class_atom(&mut self) -> Result<Option<u32>, Fault> {
+    fn class_atom(&mut self) -> Result<Option<u32>, PatternError> {
         match (self.peek(0), self.peek(1)) {
             (Some('\\'), Some('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
                 self.at += 2;

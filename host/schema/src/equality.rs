@@ -85,22 +85,22 @@ fn hash(value: &Value, hashes: &RandomState) -> u64 {
 
 /// A number as something that can be hashed: equal numbers are the same.
 #[derive(Hash)]
-enum Canonical {
+enum CanonicalNumber {
     Integer(i128),
     /// The bits of an `f64` that is no integer of 64 bits.
     Other(u64),
 }
 
-fn canonical(number: &Number) -> Canonical {
+fn canonical(number: &Number) -> CanonicalNumber {
     if let Some(integer) = number.as_i128() {
-        return Canonical::Integer(integer);
+        return CanonicalNumber::Integer(integer);
     }
     let float = number.as_f64().unwrap_or_default();
     if float.fract() == 0.0 && INTEGERS.contains(&float) {
         #[expect(clippy::cast_possible_truncation, reason = "an integer within the range of 64 bits")]
-        return Canonical::Integer(float as i128);
+        return CanonicalNumber::Integer(float as i128);
     }
-    Canonical::Other(float.to_bits())
+    CanonicalNumber::Other(float.to_bits())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::values::{Parts, Types, is_required, item};
+use super::values::{SchemaParts, TypeSet, is_required, item};
 
 /// How many looks at parts of the schema an example may take.
 const LOOKS: usize = 5_000;
@@ -16,11 +16,11 @@ const CHARACTERS: u64 = 100;
 
 /// A value that probably fits. Whoever shows it checks it.
 pub(super) fn of(schema: &Value) -> Option<Value> {
-    let parts = Parts::of(schema, LOOKS);
+    let parts = SchemaParts::of(schema, LOOKS);
     value(&parts, schema, DEPTH)
 }
 
-fn value<'a>(parts: &Parts<'a>, schema: &'a Value, depth: usize) -> Option<Value> {
+fn value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) -> Option<Value> {
     if depth == 0 || !parts.look() {
         return None;
     }
@@ -44,7 +44,9 @@ fn value<'a>(parts: &Parts<'a>, schema: &'a Value, depth: usize) -> Option<Value
     let types = parts.types(schema);
     let has_object = members.contains_key("properties") || members.contains_key("required");
     let mut made = match () {
-        () if types.has("object") && (has_object || types == Types::named("object")) => object(parts, members, depth)?,
+        () if types.has("object") && (has_object || types == TypeSet::named("object")) => {
+            object(parts, members, depth)?
+        }
         () => match branches(members) {
             Some(branches) => return smallest(parts, branches, depth),
             None => plain(parts, members, types, depth)?,
@@ -76,13 +78,13 @@ fn branches(members: &Map<String, Value>) -> Option<&Vec<Value>> {
 }
 
 /// The smallest value of these alternatives.
-fn smallest<'a>(parts: &Parts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
+fn smallest<'a>(parts: &SchemaParts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
     // `null` says least of what is wanted.
     let made = branches.iter().filter_map(|branch| value(parts, branch, depth - 1));
     made.min_by_key(|value| if value.is_null() { usize::MAX } else { value.to_string().len() })
 }
 
-fn object<'a>(parts: &Parts<'a>, members: &'a Map<String, Value>, depth: usize) -> Option<Value> {
+fn object<'a>(parts: &SchemaParts<'a>, members: &'a Map<String, Value>, depth: usize) -> Option<Value> {
     let properties = members.get("properties").and_then(Value::as_object);
     let mut own = Map::new();
     for (name, schema) in properties.into_iter().flatten().filter(|(name, _)| is_required(members, name)) {
@@ -98,11 +100,11 @@ fn object<'a>(parts: &Parts<'a>, members: &'a Map<String, Value>, depth: usize) 
     Some(own.into())
 }
 
-fn plain<'a>(parts: &Parts<'a>, members: &'a Map<String, Value>, types: Types, depth: usize) -> Option<Value> {
+fn plain<'a>(parts: &SchemaParts<'a>, members: &'a Map<String, Value>, types: TypeSet, depth: usize) -> Option<Value> {
     let count = |keyword: &str| members.get(keyword).and_then(Value::as_u64);
     Some(match () {
         () if types.has("string") => text(members, count("minLength"), count("maxLength")).into(),
-        () if types.has("number") => number(members, !types.covers(Types::named("number")))?,
+        () if types.has("number") => number(members, !types.covers(TypeSet::named("number")))?,
         () if types.has("boolean") => true.into(),
         () if types.has("array") => {
             let items = (0..count("minItems").unwrap_or(0).min(ITEMS)).map(|number| {
@@ -166,10 +168,10 @@ fn number(members: &Map<String, Value>, whole: bool) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Schema;
+    use crate::JsonSchema;
 
     fn example(schema: &str) -> Option<String> {
-        Schema::compile(schema).unwrap().example().map(str::to_owned)
+        JsonSchema::compile(schema).unwrap().example().map(str::to_owned)
     }
 
     #[test]

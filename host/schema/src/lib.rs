@@ -25,11 +25,11 @@ mod schema;
 mod step;
 mod values;
 
-pub use self::budget::Budget;
-pub use self::conversion::{Conversion, ConversionKind};
+pub use self::budget::CheckBudget;
+pub use self::conversion::{ConversionKind, ValueConversion};
 pub use self::keywords::schemas_of;
 pub use self::listed::listed;
 pub use self::notes::notes;
-pub use self::patterns::Patterns;
+pub use self::patterns::PatternBudget;
 pub use self::portable::portable;
-pub use self::schema::{Interrupted, Schema};
+pub use self::schema::{CheckInterrupted, JsonSchema};

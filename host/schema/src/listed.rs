@@ -105,7 +105,7 @@ pub(super) fn type_of(value: &Value) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Schema;
+    use crate::JsonSchema;
 
     #[test]
     fn a_tuple_has_no_items_that_are_false() {
@@ -183,8 +183,9 @@ mod tests {
         assert_eq!((of("again").as_str(), of("old").as_str()), ("#/$defs/root", "#/$defs/a_b"));
         assert_eq!((of("named").as_str(), of("top").as_str()), ("#/$defs/here", "#/$defs/top"));
         assert!(said.get("definitions").is_none());
-        let fits =
-            |schema: &Value, value: &Value| Schema::compile(&schema.to_string()).unwrap().violations(value).is_empty();
+        let fits = |schema: &Value, value: &Value| {
+            JsonSchema::compile(&schema.to_string()).unwrap().violations(value).is_empty()
+        };
         for (value, expected) in [
             (json!({"tree": {"child": {"child": {}}}, "again": {"named": 5}, "old": "x"}), true),
             (json!({"tree": {"child": {"child": 1}}}), false),

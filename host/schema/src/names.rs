@@ -6,11 +6,11 @@
 
 use serde_json::{Map, Value};
 
-use super::backtracking::Backtracking;
+use super::backtracking::BacktrackingMatcher;
 use super::budget::{self, NameCost};
 use super::ecma;
-use super::pattern::Engine;
-use super::patterns::Patterns;
+use super::pattern::PatternEngine;
+use super::patterns::PatternBudget;
 
 /// So many bytes of a pattern are compared with a name in one step, where it is a list of names.
 const SOURCE: usize = 64;
@@ -20,21 +20,21 @@ const STATES: u64 = 4;
 
 /// What reading a name takes.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct PropertyNames {
     /// Whatever the name.
     steps: u64,
     /// States that may be looked at for each byte.
     states: u64,
-    backtracking: Vec<Backtracking>,
+    backtracking: Vec<BacktrackingMatcher>,
 }
 
-impl Names {
+impl PropertyNames {
     /// The patterns for names in a schema.
     ///
     /// # Errors
     ///
     /// One of them is no pattern of ECMA-262, or the plugin has too many patterns that take much memory.
-    pub(super) fn of(schema: &Value, patterns: &Patterns) -> Result<Self, String> {
+    pub(super) fn of(schema: &Value, patterns: &PatternBudget) -> Result<Self, String> {
         let mut names = Self::default();
         let mut open = vec![schema];
         while let Some(value) = open.pop() {
@@ -52,21 +52,21 @@ impl Names {
         Ok(names)
     }
 
-    fn add(&mut self, source: &str, patterns: &Patterns) -> Result<(), String> {
+    fn add(&mut self, source: &str, patterns: &PatternBudget) -> Result<(), String> {
         ecma::check(source).map_err(|why| format!("patternProperties: {why}"))?;
         self.steps += (source.len() / SOURCE) as u64;
         // What is no pattern is told of by the library.
-        match Engine::compile(source, patterns) {
-            Ok(Engine::Automaton(automaton)) => {
+        match PatternEngine::compile(source, patterns) {
+            Ok(PatternEngine::Automaton(automaton)) => {
                 if let Some(size) = automaton.whole_size() {
                     return patterns.take_names(size);
                 }
                 self.states += automaton.states() as u64;
-                patterns.take_names(Patterns::LARGE_NAME)
+                patterns.take_names(PatternBudget::LARGE_NAME)
             }
-            Ok(Engine::Backtracking(backtracking)) => {
+            Ok(PatternEngine::Backtracking(backtracking)) => {
                 self.backtracking.push(*backtracking);
-                patterns.take_names(Patterns::LARGE_NAME)
+                patterns.take_names(PatternBudget::LARGE_NAME)
             }
             Err(()) => Ok(()),
         }
@@ -100,7 +100,7 @@ impl Names {
     }
 }
 
-impl NameCost for Names {
+impl NameCost for PropertyNames {
     fn take(&self, name: &str) {
         if self.steps > 0 || self.states > 0 {
             budget::take(self.steps + self.states.saturating_mul(name.len() as u64) / STATES);

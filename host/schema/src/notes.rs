@@ -34,8 +34,8 @@ pub fn notes(schema: &Value, output: bool) -> Vec<String> {
     }
     notes.extend(patterns.iter().filter_map(|pattern| {
         let why = match uncommon(pattern)? {
-            Uncommon::Property => "validators in Python refuse the pattern PATTERN, because they have no \"\\p\"",
-            Uncommon::Look => "validators in Rust, and Pydantic with them, refuse the pattern PATTERN, because they do not look around or back",
+            UncommonFeature::Property => "validators in Python refuse the pattern PATTERN, because they have no \"\\p\"",
+            UncommonFeature::Look => "validators in Rust, and Pydantic with them, refuse the pattern PATTERN, because they do not look around or back",
         };
         Some(why.replace("PATTERN", &format!("{:?}", line(pattern, QUOTED))))
     }));
@@ -62,7 +62,7 @@ fn is_plain(name: &str) -> bool {
 
 /// What some engine for patterns lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Uncommon {
+pub(super) enum UncommonFeature {
     /// `\p{…}` or `\P{…}`.
     Property,
     /// A look-around or a back reference.
@@ -70,14 +70,14 @@ pub(super) enum Uncommon {
 }
 
 /// The first thing in a pattern that not every engine has.
-pub(super) fn uncommon(pattern: &str) -> Option<Uncommon> {
+pub(super) fn uncommon(pattern: &str) -> Option<UncommonFeature> {
     let (mut escaped, mut in_class) = (false, false);
     for (at, c) in pattern.char_indices() {
         if escaped {
             escaped = false;
             match c {
-                'p' | 'P' => return Some(Uncommon::Property),
-                'k' | '1'..='9' if !in_class => return Some(Uncommon::Look),
+                'p' | 'P' => return Some(UncommonFeature::Property),
+                'k' | '1'..='9' if !in_class => return Some(UncommonFeature::Look),
                 _ => {}
             }
             continue;
@@ -89,7 +89,7 @@ pub(super) fn uncommon(pattern: &str) -> Option<Uncommon> {
             '(' if !in_class => {
                 let group = pattern.get(at..).unwrap_or_default();
                 if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| group.starts_with(look)) {
-                    return Some(Uncommon::Look);
+                    return Some(UncommonFeature::Look);
                 }
             }
             _ => {}
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn what_not_every_engine_has_is_found() {
         for look in ["(?!a)b", "a(?=b)", "(?<=a)b", "(?<!a)b", r"(a)\1", r"(?<n>a)\k<n>", r"[(](?!a)"] {
-            assert_eq!(uncommon(look), Some(Uncommon::Look), "{look}");
+            assert_eq!(uncommon(look), Some(UncommonFeature::Look), "{look}");
         }
         for property in [r"\p{Lu}", r"[\P{L}]"] {
-            assert_eq!(uncommon(property), Some(Uncommon::Property), "{property}");
+            assert_eq!(uncommon(property), Some(UncommonFeature::Property), "{property}");
         }
         for common in ["(?<n>a)", "(?:a)", r"\(?!a", r"[(?=]", r"\\1", r"[\1]", r"\d\0", "a{1,2}"] {
             assert_eq!(uncommon(common), None, "{common}");

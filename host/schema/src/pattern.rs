@@ -4,12 +4,12 @@ use jsonschema::{Keyword, ValidationError};
 use jsonschema_regex::to_rust_regex;
 use serde_json::Value;
 
-use super::automaton::Automaton;
-use super::backtracking::Backtracking;
+use super::automaton::AutomatonMatcher;
+use super::backtracking::BacktrackingMatcher;
 use super::budget;
-use super::counted::{Counted, Looked};
+use super::counted::{CountedJson, CountedValue};
 use super::ecma;
-use super::patterns::Patterns;
+use super::patterns::PatternBudget;
 
 /// How long a text may be that a violation quotes, in bytes.
 const QUOTED: usize = 200;
@@ -19,24 +19,25 @@ const COPIED: usize = 512;
 
 /// What matches a pattern.
 #[derive(Debug)]
-pub(super) enum Engine {
-    Automaton(Box<Automaton>),
-    Backtracking(Box<Backtracking>),
+pub(super) enum PatternEngine {
+    Automaton(Box<AutomatonMatcher>),
+    Backtracking(Box<BacktrackingMatcher>),
 }
 
-impl Engine {
+impl PatternEngine {
     /// Compiles a pattern of ECMA-262.
     ///
     /// # Errors
     ///
     /// It is none, or too large.
-    pub(super) fn compile(source: &str, patterns: &Patterns) -> Result<Self, ()> {
+    pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, ()> {
         let translated = to_rust_regex(source)?;
         match regex_syntax::Parser::new().parse(&translated) {
-            Ok(parsed) => Automaton::compile(&parsed, patterns).map(Box::new).map(Self::Automaton).ok_or(()),
-            Err(_) => {
-                Backtracking::compile(&translated, patterns.size()).map(Box::new).map(Self::Backtracking).ok_or(())
-            }
+            Ok(parsed) => AutomatonMatcher::compile(&parsed, patterns).map(Box::new).map(Self::Automaton).ok_or(()),
+            Err(_) => BacktrackingMatcher::compile(&translated, patterns.size())
+                .map(Box::new)
+                .map(Self::Backtracking)
+                .ok_or(()),
         }
     }
 
@@ -49,28 +50,28 @@ impl Engine {
 }
 
 /// The keyword `pattern`.
-pub(super) struct Pattern {
+pub(super) struct PatternKeyword {
     source: String,
-    engine: Engine,
+    engine: PatternEngine,
 }
 
-impl Pattern {
+impl PatternKeyword {
     /// Compiles the value of the keyword.
     ///
     /// # Errors
     ///
     /// It is no pattern, or a pattern that is too large.
-    pub(super) fn compile(value: &Value, patterns: &Patterns) -> Result<Self, ValidationError<'static>> {
+    pub(super) fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, ValidationError<'static>> {
         let source = value.as_str().unwrap_or_default();
         ecma::check(source).map_err(ValidationError::custom)?;
-        let engine = Engine::compile(source, patterns);
+        let engine = PatternEngine::compile(source, patterns);
         let engine = engine.map_err(|()| ValidationError::custom(format!("{value} is not a \"regex\"")))?;
         Ok(Self { source: source.to_owned(), engine })
     }
 }
 
-impl<'i> Keyword<'i, Counted> for Pattern {
-    fn validate(&self, value: Looked<'i>) -> Result<(), ValidationError<'i>> {
+impl<'i> Keyword<'i, CountedJson> for PatternKeyword {
+    fn validate(&self, value: CountedValue<'i>) -> Result<(), ValidationError<'i>> {
         if self.is_valid(value) {
             return Ok(());
         }
@@ -81,7 +82,7 @@ impl<'i> Keyword<'i, Counted> for Pattern {
         Err(ValidationError::custom(format!("{subject} does not match \"{}\"", self.source)))
     }
 
-    fn is_valid(&self, value: Looked<'i>) -> bool {
+    fn is_valid(&self, value: CountedValue<'i>) -> bool {
         budget::look();
         value.0.as_str().is_none_or(|text| self.engine.is_match(text))
     }

@@ -24,7 +24,7 @@ const CONTROLS: usize = 4 << 20;
 
 /// What the patterns of one plugin may have: its size is divided by all that it has. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Patterns {
+pub struct PatternBudget {
     size: usize,
     /// Bytes that automata keep between searches.
     kept: Arc<AtomicUsize>,
@@ -32,7 +32,7 @@ pub struct Patterns {
     names: Arc<AtomicUsize>,
 }
 
-impl Patterns {
+impl PatternBudget {
     /// How many bytes automata may keep between searches.
     pub(super) const KEPT: usize = 4 << 20;
 

@@ -37,7 +37,7 @@ const ANY: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"
 
 /// The schema in those words.
 pub fn portable(schema: &Value) -> Value {
-    let mut writer = Writer { root: schema, room: GROWTH * values(schema) + SMALL, within: Vec::new() };
+    let mut writer = PortableWriter { root: schema, room: GROWTH * values(schema) + SMALL, within: Vec::new() };
     let mut written = writer.write(schema, DEPTH);
     if let Value::Object(members) = &mut written {
         // The arguments of a tool are an object, whatever else there is, and nobody reads alternatives of it.
@@ -55,7 +55,7 @@ pub fn portable(schema: &Value) -> Value {
     written
 }
 
-struct Writer<'a> {
+struct PortableWriter<'a> {
     root: &'a Value,
     /// Values that may still be written.
     room: usize,
@@ -63,7 +63,7 @@ struct Writer<'a> {
     within: Vec<&'a str>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> PortableWriter<'a> {
     fn write(&mut self, schema: &'a Value, depth: usize) -> Value {
         let Some(members) = schema.as_object() else { return any() };
         let Some(room) = self.room.checked_sub(1 + members.len()).filter(|_| depth > 0) else { return rest() };
@@ -90,8 +90,9 @@ impl<'a> Writer<'a> {
     }
 
     fn write_own(&mut self, members: &'a Map<String, Value>, depth: usize) -> Value {
-        let mut words =
-            Words(members.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect());
+        let mut words = DescriptionText(
+            members.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect(),
+        );
         let mut own = Map::new();
         for key in KEPT {
             if let Some(value) = members.get(key) {
@@ -152,7 +153,7 @@ impl<'a> Writer<'a> {
         members: &'a Map<String, Value>,
         depth: usize,
         own: &mut Map<String, Value>,
-        words: &mut Words,
+        words: &mut DescriptionText,
     ) {
         let mut properties = Map::new();
         for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -178,7 +179,7 @@ impl<'a> Writer<'a> {
         members: &'a Map<String, Value>,
         depth: usize,
         own: &mut Map<String, Value>,
-        words: &mut Words,
+        words: &mut DescriptionText,
     ) {
         let prefix = match (members.get("prefixItems"), members.get("items")) {
             (Some(Value::Array(prefix)), _) | (None, Some(Value::Array(prefix))) => Some(prefix),
@@ -212,7 +213,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Bounds that do not belong to their range, and steps.
-fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String, Value>, words: &mut Words) {
+fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String, Value>, words: &mut DescriptionText) {
     let is_integer = types == ["integer"];
     for (keyword, bound, step, word) in
         [("exclusiveMinimum", "minimum", 1, "Greater than"), ("exclusiveMaximum", "maximum", -1, "Less than")]
@@ -239,9 +240,9 @@ fn exclusive(members: &Map<String, Value>, types: &[&str], own: &mut Map<String,
 }
 
 /// Sentences of a description.
-struct Words(Vec<String>);
+struct DescriptionText(Vec<String>);
 
-impl Words {
+impl DescriptionText {
     fn add(&mut self, sentence: &str) {
         if sentence.chars().count() <= TOLD {
             self.0.push(sentence.to_owned());
@@ -286,7 +287,7 @@ fn implied(members: &Map<String, Value>) -> Vec<&'static str> {
 }
 
 /// Writes values that are listed, and returns their types. Only texts can be listed.
-fn enumerate(own: &mut Map<String, Value>, words: &mut Words, listed: &[Value]) -> Vec<&'static str> {
+fn enumerate(own: &mut Map<String, Value>, words: &mut DescriptionText, listed: &[Value]) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
     for name in listed.iter().map(type_of) {
         if !types.contains(&name) {
@@ -304,7 +305,7 @@ fn enumerate(own: &mut Map<String, Value>, words: &mut Words, listed: &[Value]) 
 }
 
 /// Tells what is said of each of the values to choose from.
-fn describe_choices(words: &mut Words, branches: &[Value]) {
+fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
     for branch in branches {
         if let (Some(value), Some(text)) = (branch.get("const"), branch.get("description").and_then(Value::as_str)) {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -314,7 +315,7 @@ fn describe_choices(words: &mut Words, branches: &[Value]) {
 }
 
 /// Joins what two schemas say of the same value.
-fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut Words, part: Value) {
+fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut DescriptionText, part: Value) {
     let Value::Object(part) = part else { return };
     if types.is_empty() {
         types.extend(match part.get("type").and_then(Value::as_str) {
@@ -352,7 +353,7 @@ fn join(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut Words, 
 }
 
 /// A schema of these parts: with one type, or with alternatives that have one each.
-fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>, words: &Words) -> Value {
+fn finish(mut own: Map<String, Value>, types: &[&str], alternatives: Vec<Value>, words: &DescriptionText) -> Value {
     let description = (!words.0.is_empty()).then(|| words.0.join(" "));
     let mut written = match (types, alternatives.is_empty()) {
         ([], true) => match any() {
@@ -404,7 +405,7 @@ fn belongs(keyword: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Schema, listed};
+    use crate::{JsonSchema, listed};
 
     fn written(properties: &Value) -> Value {
         portable(&listed(&json!({"type": "object", "properties": properties, "additionalProperties": false})))["properties"].clone()
@@ -478,8 +479,8 @@ mod tests {
             },
             "$defs": {"r": {"type": "object", "properties": {"r": {"$ref": "#/$defs/r"}}}},
         });
-        let ours = Schema::compile(&own.to_string()).unwrap();
-        let theirs = Schema::compile(&portable(&listed(&own)).to_string()).unwrap();
+        let ours = JsonSchema::compile(&own.to_string()).unwrap();
+        let theirs = JsonSchema::compile(&portable(&listed(&own)).to_string()).unwrap();
         for value in [
             json!({"t": ["a", 1], "e": "s", "n": 1, "m": {"x": 1.5}, "any": [true], "f": 1, "r": {"r": {"r": {}}}}),
             json!({"t": [], "n": null, "any": {"x": 1}, "f": "a"}),

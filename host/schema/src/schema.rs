@@ -7,18 +7,18 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::Value;
 use toolbay_model::text::line;
-use toolbay_model::{Interrupt, Violation};
+use toolbay_model::{Interrupt, SchemaViolation};
 
 use super::branch;
-use super::budget::{self, Budget, NameCost};
-use super::conversion::{self, Conversion};
-use super::counted::{Counted, Looked};
+use super::budget::{self, CheckBudget, NameCost};
+use super::conversion::{self, ValueConversion};
+use super::counted::{CountedJson, CountedValue};
 use super::example;
-use super::names::Names;
+use super::names::PropertyNames;
 use super::parse::parse;
-use super::pattern::Pattern;
-use super::patterns::{self, Patterns};
-use super::step::Step;
+use super::pattern::PatternKeyword;
+use super::patterns::{self, PatternBudget};
+use super::step::StepKeyword;
 
 /// Deepest nesting of a schema. Schemas written by hand stay below ten.
 const DEPTH: usize = 64;
@@ -46,26 +46,26 @@ const EXAMPLE: usize = 500;
 const LITTLE: usize = 500;
 
 /// A schema with which values can be checked, and the text of it for `tools/list`.
-pub struct Schema {
+pub struct JsonSchema {
     value: Value,
-    patterns: Patterns,
+    patterns: PatternBudget,
     /// What checks values. Made at once, or by the first check if the schema is known to be valid and is [`LITTLE`].
-    checks: OnceLock<Result<Checks, String>>,
+    checks: OnceLock<Result<CompiledSchema, String>>,
     /// A value that fits, as text; made when it is first wanted.
     example: OnceLock<Option<String>>,
 }
 
 /// A compiled schema.
-struct Checks {
-    validator: Validator<Counted>,
+struct CompiledSchema {
+    validator: Validator<CountedJson>,
     names: Arc<dyn NameCost>,
 }
 
 /// A check did not end before it was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted;
+pub struct CheckInterrupted;
 
-impl Schema {
+impl JsonSchema {
     /// Compiles the schema in `text`.
     ///
     /// The default dialect is 2020-12; `$schema` can name 2019-09 or drafts 4, 6 and 7. Nothing is fetched: a `$ref` to
@@ -75,29 +75,29 @@ impl Schema {
     ///
     /// What is wrong with the schema, in one line.
     pub fn compile(text: &str) -> Result<Self, String> {
-        Self::compile_with(text, &Patterns::of([text]))
+        Self::compile_with(text, &PatternBudget::of([text]))
     }
 
     /// Compiles the schema in `text`, one of several schemas of a plugin.
     ///
     /// # Errors
     ///
-    /// As [`Schema::compile`].
-    pub fn compile_with(text: &str, patterns: &Patterns) -> Result<Self, String> {
+    /// As [`JsonSchema::compile`].
+    pub fn compile_with(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let value = object(text)?;
         measure(&value)?;
         patterns::measure(&value)?;
-        let checks = Checks::of(&value, patterns)?;
+        let checks = CompiledSchema::of(&value, patterns)?;
         Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::from(Ok(checks)), example: OnceLock::new() })
     }
 
-    /// The schema in `text`, which [`Schema::compile_with`] accepted before, perhaps in another process. It is compiled when it
+    /// The schema in `text`, which [`JsonSchema::compile_with`] accepted before, perhaps in another process. It is compiled when it
     /// is first used, unless that could take long.
     ///
     /// # Errors
     ///
-    /// As [`Schema::compile`], if `text` was not accepted.
-    pub fn known_with(text: &str, patterns: &Patterns) -> Result<Self, String> {
+    /// As [`JsonSchema::compile`], if `text` was not accepted.
+    pub fn known_with(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let value = object(text)?;
         if !is_little(&value) {
             return Self::compile_with(text, patterns);
@@ -115,17 +115,17 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// As [`Schema::compile`].
-    pub fn compile_input(text: &str, patterns: &Patterns) -> Result<Self, String> {
+    /// As [`JsonSchema::compile`].
+    pub fn compile_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         Self::compile_with(text, patterns)?.for_input()
     }
 
-    /// As [`Schema::known_with`], for an input schema.
+    /// As [`JsonSchema::known_with`], for an input schema.
     ///
     /// # Errors
     ///
-    /// As [`Schema::known_with`].
-    pub fn known_input(text: &str, patterns: &Patterns) -> Result<Self, String> {
+    /// As [`JsonSchema::known_with`].
+    pub fn known_input(text: &str, patterns: &PatternBudget) -> Result<Self, String> {
         Self::known_with(text, patterns)?.for_input()
     }
 
@@ -133,8 +133,8 @@ impl Schema {
         if self.is_object() { Ok(self) } else { Err("its root must have \"type\": \"object\"".into()) }
     }
 
-    fn checks(&self) -> Result<&Checks, &String> {
-        self.checks.get_or_init(|| Checks::of(&self.value, &self.patterns)).as_ref()
+    fn checks(&self) -> Result<&CompiledSchema, &String> {
+        self.checks.get_or_init(|| CompiledSchema::of(&self.value, &self.patterns)).as_ref()
     }
 
     /// The schema as the plugin wrote it.
@@ -148,14 +148,14 @@ impl Schema {
     }
 
     /// The violations of `instance`, at most ten; empty if it matches.
-    pub fn violations(&self, instance: &Value) -> Vec<Violation> {
-        self.violations_within(instance, Budget::CHECK, Budget::LIST)
+    pub fn violations(&self, instance: &Value) -> Vec<SchemaViolation> {
+        self.violations_within(instance, CheckBudget::CHECK, CheckBudget::LIST)
     }
 
     /// Makes of `value` what it can only mean, where its form alone does not fit: a number that was written as a text, or an
     /// object as JSON within one. Returns what was changed; `None` if nothing was, or too much would be. Whether the value fits
     /// then is not said.
-    pub fn convert(&self, value: &mut Value) -> Option<Vec<Conversion>> {
+    pub fn convert(&self, value: &mut Value) -> Option<Vec<ValueConversion>> {
         conversion::convert(&self.value, value)
     }
 
@@ -163,46 +163,56 @@ impl Schema {
     pub fn example(&self) -> Option<&str> {
         let make = || {
             let example = example::of(&self.value)?;
-            let fits = self.fits(&example, Budget::GLANCE).is_some_and(|(fits, _)| fits);
+            let fits = self.fits(&example, CheckBudget::GLANCE).is_some_and(|(fits, _)| fits);
             Some(example.to_string()).filter(|text| fits && text.len() <= EXAMPLE && text != "{}")
         };
         self.example.get_or_init(make).as_deref()
     }
 
-    /// As [`Schema::violations`], if that can be said at a glance, within [`Budget::GLANCE`]; otherwise `None`.
-    pub fn glance(&self, instance: &Value) -> Option<Vec<Violation>> {
+    /// As [`JsonSchema::violations`], if that can be said at a glance, within [`CheckBudget::GLANCE`]; otherwise `None`.
+    pub fn glance(&self, instance: &Value) -> Option<Vec<SchemaViolation>> {
         let checks = match self.checks() {
             Ok(checks) => checks,
             Err(why) => return Some(whole(why)),
         };
-        let fits = checks.fits(instance, Budget::GLANCE, &Interrupt::default())?;
-        Some(if fits { Vec::new() } else { checks.list(instance, Budget::LIST, &Interrupt::default()) })
+        let fits = checks.fits(instance, CheckBudget::GLANCE, &Interrupt::default())?;
+        Some(if fits { Vec::new() } else { checks.list(instance, CheckBudget::LIST, &Interrupt::default()) })
     }
 
-    /// As [`Schema::violations`], until `interrupt` is due. May take seconds.
+    /// As [`JsonSchema::violations`], until `interrupt` is due. May take seconds.
     ///
     /// # Errors
     ///
     /// The interrupt was due first.
-    pub fn violations_until(&self, instance: &Value, interrupt: &Interrupt) -> Result<Vec<Violation>, Interrupted> {
-        let violations = self.check(instance, Budget::CHECK, Budget::LIST, interrupt);
+    pub fn violations_until(
+        &self,
+        instance: &Value,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<SchemaViolation>, CheckInterrupted> {
+        let violations = self.check(instance, CheckBudget::CHECK, CheckBudget::LIST, interrupt);
         // What did not fit in a budget may have been interrupted.
-        if !violations.is_empty() && interrupt.is_due() { Err(Interrupted) } else { Ok(violations) }
+        if !violations.is_empty() && interrupt.is_due() { Err(CheckInterrupted) } else { Ok(violations) }
     }
 
     /// Whether `instance` fits and how many steps it took to find out; `None` where `budget` was not enough.
-    pub fn fits(&self, instance: &Value, budget: Budget) -> Option<(bool, u64)> {
+    pub fn fits(&self, instance: &Value, budget: CheckBudget) -> Option<(bool, u64)> {
         let fits = self.checks().ok()?.fits(instance, budget, &Interrupt::default())?;
         Some((fits, budget.steps.saturating_sub(budget::left())))
     }
 
-    /// As [`Schema::violations`], with one budget for deciding whether `instance` matches and one for listing the
+    /// As [`JsonSchema::violations`], with one budget for deciding whether `instance` matches and one for listing the
     /// violations.
-    pub fn violations_within(&self, instance: &Value, check: Budget, list: Budget) -> Vec<Violation> {
+    pub fn violations_within(&self, instance: &Value, check: CheckBudget, list: CheckBudget) -> Vec<SchemaViolation> {
         self.check(instance, check, list, &Interrupt::default())
     }
 
-    fn check(&self, instance: &Value, check: Budget, list: Budget, interrupt: &Interrupt) -> Vec<Violation> {
+    fn check(
+        &self,
+        instance: &Value,
+        check: CheckBudget,
+        list: CheckBudget,
+        interrupt: &Interrupt,
+    ) -> Vec<SchemaViolation> {
         let checks = match self.checks() {
             Ok(checks) => checks,
             // It was valid when it was first compiled, so this is a fault of the server.
@@ -216,14 +226,14 @@ impl Schema {
     }
 }
 
-impl Checks {
-    fn of(value: &Value, patterns: &Patterns) -> Result<Self, String> {
-        let names = Names::of(value, patterns)?;
+impl CompiledSchema {
+    fn of(value: &Value, patterns: &PatternBudget) -> Result<Self, String> {
+        let names = PropertyNames::of(value, patterns)?;
         let names: Arc<dyn NameCost> = {
             let names = Arc::new(names);
             let own = Arc::clone(&names);
             let cost: Arc<dyn NameCost> = names;
-            budget::within(Budget::CHECK, &Interrupt::default(), &cost, || own.read_own(value))
+            budget::within(CheckBudget::CHECK, &Interrupt::default(), &cost, || own.read_own(value))
                 .ok_or("its patternProperties take too long for its own properties")?;
             cost
         };
@@ -232,11 +242,11 @@ impl Checks {
             .size_limit(patterns.size())
             .dfa_size_limit(patterns.size());
         let of_plugin = patterns.clone();
-        let options = jsonschema::options_for::<Counted>()
+        let options = jsonschema::options_for::<CountedJson>()
             .offline()
             .with_pattern_options(for_names)
-            .with_keyword("pattern", move |_, value, _| Ok(Box::new(Pattern::compile(value, &of_plugin)?)))
-            .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(Step)));
+            .with_keyword("pattern", move |_, value, _| Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?)))
+            .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(StepKeyword)));
         let siblings_count = !matches!(Draft::default().detect(value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         let stepped = budget::with_steps(value, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
@@ -249,17 +259,17 @@ impl Checks {
     }
 
     /// Whether `instance` fits; `None` where `budget` was not enough.
-    fn fits(&self, instance: &Value, budget: Budget, interrupt: &Interrupt) -> Option<bool> {
-        self.within(budget, interrupt, || self.validator.is_valid(Looked(instance)))
+    fn fits(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Option<bool> {
+        self.within(budget, interrupt, || self.validator.is_valid(CountedValue(instance)))
     }
 
     /// Why `instance` does not fit.
-    fn list(&self, instance: &Value, budget: Budget, interrupt: &Interrupt) -> Vec<Violation> {
+    fn list(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Vec<SchemaViolation> {
         let listed = || {
             let mut violations = Vec::new();
-            for error in self.validator.iter_errors(Looked(instance)).take(VIOLATIONS) {
+            for error in self.validator.iter_errors(CountedValue(instance)).take(VIOLATIONS) {
                 branch::explain(&error, &mut |error| {
-                    violations.push(Violation { pointer: place(error), message: describe(error) });
+                    violations.push(SchemaViolation { pointer: place(error), message: describe(error) });
                 });
             }
             violations.truncate(VIOLATIONS);
@@ -269,20 +279,20 @@ impl Checks {
             .unwrap_or_else(|| whole("does not match the schema (finding the exact location takes too long)"))
     }
 
-    fn within<T>(&self, budget: Budget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
+    fn within<T>(&self, budget: CheckBudget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
         budget::within(budget, interrupt, &self.names, check)
     }
 }
 
-impl fmt::Debug for Schema {
+impl fmt::Debug for JsonSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Schema").field(&self.value).finish()
     }
 }
 
 /// A violation of the whole value.
-fn whole(message: &str) -> Vec<Violation> {
-    vec![Violation { pointer: String::new(), message: message.to_owned() }]
+fn whole(message: &str) -> Vec<SchemaViolation> {
+    vec![SchemaViolation { pointer: String::new(), message: message.to_owned() }]
 }
 
 /// The JSON object in `text`.
@@ -365,15 +375,15 @@ fn describe_reference(error: &ReferencingError) -> String {
 
 /// The beginning of the words, and whether that is all. The rest is not even written: it may quote a megabyte.
 fn beginning(words: &impl fmt::Display) -> (String, bool) {
-    let mut written = Short(String::new());
+    let mut written = ShortText(String::new());
     let whole = write!(written, "{words}").is_ok();
     (written.0, whole)
 }
 
 /// A text that stays short: a little longer than a message, so that it is seen to be cut.
-struct Short(String);
+struct ShortText(String);
 
-impl fmt::Write for Short {
+impl fmt::Write for ShortText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = text.floor_char_boundary((MESSAGE + 8).saturating_sub(self.0.len()));
         self.0.push_str(text.get(..room).unwrap_or_default());
@@ -392,11 +402,11 @@ mod tests {
 
     use super::*;
 
-    fn compile_input(text: &str) -> Result<Schema, String> {
-        Schema::compile_input(text, &Patterns::of([text]))
+    fn compile_input(text: &str) -> Result<JsonSchema, String> {
+        JsonSchema::compile_input(text, &PatternBudget::of([text]))
     }
 
-    fn schema() -> Schema {
+    fn schema() -> JsonSchema {
         compile_input(
             r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
                 "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
@@ -423,7 +433,7 @@ mod tests {
 
     #[test]
     fn at_most_ten_violations_and_none_quotes_a_long_value() {
-        let list = Schema::compile(r#"{"items":{"type":"integer"}}"#).unwrap();
+        let list = JsonSchema::compile(r#"{"items":{"type":"integer"}}"#).unwrap();
         let long = "x".repeat(100_000);
         let violations = list.violations(&json!(vec![long; 50]));
         assert_eq!(violations.len(), VIOLATIONS);
@@ -461,12 +471,12 @@ mod tests {
 
     #[test]
     fn names_in_messages_have_no_control_characters() {
-        let error = Schema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#).unwrap_err();
+        let error = JsonSchema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#).unwrap_err();
         assert!(error.starts_with("/properties/a\\nb/type: \"strin\""), "{error}");
-        let schema = Schema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
+        let schema = JsonSchema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
         let violations = schema.violations(&json!({"a": 1, "\u{202e}a\nb\u{7}": 1}));
         assert_eq!(violations[0].to_string(), "(root): Additional properties are not allowed ('a\\nb' was unexpected)");
-        let schema = Schema::compile(r#"{"additionalProperties":{"type":"string"}}"#).unwrap();
+        let schema = JsonSchema::compile(r#"{"additionalProperties":{"type":"string"}}"#).unwrap();
         let violations = schema.violations(&json!({"k".repeat(100_000): 1}));
         assert_eq!(violations[0].pointer.len(), MESSAGE);
     }
@@ -474,13 +484,13 @@ mod tests {
     #[test]
     fn huge_and_deep_schemas_are_refused() {
         let wide = json!({"enum": vec![0; 10_001]}).to_string();
-        assert_eq!(Schema::compile(&wide).unwrap_err(), "contains more than 10,000 values");
+        assert_eq!(JsonSchema::compile(&wide).unwrap_err(), "contains more than 10,000 values");
         let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(DEPTH), "}".repeat(DEPTH));
-        assert_eq!(Schema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
+        assert_eq!(JsonSchema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
     }
 
     /// Forty levels, each of which refers to the next one twice.
-    fn doubling(keyword: &str) -> Schema {
+    fn doubling(keyword: &str) -> JsonSchema {
         let levels: serde_json::Map<String, Value> = (0..40)
             .map(|n| {
                 let next = json!({"$ref": format!("#/$defs/l{}", n + 1)});
@@ -488,7 +498,7 @@ mod tests {
             })
             .chain([("l40".to_owned(), json!({"type": "string"}))])
             .collect();
-        Schema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
+        JsonSchema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
     }
 
     #[test]
@@ -525,7 +535,7 @@ mod tests {
             for (schema, fits, does_not) in &cases {
                 let mut schema = schema.clone();
                 schema["$schema"] = draft.into();
-                let schema = Schema::compile(&schema.to_string()).unwrap();
+                let schema = JsonSchema::compile(&schema.to_string()).unwrap();
                 for value in fits {
                     assert_eq!(schema.violations(value), [], "{draft} {value}");
                 }
@@ -541,7 +551,7 @@ mod tests {
         let beside = |draft: &str| {
             let schema = json!({"$schema": draft, "definitions": {"a": {"type": "string"}},
                 "properties": {"x": {"$ref": "#/definitions/a", "maxLength": 1}}});
-            Schema::compile(&schema.to_string()).unwrap().violations(&json!({"x": "long"})).len()
+            JsonSchema::compile(&schema.to_string()).unwrap().violations(&json!({"x": "long"})).len()
         };
         assert_eq!(beside("https://json-schema.org/draft/2020-12/schema"), 1);
         assert_eq!(beside("http://json-schema.org/draft-07/schema#"), 0);
@@ -549,18 +559,18 @@ mod tests {
 
     #[test]
     fn a_catastrophic_pattern_stops_early() {
-        let schema = Schema::compile(r#"{"pattern":"^(?=a)(a+)+\\1$"}"#).unwrap();
+        let schema = JsonSchema::compile(r#"{"pattern":"^(?=a)(a+)+\\1$"}"#).unwrap();
         let violations = schema.violations(&json!("a".repeat(60) + "!"));
         assert_eq!(violations.len(), 1);
     }
 
     /// Lists in lists; each level passes through `length` references.
-    fn round(length: usize) -> Schema {
+    fn round(length: usize) -> JsonSchema {
         let levels: serde_json::Map<String, Value> = (0..length)
             .map(|n| (format!("l{n}"), json!({"$ref": format!("#/$defs/l{}", n + 1)})))
             .chain([(format!("l{length}"), json!({"items": {"$ref": "#/$defs/l0"}}))])
             .collect();
-        Schema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
+        JsonSchema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
     }
 
     #[test]
@@ -577,7 +587,7 @@ mod tests {
     #[test]
     fn thousands_of_alternatives_for_thousands_of_values_stop_early() {
         let alternatives: Vec<Value> = (0..4000).map(|n| json!({"const": n})).collect();
-        let schema = Schema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
+        let schema = JsonSchema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([3999, 3998])), []);
         let violations = schema.violations(&json!(vec![3999; 100_000]));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
@@ -589,12 +599,12 @@ mod tests {
         let text = |n: usize| "a".repeat(30) + &format!("!{n}");
         let patterns: Vec<Value> = (0..300).map(|n| json!({"pattern": pattern(n)})).collect();
         let texts: Vec<String> = (0..300).map(text).collect();
-        let values = Schema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
+        let values = JsonSchema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
         let violations = values.violations(&json!(texts));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
         let patterns: serde_json::Map<String, Value> = (0..15).map(|n| (pattern(n), json!(true))).collect();
         let texts: serde_json::Map<String, Value> = (0..300).map(|n| (text(n), json!(1))).collect();
-        let names = Schema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
+        let names = JsonSchema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
         let violations = names.violations(&json!(texts));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
     }
@@ -622,9 +632,9 @@ mod tests {
             trees.push(own);
         }
         let trees: Vec<Value> = trees.into_iter().flatten().collect();
-        let unique = Schema::compile(r#"{"uniqueItems":true}"#).unwrap();
+        let unique = JsonSchema::compile(r#"{"uniqueItems":true}"#).unwrap();
         let many: Value = (0..6).map(|n| json!([n])).chain(trees.iter().cloned()).collect();
-        let (fits, steps) = unique.fits(&many, Budget::CHECK).unwrap();
+        let (fits, steps) = unique.fits(&many, CheckBudget::CHECK).unwrap();
         assert!(fits && steps < 300_000, "{steps} for {} trees", trees.len());
         let twice: Value = trees.iter().chain([&json!([[[]]])]).cloned().collect();
         assert_eq!(unique.violations(&twice).len(), 1);
@@ -636,35 +646,35 @@ mod tests {
     #[test]
     fn what_is_compared_is_counted() {
         let long: Vec<u32> = (0..9000).collect();
-        let schema = Schema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
+        let schema = JsonSchema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([long, long])), []);
-        let (_, steps) = schema.fits(&json!([long, long]), Budget::CHECK).unwrap();
+        let (_, steps) = schema.fits(&json!([long, long]), CheckBudget::CHECK).unwrap();
         assert!(steps > 18_000, "{steps}");
     }
 
     #[test]
     fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
-        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}[^ab]"}"#).unwrap();
+        let schema = JsonSchema::compile(r#"{"pattern":"[ab]*a[ab]{20000}[^ab]"}"#).unwrap();
         let letter = |n: u32| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' };
         let text: String = (0..1_u32 << 20).map(letter).collect();
         let begun = std::time::Instant::now();
         assert_eq!(schema.violations(&json!(text))[0].to_string(), TOO_LONG);
         assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
         // From the end, it needs few.
-        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
+        let schema = JsonSchema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
         assert_eq!(schema.violations(&json!("a".repeat(1 << 20))), []);
         assert_eq!(
             schema.violations(&json!("b".repeat(1 << 20)))[0].to_string(),
             "(root): does not match the schema (finding the exact location takes too long)"
         );
         // What needs few states may be long.
-        let lines = Schema::compile(r#"{"pattern":"^([a-z]{1,64} ){1,}$"}"#).unwrap();
+        let lines = JsonSchema::compile(r#"{"pattern":"^([a-z]{1,64} ){1,}$"}"#).unwrap();
         assert_eq!(lines.violations(&json!("word ".repeat(1 << 18))), []);
-        let plain = Schema::compile(r#"{"pattern":"^[a-z]*$"}"#).unwrap();
+        let plain = JsonSchema::compile(r#"{"pattern":"^[a-z]*$"}"#).unwrap();
         let said = plain.violations(&json!("a".repeat(1_000_000) + "!"))[0].to_string();
         assert_eq!(said, "(root): value does not match \"^[a-z]*$\"");
         let letters = json!({"items": {"pattern": r"^[\p{L} .'-]{1,80}$"}});
-        let letters = Schema::compile(&letters.to_string()).unwrap();
+        let letters = JsonSchema::compile(&letters.to_string()).unwrap();
         let names: Vec<String> =
             (0..2000).map(|n| format!("Zoë Ångström-Ødegård der {}. Große", ["Erste", "Zweite"][n % 2])).collect();
         let violations = letters.violations(&json!(names));
@@ -705,18 +715,18 @@ mod tests {
             (r"^\p{Lu}", "Été", true),
         ];
         for (pattern, text, fits) in cases {
-            let ours = Schema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
+            let ours = JsonSchema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
             assert_eq!(ours.violations(&json!(text)).is_empty(), fits, "{pattern} {text}");
             let theirs = jsonschema::options().build(&json!({"pattern": pattern})).unwrap();
             assert_eq!(theirs.is_valid(&json!(text)), fits, "{pattern} {text}");
             // Names go another way.
             let names = json!({"patternProperties": {pattern: false}});
-            let names = Schema::compile(&names.to_string()).unwrap();
+            let names = JsonSchema::compile(&names.to_string()).unwrap();
             assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
-            let names = Schema::compile(&json!({"propertyNames": {"pattern": pattern}}).to_string()).unwrap();
+            let names = JsonSchema::compile(&json!({"propertyNames": {"pattern": pattern}}).to_string()).unwrap();
             assert_eq!(names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
         }
-        let schema = Schema::compile(r#"{"properties":{"a":{"pattern":"^[a-z]{1,3}$"}}}"#).unwrap();
+        let schema = JsonSchema::compile(r#"{"properties":{"a":{"pattern":"^[a-z]{1,3}$"}}}"#).unwrap();
         assert_eq!(
             schema.violations(&json!({"a": "\"A"}))[0].to_string(),
             r#"/a: "\"A" does not match "^[a-z]{1,3}$""#
@@ -735,7 +745,7 @@ mod tests {
             r"(?=a)(?:[ab]*a[ab]{900}c|.)*d".to_owned(),
         ];
         for pattern in patterns {
-            let Ok(schema) = Schema::compile(&json!({"items": {"pattern": pattern}}).to_string()) else { continue };
+            let Ok(schema) = JsonSchema::compile(&json!({"items": {"pattern": pattern}}).to_string()) else { continue };
             for length in [100, 1_000, 10_000, 60_000, 1 << 20] {
                 let begun = std::time::Instant::now();
                 schema.violations(&json!(["ab".repeat(length / 2), "a".repeat(length)]));
@@ -752,26 +762,26 @@ mod tests {
     fn names_pay_for_patterns_too() {
         let text = "ab".repeat(1 << 19);
         for pattern in ["[ab]*a[ab]{20000}[^ab]", "^(?=a)(a+|b)+c"] {
-            let schema = Schema::compile(&json!({"patternProperties": {pattern: false}}).to_string()).unwrap();
+            let schema = JsonSchema::compile(&json!({"patternProperties": {pattern: false}}).to_string()).unwrap();
             assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
             let schema = json!({"patternProperties": {pattern: false}, "additionalProperties": false});
-            let schema = Schema::compile(&schema.to_string()).unwrap();
+            let schema = JsonSchema::compile(&schema.to_string()).unwrap();
             assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
             let own = json!({"properties": {&text: true}, "patternProperties": {pattern: false}, "additionalProperties": false});
-            let error = Schema::compile(&own.to_string()).unwrap_err();
+            let error = JsonSchema::compile(&own.to_string()).unwrap_err();
             assert_eq!(error, "its patternProperties take too long for its own properties", "{pattern}");
         }
         let plain = json!({"patternProperties": {"^x-[a-z0-9-]{1,64}$": {"type": "integer"}, "^_": true}});
         let names: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("x-name-{n}"), json!(n))).collect();
-        assert_eq!(Schema::compile(&plain.to_string()).unwrap().violations(&json!(names)), []);
+        assert_eq!(JsonSchema::compile(&plain.to_string()).unwrap().violations(&json!(names)), []);
     }
 
     #[test]
     fn automata_for_names_share_what_they_may_keep() {
         let large = |n: usize| (format!("[ab]*a[ab]{{{}}}[^ab]", 100 + n), json!(true));
         let schema = |count| json!({"patternProperties": (0..count).map(large).collect::<serde_json::Map<_, _>>()});
-        assert!(Schema::compile(&schema(16).to_string()).is_ok());
-        let error = Schema::compile(&schema(17).to_string()).unwrap_err();
+        assert!(JsonSchema::compile(&schema(16).to_string()).is_ok());
+        let error = JsonSchema::compile(&schema(17).to_string()).unwrap_err();
         assert_eq!(error, "its patternProperties need too much memory: use fewer or simpler patterns");
     }
 
@@ -780,13 +790,13 @@ mod tests {
         let patterns: Vec<Value> =
             (0..100).map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}})).collect();
         let text = json!({"allOf": patterns}).to_string();
-        let shared = Patterns::of([text.as_str()]);
-        let schema = Schema::compile_with(&text, &shared).unwrap();
+        let shared = PatternBudget::of([text.as_str()]);
+        let schema = JsonSchema::compile_with(&text, &shared).unwrap();
         let random: String =
             (0..400_u32).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
         schema.violations(&json!(random));
         let kept = shared.kept().load(std::sync::atomic::Ordering::Relaxed);
-        assert!((1..=Patterns::KEPT).contains(&kept), "{kept}");
+        assert!((1..=PatternBudget::KEPT).contains(&kept), "{kept}");
         drop(schema);
         assert_eq!(shared.kept().load(std::sync::atomic::Ordering::Relaxed), 0);
     }
@@ -820,7 +830,7 @@ mod tests {
         ];
         for format in formats {
             let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": format});
-            let schema = Schema::compile(&schema.to_string()).unwrap();
+            let schema = JsonSchema::compile(&schema.to_string()).unwrap();
             for part in parts {
                 for text in [part.repeat(1_000_000 / part.len()), format!("a@{}", part.repeat(500_000 / part.len()))] {
                     let begun = std::time::Instant::now();
@@ -839,14 +849,14 @@ mod tests {
     fn an_interrupt_ends_a_check() {
         let schema = doubling("anyOf");
         let due = Interrupt::at(std::time::Instant::now());
-        assert_eq!(schema.violations_until(&json!(7), &due), Err(Interrupted));
+        assert_eq!(schema.violations_until(&json!(7), &due), Err(CheckInterrupted));
         assert_eq!(schema.glance(&json!(7)), None);
         let raised = Interrupt::default();
         let seen = raised.clone();
         let check = std::thread::spawn(move || schema.violations_until(&json!(7), &seen));
         raised.raise();
-        assert_eq!(check.join().unwrap(), Err(Interrupted));
-        let small = Schema::compile(r#"{"type":"integer"}"#).unwrap();
+        assert_eq!(check.join().unwrap(), Err(CheckInterrupted));
+        let small = JsonSchema::compile(r#"{"type":"integer"}"#).unwrap();
         assert_eq!(small.violations_until(&json!(7), &Interrupt::default()), Ok(vec![]));
         assert_eq!(small.glance(&json!("x")).unwrap().len(), 1);
     }
@@ -856,7 +866,8 @@ mod tests {
         let alternatives: Vec<Value> = (0..1000)
             .map(|n| json!({"items": {"type": "array", "minItems": n + 3}, "unevaluatedItems": false}))
             .collect();
-        let schema = Schema::compile(&json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string()).unwrap();
+        let schema =
+            JsonSchema::compile(&json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string()).unwrap();
         let violations = schema.violations(&json!(vec!["x".repeat(1000); 1000]));
         assert!(violations.iter().all(|violation| violation.message.len() <= MESSAGE));
     }
@@ -864,7 +875,7 @@ mod tests {
     #[test]
     fn all_patterns_of_a_plugin_share_one_limit() {
         let letters = |count: usize| json!({"pattern": format!("^\\p{{L}}{{{count}}}$")});
-        let compile = |patterns: Vec<Value>| Schema::compile(&json!({"anyOf": patterns}).to_string());
+        let compile = |patterns: Vec<Value>| JsonSchema::compile(&json!({"anyOf": patterns}).to_string());
         assert_eq!(compile(vec![letters(80)]).unwrap().violations(&json!("é".repeat(80))), []);
         let error = compile((0..1000).map(|n| letters(20 + n % 60)).collect()).unwrap_err();
         assert_eq!(error, "/anyOf/0/pattern: \"^\\\\p{L}{20}$\" is not a \"regex\"");

@@ -3,18 +3,18 @@
 use jsonschema::{Keyword, ValidationError};
 
 use super::budget;
-use super::counted::{Counted, Looked};
+use super::counted::{CountedJson, CountedValue};
 
 /// The keyword itself.
-pub(super) struct Step;
+pub(super) struct StepKeyword;
 
-impl<'i> Keyword<'i, Counted> for Step {
-    fn validate(&self, _value: Looked<'i>) -> Result<(), ValidationError<'i>> {
+impl<'i> Keyword<'i, CountedJson> for StepKeyword {
+    fn validate(&self, _value: CountedValue<'i>) -> Result<(), ValidationError<'i>> {
         budget::step();
         Ok(())
     }
 
-    fn is_valid(&self, _value: Looked<'i>) -> bool {
+    fn is_valid(&self, _value: CountedValue<'i>) -> bool {
         budget::step();
         true
     }

@@ -15,12 +15,12 @@ const HOPS: usize = 16;
 
 /// The types of JSON values, as a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Types(u8);
+pub(super) struct TypeSet(u8);
 
 /// The names of the types, each of which is a bit.
 const NAMES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-impl Types {
+impl TypeSet {
     pub(super) const ALL: Self = Self(0x7f);
     const NONE: Self = Self(0);
 
@@ -73,12 +73,12 @@ fn is_whole(number: &serde_json::Number) -> bool {
 }
 
 /// A schema whose parts are read, within a number of looks at them.
-pub(super) struct Parts<'a> {
+pub(super) struct SchemaParts<'a> {
     root: &'a Value,
     left: Cell<usize>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SchemaParts<'a> {
     pub(super) fn of(root: &'a Value, looks: usize) -> Self {
         Self { root, left: Cell::new(looks) }
     }
@@ -101,35 +101,35 @@ impl<'a> Parts<'a> {
     }
 
     /// The types that values of a schema can have; all of them if there are no looks left.
-    pub(super) fn types(&self, schema: &'a Value) -> Types {
+    pub(super) fn types(&self, schema: &'a Value) -> TypeSet {
         self.types_within(schema, DEPTH)
     }
 
-    fn types_within(&self, schema: &'a Value, depth: usize) -> Types {
+    fn types_within(&self, schema: &'a Value, depth: usize) -> TypeSet {
         if !self.look() {
-            return Types::ALL;
+            return TypeSet::ALL;
         }
         let Some(members) = self.resolved(schema) else {
-            return if schema == &Value::Bool(false) { Types::NONE } else { Types::ALL };
+            return if schema == &Value::Bool(false) { TypeSet::NONE } else { TypeSet::ALL };
         };
         let mut types = match members.get("type") {
-            Some(Value::String(name)) => Types::named(name),
+            Some(Value::String(name)) => TypeSet::named(name),
             Some(Value::Array(names)) => {
-                names.iter().filter_map(Value::as_str).fold(Types::NONE, |all, name| all.or(Types::named(name)))
+                names.iter().filter_map(Value::as_str).fold(TypeSet::NONE, |all, name| all.or(TypeSet::named(name)))
             }
-            _ => Types::ALL,
+            _ => TypeSet::ALL,
         };
         if let Some(value) = members.get("const") {
-            types = types.and(Types::of(value));
+            types = types.and(TypeSet::of(value));
         }
         if let Some(Value::Array(values)) = members.get("enum") {
-            types = types.and(values.iter().fold(Types::NONE, |all, value| all.or(Types::of(value))));
+            types = types.and(values.iter().fold(TypeSet::NONE, |all, value| all.or(TypeSet::of(value))));
         }
         if depth > 0 {
             for keyword in ["anyOf", "oneOf"] {
                 if let Some(branches) = members.get(keyword).and_then(Value::as_array) {
-                    let any = |all: Types, branch| all.or(self.types_within(branch, depth - 1));
-                    types = types.and(branches.iter().fold(Types::NONE, any));
+                    let any = |all: TypeSet, branch| all.or(self.types_within(branch, depth - 1));
+                    types = types.and(branches.iter().fold(TypeSet::NONE, any));
                 }
             }
             for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolbay_model::Identity;
+use toolbay_model::CallerIdentity;
 
-use crate::opened::Opened;
-use crate::secrets::Finder;
-use crate::watched::Watched;
+use crate::opened::CallSecrets;
+use crate::secrets::SecretFinder;
+use crate::watched::WatchedFile;
 
 /// Callers whose secrets are kept.
 const CALLERS: usize = 256;
@@ -16,19 +16,19 @@ const CALLERS: usize = 256;
 const MEMORY: usize = 16 << 20;
 
 /// The secrets of one caller.
-pub(crate) struct Own {
+pub(crate) struct CallerSecrets {
     /// Their files, in the order of the secrets.
-    pub(crate) files: Vec<Watched>,
+    pub(crate) files: Vec<WatchedFile>,
     /// What finds their values; `None` if there are none.
-    pub(crate) finder: Option<Arc<Finder>>,
+    pub(crate) finder: Option<Arc<SecretFinder>>,
     /// What a call gets, made of them and of the shared secrets with this number.
-    pub(crate) opened: Option<(u64, Arc<Opened>)>,
+    pub(crate) opened: Option<(u64, Arc<CallSecrets>)>,
     used: u64,
 }
 
-impl Own {
+impl CallerSecrets {
     /// Secrets in these files, none of which has been read.
-    pub(crate) fn new(files: Vec<Watched>) -> Self {
+    pub(crate) fn new(files: Vec<WatchedFile>) -> Self {
         Self { files, finder: None, opened: None, used: 0 }
     }
 
@@ -39,19 +39,19 @@ impl Own {
 
 /// The secrets of the callers that made the last calls. Those of others are read again.
 #[derive(Default)]
-pub(crate) struct Callers {
-    known: BTreeMap<Identity, Own>,
+pub(crate) struct CallerCache {
+    known: BTreeMap<CallerIdentity, CallerSecrets>,
     clock: u64,
 }
 
-impl Callers {
+impl CallerCache {
     /// Takes out what is known of a caller.
-    pub(crate) fn take(&mut self, caller: &Identity) -> Option<Own> {
+    pub(crate) fn take(&mut self, caller: &CallerIdentity) -> Option<CallerSecrets> {
         self.known.remove(caller)
     }
 
     /// Keeps it as that of the last caller, and forgets those that made no call for longest if it is too much.
-    pub(crate) fn keep(&mut self, caller: Identity, mut own: Own) {
+    pub(crate) fn keep(&mut self, caller: CallerIdentity, mut own: CallerSecrets) {
         self.clock += 1;
         own.used = self.clock;
         self.known.insert(caller, own);
@@ -62,7 +62,7 @@ impl Callers {
     }
 
     fn memory(&self) -> usize {
-        self.known.values().map(Own::memory).sum()
+        self.known.values().map(CallerSecrets::memory).sum()
     }
 
     #[cfg(test)]
@@ -74,32 +74,32 @@ impl Callers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::value::SecretValue;
 
-    fn caller(index: usize) -> Identity {
-        Identity::of(&format!("token:{index}")).unwrap()
+    fn caller(index: usize) -> CallerIdentity {
+        CallerIdentity::of(&format!("token:{index}")).unwrap()
     }
 
     #[test]
     fn those_without_a_call_for_longest_are_forgotten() {
-        let mut callers = Callers::default();
+        let mut callers = CallerCache::default();
         for index in 0..CALLERS {
-            callers.keep(caller(index), Own::new(Vec::new()));
+            callers.keep(caller(index), CallerSecrets::new(Vec::new()));
         }
         let first = callers.take(&caller(0)).unwrap();
         callers.keep(caller(0), first);
-        callers.keep(caller(CALLERS), Own::new(Vec::new()));
+        callers.keep(caller(CALLERS), CallerSecrets::new(Vec::new()));
         assert_eq!(callers.count(), CALLERS);
         assert!(callers.take(&caller(0)).is_some() && callers.take(&caller(1)).is_none());
     }
 
     #[test]
     fn their_memory_is_bounded_and_the_last_one_stays() {
-        let value = Value::parse("x\u{e9}y ".repeat(1600).as_bytes()).unwrap();
-        let mut callers = Callers::default();
+        let value = SecretValue::parse("x\u{e9}y ".repeat(1600).as_bytes()).unwrap();
+        let mut callers = CallerCache::default();
         for index in 0..64 {
-            let mut own = Own::new(Vec::new());
-            own.finder = Finder::new([("key", &value)]).unwrap().map(Arc::new);
+            let mut own = CallerSecrets::new(Vec::new());
+            own.finder = SecretFinder::new([("key", &value)]).unwrap().map(Arc::new);
             callers.keep(caller(index), own);
             assert!(callers.memory() <= MEMORY || callers.count() == 1);
         }

@@ -6,12 +6,12 @@ use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Request, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use toolbay_model::Identity;
-use toolbay_policy::{Origin, OriginPattern};
+use toolbay_model::CallerIdentity;
+use toolbay_policy::{OriginPattern, UrlOrigin};
 use zeroize::Zeroizing;
 
-use crate::value::Value;
-use crate::withheld::Withheld;
+use crate::value::SecretValue;
+use crate::withheld::WithheldCredential;
 
 /// The characters that a query parameter can have as they are (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -34,21 +34,21 @@ const RESERVED: [&str; 9] = [
 
 /// Which requests carry a secret, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carried {
+pub struct CredentialRule {
     origins: Vec<OriginPattern>,
-    place: Place,
+    place: CredentialPlace,
 }
 
 /// Where a request carries it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum CredentialPlace {
     /// The header, and what stands before and after the secret in it.
     Header(HeaderName, String, String),
     /// The encoded name of a query parameter.
     Query(String),
 }
 
-impl Carried {
+impl CredentialRule {
     /// Requests to `origins` carry the secret as this header. `format` is the header's value, with `{}` for the secret.
     ///
     /// # Errors
@@ -63,12 +63,12 @@ impl Carried {
         if HeaderValue::from_str(before).and(HeaderValue::from_str(after)).is_err() {
             return Err("format has line ends or control characters, which no header can have".to_owned());
         }
-        Ok(Self { origins, place: Place::Header(name, before.to_owned(), after.to_owned()) })
+        Ok(Self { origins, place: CredentialPlace::Header(name, before.to_owned(), after.to_owned()) })
     }
 
     /// Requests to `origins` carry the secret as this query parameter.
     pub fn in_query(origins: Vec<OriginPattern>, parameter: &str) -> Self {
-        Self { origins, place: Place::Query(encoded(parameter).to_string()) }
+        Self { origins, place: CredentialPlace::Query(encoded(parameter).to_string()) }
     }
 
     /// The origins.
@@ -77,22 +77,22 @@ impl Carried {
     }
 
     /// Whether requests can carry this value.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+    pub(crate) fn check(&self, value: &SecretValue) -> Result<(), String> {
         match &self.place {
-            Place::Header(..) if HeaderValue::from_str(value.as_str()).is_err() => {
+            CredentialPlace::Header(..) if HeaderValue::from_str(value.as_str()).is_err() => {
                 Err("cannot be a header: it has line ends or control characters".to_owned())
             }
-            Place::Header(..) | Place::Query(_) => Ok(()),
+            CredentialPlace::Header(..) | CredentialPlace::Query(_) => Ok(()),
         }
     }
 }
 
 /// How and where, such as `the header authorization, at https://api.example.com`.
-impl fmt::Display for Carried {
+impl fmt::Display for CredentialRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Header(header, ..) => write!(f, "the header {header}, at ")?,
-            Place::Query(parameter) => write!(f, "the query parameter {parameter}, at ")?,
+            CredentialPlace::Header(header, ..) => write!(f, "the header {header}, at ")?,
+            CredentialPlace::Query(parameter) => write!(f, "the query parameter {parameter}, at ")?,
         }
         let origins: Vec<String> = self.origins.iter().map(ToString::to_string).collect();
         f.write_str(&origins.join(", "))
@@ -101,21 +101,21 @@ impl fmt::Display for Carried {
 
 /// A secret that requests of one call carry to some origins.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credential {
+pub struct RequestCredential {
     name: String,
-    carried: Carried,
+    carried: CredentialRule,
     /// The caller whose own it is; `None` if all callers share it.
-    caller: Option<Identity>,
-    value: Value,
+    caller: Option<CallerIdentity>,
+    value: SecretValue,
 }
 
-impl Credential {
-    pub(crate) fn new(name: &str, carried: Carried, caller: Option<Identity>, value: Value) -> Self {
+impl RequestCredential {
+    pub(crate) fn new(name: &str, carried: CredentialRule, caller: Option<CallerIdentity>, value: SecretValue) -> Self {
         Self { name: name.to_owned(), carried, caller, value }
     }
 
     /// Whether requests to this origin carry it.
-    pub(crate) fn is_for(&self, origin: &Origin) -> bool {
+    pub(crate) fn is_for(&self, origin: &UrlOrigin) -> bool {
         self.carried.origins.iter().any(|pattern| pattern.covers(origin))
     }
 
@@ -124,24 +124,25 @@ impl Credential {
     /// # Errors
     ///
     /// The request has no room for it, and is unchanged.
-    pub(crate) fn add_to<B>(&self, request: &mut Request<B>) -> Result<(), Withheld> {
+    pub(crate) fn add_to<B>(&self, request: &mut Request<B>) -> Result<(), WithheldCredential> {
         let text = self.value.as_str();
         match &self.carried.place {
-            Place::Header(name, before, after) => {
+            CredentialPlace::Header(name, before, after) => {
                 let mut whole = Zeroizing::new(String::with_capacity(before.len() + text.len() + after.len()));
                 for part in [before, text, after] {
                     whole.push_str(part);
                 }
                 // The copy that is sent is the HTTP library's, which does not overwrite it.
-                let mut value = HeaderValue::from_str(&whole).map_err(|_| Withheld::Unusable(self.name.clone()))?;
+                let mut value =
+                    HeaderValue::from_str(&whole).map_err(|_| WithheldCredential::Unusable(self.name.clone()))?;
                 value.set_sensitive(true);
                 request.headers_mut().insert(name, value);
             }
-            Place::Query(name) => {
+            CredentialPlace::Query(name) => {
                 let mut value = Zeroizing::new(String::with_capacity(text.len() * 3));
                 value.extend(encoded(text));
-                *request.uri_mut() =
-                    with_parameter(request.uri(), name, &value).ok_or(Withheld::TooLong(self.name.clone()))?;
+                *request.uri_mut() = with_parameter(request.uri(), name, &value)
+                    .ok_or(WithheldCredential::TooLong(self.name.clone()))?;
             }
         }
         Ok(())
@@ -150,7 +151,7 @@ impl Credential {
     /// Appends what separates the connections that carry it from all others: equal for equal values of the same caller
     /// in the same place.
     pub(crate) fn key(&self, key: &mut Zeroizing<Vec<u8>>) {
-        let caller = self.caller.as_ref().map_or("", Identity::as_str);
+        let caller = self.caller.as_ref().map_or("", CallerIdentity::as_str);
         let parts = [self.name.as_bytes(), caller.as_bytes(), self.value.as_str().as_bytes()];
         // Space first: growing would leave a copy behind.
         let space = parts.iter().map(|part| part.len() + size_of::<usize>()).sum::<usize>();
@@ -198,13 +199,13 @@ fn with_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
 }
 
 /// What it is for, without its value: `github_token as the header authorization, at https://api.github.com`.
-impl fmt::Display for Credential {
+impl fmt::Display for RequestCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} as {}", self.name, self.carried)
     }
 }
 
-impl fmt::Debug for Credential {
+impl fmt::Debug for RequestCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Credential({self})")
     }
@@ -218,12 +219,17 @@ mod tests {
         vec![OriginPattern::parse("https://api.example.com").unwrap()]
     }
 
-    fn value(text: &str) -> Value {
-        Value::parse(text.as_bytes()).unwrap()
+    fn value(text: &str) -> SecretValue {
+        SecretValue::parse(text.as_bytes()).unwrap()
     }
 
-    fn header(format: &str, text: &str) -> Credential {
-        Credential::new("token", Carried::in_header(origins(), "X-Key", format).unwrap(), None, value(text))
+    fn header(format: &str, text: &str) -> RequestCredential {
+        RequestCredential::new(
+            "token",
+            CredentialRule::in_header(origins(), "X-Key", format).unwrap(),
+            None,
+            value(text),
+        )
     }
 
     fn request(uri: &str) -> Request<()> {
@@ -242,20 +248,21 @@ mod tests {
 
     #[test]
     fn a_header_that_cannot_carry_a_secret_is_refused() {
-        let refused = |header: &str, format: &str| Carried::in_header(origins(), header, format).unwrap_err();
+        let refused = |header: &str, format: &str| CredentialRule::in_header(origins(), header, format).unwrap_err();
         assert_eq!(refused("a b", "{}"), "\"a b\" is not the name of a header");
         for name in ["Connection", "Host", "Proxy-Authorization", "TE", "Content-Length"] {
             assert!(refused(name, "{}").ends_with("is about the connection; a secret cannot be in it"), "{name}");
         }
         assert!(refused("a", "x\r\ny: {}").starts_with("format has line ends"));
-        let lines = Carried::in_header(origins(), "a", "{}").unwrap().check(&value("s3cret\r\nx: y-z"));
+        let lines = CredentialRule::in_header(origins(), "a", "{}").unwrap().check(&value("s3cret\r\nx: y-z"));
         assert_eq!(lines.unwrap_err(), "cannot be a header: it has line ends or control characters");
-        assert_eq!(Carried::in_query(origins(), "a").check(&value("s3cret\r\nx: y-z")), Ok(()));
+        assert_eq!(CredentialRule::in_query(origins(), "a").check(&value("s3cret\r\nx: y-z")), Ok(()));
     }
 
     #[test]
     fn a_parameter_replaces_what_the_guest_put_there() {
-        let credential = Credential::new("token", Carried::in_query(origins(), "api key"), None, value("a&b=c d!"));
+        let credential =
+            RequestCredential::new("token", CredentialRule::in_query(origins(), "api key"), None, value("a&b=c d!"));
         for (uri, expected) in [
             ("https://api.example.com", "/?api%20key=a%26b%3Dc%20d%21"),
             ("https://api.example.com/v1?", "/v1?api%20key=a%26b%3Dc%20d%21"),
@@ -269,20 +276,21 @@ mod tests {
 
     #[test]
     fn a_request_without_room_for_a_parameter_is_not_changed() {
-        let credential = Credential::new("token", Carried::in_query(origins(), "key"), None, value("s3cret-value"));
+        let credential =
+            RequestCredential::new("token", CredentialRule::in_query(origins(), "key"), None, value("s3cret-value"));
         let uri = format!("https://api.example.com/?q={}", "x".repeat(65_500));
         let mut request = request(&uri);
-        assert_eq!(credential.add_to(&mut request), Err(Withheld::TooLong("token".to_owned())));
+        assert_eq!(credential.add_to(&mut request), Err(WithheldCredential::TooLong("token".to_owned())));
         assert_eq!(request.uri(), uri.as_str());
     }
 
     #[test]
     fn connections_are_told_apart_by_caller_and_by_value() {
         let key = |caller: Option<&str>, text: &str| {
-            let caller = caller.map(|name| Identity::of(name).unwrap());
+            let caller = caller.map(|name| CallerIdentity::of(name).unwrap());
             let mut key = Zeroizing::default();
-            let carried = Carried::in_header(origins(), "a", "{}").unwrap();
-            Credential::new("token", carried, caller, value(text)).key(&mut key);
+            let carried = CredentialRule::in_header(origins(), "a", "{}").unwrap();
+            RequestCredential::new("token", carried, caller, value(text)).key(&mut key);
             key.to_vec()
         };
         let keys = [

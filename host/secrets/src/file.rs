@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_secs(2);
 
 /// A file as it was seen: whatever is done to it, one of these differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct SecretFileStamp {
     place: (u64, u64),
     size: u64,
     times: [(i64, i64); 2],
@@ -32,7 +32,7 @@ pub(crate) struct Stamp {
     pub(crate) is_old: bool,
 }
 
-impl Stamp {
+impl SecretFileStamp {
     fn of(stat: &Stat) -> Self {
         let changed = u64::try_from(stat.st_ctime).unwrap_or_default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -56,11 +56,11 @@ impl Stamp {
 
 /// What became of a file since it was read.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FileChange {
     /// It is the same.
     Same,
     /// Its content, at most as long as was asked for.
-    Content(Stamp, Zeroizing<Vec<u8>>),
+    Content(SecretFileStamp, Zeroizing<Vec<u8>>),
 }
 
 /// Reads the file `path`, below which nothing is followed that is a link; what it has of `base` is followed. It has at
@@ -69,13 +69,18 @@ pub(crate) enum Found {
 /// # Errors
 ///
 /// The end of a sentence about the file.
-pub(crate) fn read(base: &Path, path: &Path, most: usize, known: Option<&Stamp>) -> Result<Found, String> {
+pub(crate) fn read(
+    base: &Path,
+    path: &Path,
+    most: usize,
+    known: Option<&SecretFileStamp>,
+) -> Result<FileChange, String> {
     let mut file = File::from(open(base, path)?);
     let stat = fstat(&file).map_err(unusable)?;
     check(&stat, most)?;
-    let stamp = Stamp::of(&stat);
+    let stamp = SecretFileStamp::of(&stat);
     if known.is_some_and(|known| known.is_still(&stamp)) {
-        return Ok(Found::Same);
+        return Ok(FileChange::Same);
     }
     // Never moved to a larger place, which would leave a copy behind.
     let mut content = Zeroizing::new(Vec::with_capacity(most.saturating_add(1)));
@@ -85,7 +90,7 @@ pub(crate) fn read(base: &Path, path: &Path, most: usize, known: Option<&Stamp>)
     if content.len() > most {
         return Err(too_large(most));
     }
-    Ok(Found::Content(stamp, content))
+    Ok(FileChange::Content(stamp, content))
 }
 
 /// Most bytes of a file that [`secret_file`] reads.
@@ -100,9 +105,9 @@ const MOST: usize = 64 << 10;
 /// The end of a sentence about the file.
 pub fn secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     match read(path.parent().unwrap_or(Path::new("")), path, MOST, None)? {
-        Found::Content(_, content) => Ok(content),
+        FileChange::Content(_, content) => Ok(content),
         // Nothing was known of it.
-        Found::Same => Err("cannot be read".to_owned()),
+        FileChange::Same => Err("cannot be read".to_owned()),
     }
 }
 
@@ -188,8 +193,8 @@ mod tests {
 
     fn content(base: &Path, path: &str) -> Result<String, String> {
         match read(base, &base.join(path), 1 << 10, None)? {
-            Found::Content(_, content) => Ok(String::from_utf8(content.to_vec()).unwrap()),
-            Found::Same => unreachable!("nothing was known"),
+            FileChange::Content(_, content) => Ok(String::from_utf8(content.to_vec()).unwrap()),
+            FileChange::Same => unreachable!("nothing was known"),
         }
     }
 
@@ -257,13 +262,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("file");
         put(&path, "value", 0o600);
-        let look = |known: Option<&Stamp>| read(root.path(), &path, 100, known).unwrap();
-        let Found::Content(mut stamp, _) = look(None) else { panic!("nothing was known") };
+        let look = |known: Option<&SecretFileStamp>| read(root.path(), &path, 100, known).unwrap();
+        let FileChange::Content(mut stamp, _) = look(None) else { panic!("nothing was known") };
         // It has just been written: in the same moment it may be written again.
-        assert!(!stamp.is_old && matches!(look(Some(&stamp)), Found::Content(..)));
+        assert!(!stamp.is_old && matches!(look(Some(&stamp)), FileChange::Content(..)));
         stamp.is_old = true;
-        assert!(matches!(look(Some(&stamp)), Found::Same));
+        assert!(matches!(look(Some(&stamp)), FileChange::Same));
         fs::write(&path, "other").unwrap();
-        assert!(matches!(look(Some(&stamp)), Found::Content(..)));
+        assert!(matches!(look(Some(&stamp)), FileChange::Content(..)));
     }
 }

@@ -5,15 +5,15 @@ use std::path::Path;
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
-use crate::program::Failure;
-use crate::programs::Programs;
-use crate::secret::Secret;
-use crate::source::{KEYRING, Source};
-use crate::value::Value;
+use crate::program::ProgramFailure;
+use crate::programs::ProgramRunner;
+use crate::secret::SecretSpec;
+use crate::source::{KEYRING, SecretSource};
+use crate::value::SecretValue;
 
 /// The values of the secrets whose sources are asked once, in the order of the secrets. `None` for all others.
 #[derive(Clone, Debug, Default)]
-pub struct Fixed(pub(crate) Vec<Option<Result<Value, NoValue>>>);
+pub struct FixedSecrets(pub(crate) Vec<Option<Result<SecretValue, NoValue>>>);
 
 /// Why a source has no value, as the end of a sentence about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,19 +31,19 @@ impl NoValue {
     }
 }
 
-impl Fixed {
+impl FixedSecrets {
     /// Reads the environment, and runs the programs, all at once, in the plugin folder `base` and by way of `programs`.
     /// `variable` reads an environment variable; `place` is the file name of the grant. Must run on a runtime of tokio.
     pub async fn fetch(
-        secrets: &[Secret],
+        secrets: &[SecretSpec],
         (place, base): (&str, &Path),
-        programs: &Programs,
+        programs: &ProgramRunner,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
         let mut running = JoinSet::new();
         let mut values = Vec::with_capacity(secrets.len());
         for (index, secret) in secrets.iter().enumerate() {
-            if let Source::Environment(name) = &secret.source {
+            if let SecretSource::Environment(name) = &secret.source {
                 values.push(Some(of_variable(variable(name))));
                 continue;
             }
@@ -65,35 +65,38 @@ impl Fixed {
     }
 
     /// Whether taking these values needs programs, which may take seconds.
-    pub fn needs_programs(secrets: &[Secret]) -> bool {
-        secrets.iter().any(|secret| matches!(secret.source, Source::Keyring { .. } | Source::Command(_)))
+    pub fn needs_programs(secrets: &[SecretSpec]) -> bool {
+        secrets.iter().any(|secret| matches!(secret.source, SecretSource::Keyring { .. } | SecretSource::Command(_)))
     }
 
     /// For tests without a machine: each secret that is not in a file has the value that `value` returns for its name.
-    pub fn supposed(secrets: &[Secret], value: impl Fn(&str) -> Option<String>) -> Self {
-        let of = |secret: &Secret| secret.source.is_fixed().then(|| of_variable(value(&secret.name)));
+    pub fn supposed(secrets: &[SecretSpec], value: impl Fn(&str) -> Option<String>) -> Self {
+        let of = |secret: &SecretSpec| secret.source.is_fixed().then(|| of_variable(value(&secret.name)));
         Self(secrets.iter().map(of).collect())
     }
 }
 
 /// The value of an environment variable, or why it has none as the end of a sentence about it.
-fn of_variable(value: Option<String>) -> Result<Value, NoValue> {
+fn of_variable(value: Option<String>) -> Result<SecretValue, NoValue> {
     match value.map(Zeroizing::new) {
-        Some(value) if !value.trim().is_empty() => Value::parse(value.as_bytes()).map_err(NoValue::Wrong),
+        Some(value) if !value.trim().is_empty() => SecretValue::parse(value.as_bytes()).map_err(NoValue::Wrong),
         _ => Err(NoValue::Absent("is not set".to_owned())),
     }
 }
 
 /// What a program returned.
-fn of_program(output: Result<Zeroizing<Vec<u8>>, Failure>, source: &Source) -> Result<Value, NoValue> {
-    let is_keyring = matches!(source, Source::Keyring { .. });
+fn of_program(
+    output: Result<Zeroizing<Vec<u8>>, ProgramFailure>,
+    source: &SecretSource,
+) -> Result<SecretValue, NoValue> {
+    let is_keyring = matches!(source, SecretSource::Keyring { .. });
     let absent = match output {
-        Ok(output) if is_keyring => return Value::parse(&output).map_err(NoValue::Wrong),
+        Ok(output) if is_keyring => return SecretValue::parse(&output).map_err(NoValue::Wrong),
         Ok(output) => {
-            return Value::parse(&output).map_err(|why| NoValue::Wrong(format!("wrote a value that {why}")));
+            return SecretValue::parse(&output).map_err(|why| NoValue::Wrong(format!("wrote a value that {why}")));
         }
-        Err(Failure::Missing) if is_keyring => format!("cannot be read: the program {KEYRING} was not found"),
-        Err(Failure::Status(1)) if is_keyring => "does not exist, or the keyring is locked".to_owned(),
+        Err(ProgramFailure::Missing) if is_keyring => format!("cannot be read: the program {KEYRING} was not found"),
+        Err(ProgramFailure::Status(1)) if is_keyring => "does not exist, or the keyring is locked".to_owned(),
         Err(failure) if is_keyring => format!("cannot be read: {KEYRING} {failure}"),
         Err(failure) => failure.to_string(),
     };

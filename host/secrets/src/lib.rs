@@ -1,20 +1,20 @@
 //! The secrets of a plugin: where their values come from, which requests carry them, and their redaction.
 //!
-//! A grant names each [`Secret`] with its [`Source`]. When the plugin is loaded, [`Fixed::fetch`] takes the values of
-//! those sources that are asked once: environment variables, programs, the keyring. A [`Vault`] holds them, and reads
-//! the files. Before each call, [`Vault::open`] looks whether a file has changed, and returns what this call works
-//! with: [`Opened`] redacts the values ([`Secrets`]), and adds them to requests ([`Credential`]). A call keeps what it
+//! A grant names each [`SecretSpec`] with its [`SecretSource`]. When the plugin is loaded, [`FixedSecrets::fetch`] takes the values of
+//! those sources that are asked once: environment variables, programs, the keyring. A [`SecretVault`] holds them, and reads
+//! the files. Before each call, [`SecretVault::open`] looks whether a file has changed, and returns what this call works
+//! with: [`CallSecrets`] redacts the values ([`SecretFilter`]), and adds them to requests ([`RequestCredential`]). A call keeps what it
 //! opened, so that a value that is replaced meanwhile is still redacted in what the call says.
 //!
-//! A source of a caller ([`Source::CallerFolder`]) has a value for each [`Identity`](toolbay_model::Identity). It is
+//! A source of a caller ([`SecretSource::CallerFolder`]) has a value for each [`Identity`](toolbay_model::Identity). It is
 //! read when that caller makes a call, and no other caller gets it. Where there is no value, no request is sent without
-//! it: [`Opened::add_to`] says why.
+//! it: [`CallSecrets::add_to`] says why.
 //!
-//! Values are overwritten when they are dropped ([`Value`]). What cannot be: the search automaton, whose states follow
+//! Values are overwritten when they are dropped ([`SecretValue`]). What cannot be: the search automaton, whose states follow
 //! from the values; the header or URL of a request, which belongs to the HTTP library from then on; and the
 //! environment of this process.
 //!
-//! [`Programs`] says which process starts programs: a server that has confined itself has another one do it.
+//! [`ProgramRunner`] says which process starts programs: a server that has confined itself has another one do it.
 //!
 //! This crate reads files and starts programs. It knows nothing of wasmtime, MCP or TOML.
 
@@ -33,14 +33,14 @@ mod vault;
 mod watched;
 mod withheld;
 
-pub use self::credential::{Carried, Credential};
+pub use self::credential::{CredentialRule, RequestCredential};
 pub use self::file::secret_file;
-pub use self::fixed::Fixed;
-pub use self::opened::Opened;
-pub use self::programs::{Programs, serve as serve_programs};
-pub use self::secret::Secret;
-pub use self::secrets::Secrets;
-pub use self::source::Source;
-pub use self::value::Value;
-pub use self::vault::Vault;
-pub use self::withheld::Withheld;
+pub use self::fixed::FixedSecrets;
+pub use self::opened::CallSecrets;
+pub use self::programs::{ProgramRunner, serve as serve_programs};
+pub use self::secret::SecretSpec;
+pub use self::secrets::SecretFilter;
+pub use self::source::SecretSource;
+pub use self::value::SecretValue;
+pub use self::vault::SecretVault;
+pub use self::withheld::WithheldCredential;

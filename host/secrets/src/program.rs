@@ -39,7 +39,7 @@ const VARIABLES: [&str; 13] = [
 /// Why a program has no output. The end of a sentence about it. It quotes nothing that the program wrote: that may be
 /// the secret.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum ProgramFailure {
     Missing,
     Start(String),
     Status(i32),
@@ -52,7 +52,7 @@ pub(crate) enum Failure {
     Gone,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ProgramFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("was not found"),
@@ -73,12 +73,12 @@ impl fmt::Display for Failure {
 
 /// What a program, the first of `words`, writes to its standard output with the others as its arguments. It runs in
 /// `folder` without a shell and without input. Dropping the future ends it, and what it started.
-pub(crate) async fn run(words: &[String], folder: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+pub(crate) async fn run(words: &[String], folder: &Path) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
     run_within(words, folder, TIME).await
 }
 
-async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let Some((program, arguments)) = words.split_first() else { return Err(Failure::Missing) };
+async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
+    let Some((program, arguments)) = words.split_first() else { return Err(ProgramFailure::Missing) };
     let mut command = Command::new(located(program, folder));
     let kept = VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.args(arguments).current_dir(folder).env_clear().envs(kept);
@@ -86,12 +86,12 @@ async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Z
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.process_group(0).kill_on_drop(true);
     let child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::Missing,
-        kind => Failure::Start(kind.to_string()),
+        io::ErrorKind::NotFound => ProgramFailure::Missing,
+        kind => ProgramFailure::Start(kind.to_string()),
     })?;
-    let mut group = Group::of(&child);
-    let output = timeout(time, output(child)).await.unwrap_or(Err(Failure::Time));
-    if !matches!(output, Err(Failure::Time | Failure::Output)) {
+    let mut group = ProcessGroup::of(&child);
+    let output = timeout(time, output(child)).await.unwrap_or(Err(ProgramFailure::Time));
+    if !matches!(output, Err(ProgramFailure::Time | ProgramFailure::Output)) {
         // An agent that it started for next time goes on.
         group.0 = None;
     }
@@ -108,34 +108,36 @@ fn located(program: &str, folder: &Path) -> PathBuf {
     }
 }
 
-async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, Failure> {
+async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
     // Never moved to a larger place, which would leave a copy behind.
     let mut output = Zeroizing::new(Vec::with_capacity(OUTPUT + 1));
     if let Some(stdout) = &mut child.stdout {
         let mut bounded = stdout.take(OUTPUT as u64 + 1);
-        while bounded.read_buf(&mut *output).await.map_err(|error| Failure::Start(error.kind().to_string()))? > 0 {}
+        while bounded.read_buf(&mut *output).await.map_err(|error| ProgramFailure::Start(error.kind().to_string()))? > 0
+        {
+        }
     }
     if output.len() > OUTPUT {
-        return Err(Failure::Output);
+        return Err(ProgramFailure::Output);
     }
-    let status = child.wait().await.map_err(|error| Failure::Start(error.kind().to_string()))?;
+    let status = child.wait().await.map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
     match status.code() {
         Some(0) => Ok(output),
-        Some(code) => Err(Failure::Status(code)),
-        None => Err(Failure::Killed),
+        Some(code) => Err(ProgramFailure::Status(code)),
+        None => Err(ProgramFailure::Killed),
     }
 }
 
 /// The processes of a program, which are ended when this is dropped.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             // It fails if they have ended already.
@@ -148,7 +150,7 @@ impl Drop for Group {
 mod tests {
     use super::*;
 
-    async fn shell(script: &str, time: Duration) -> Result<String, Failure> {
+    async fn shell(script: &str, time: Duration) -> Result<String, ProgramFailure> {
         let words = ["sh", "-c", script].map(str::to_owned);
         let output = run_within(&words, Path::new("/"), time).await?;
         Ok(String::from_utf8(output.to_vec()).unwrap())
@@ -168,15 +170,15 @@ mod tests {
     async fn what_a_program_does_wrong_is_told_without_its_output() {
         assert_eq!(
             shell("echo hunter2-hunter2; echo hunter2-hunter2 >&2; exit 3", LONG).await,
-            Err(Failure::Status(3))
+            Err(ProgramFailure::Status(3))
         );
-        assert_eq!(shell("kill -9 $$", LONG).await, Err(Failure::Killed));
-        assert_eq!(shell("yes", LONG).await, Err(Failure::Output));
+        assert_eq!(shell("kill -9 $$", LONG).await, Err(ProgramFailure::Killed));
+        assert_eq!(shell("yes", LONG).await, Err(ProgramFailure::Output));
         assert_eq!(shell("head -c 65536 /dev/zero | tr '\\0' x", LONG).await.unwrap().len(), OUTPUT);
         let none = run(&["no-such-program-of-toolbay".to_owned()], Path::new("/")).await;
-        assert_eq!(none, Err(Failure::Missing));
-        assert!(matches!(run(&["/dev/null".to_owned()], Path::new("/")).await, Err(Failure::Start(_))));
-        assert!(Failure::Status(3).to_string().starts_with("exited with code 3; run it yourself"));
+        assert_eq!(none, Err(ProgramFailure::Missing));
+        assert!(matches!(run(&["/dev/null".to_owned()], Path::new("/")).await, Err(ProgramFailure::Start(_))));
+        assert!(ProgramFailure::Status(3).to_string().starts_with("exited with code 3; run it yourself"));
     }
 
     #[tokio::test]
@@ -188,7 +190,7 @@ mod tests {
         // A grandchild holds the FIFO open: the end of the file is the end of its last process.
         let script = format!("exec 3<> {0}; sleep 1000 & sleep 1000", fifo.display());
         let ended = shell(&script, Duration::from_millis(100)).await;
-        assert_eq!(ended, Err(Failure::Time));
+        assert_eq!(ended, Err(ProgramFailure::Time));
         let path = fifo.clone();
         let read = tokio::task::spawn_blocking(move || {
             // With a writer of its own, opening does not wait; dropped, it leaves those of the program, if any.

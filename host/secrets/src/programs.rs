@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
-use crate::program::{self, Failure, OUTPUT};
+use crate::program::{self, OUTPUT, ProgramFailure};
 
 /// Longest request in bytes: more than the longest grant has.
 const REQUEST: usize = 4 << 20;
@@ -27,30 +27,30 @@ const WAITING: usize = 64;
 /// Programs that the worker runs at once.
 const RUNNING: usize = 64;
 
-type Output = Result<Zeroizing<Vec<u8>>, Failure>;
+type ProgramOutput = Result<Zeroizing<Vec<u8>>, ProgramFailure>;
 
 /// Who waits for the answer with an id.
-type Waiting = HashMap<u64, oneshot::Sender<Output>>;
+type OutputWaiter = HashMap<u64, oneshot::Sender<ProgramOutput>>;
 
 /// Where the programs that print secrets run. The default starts them from this process. Clones share the worker.
 #[derive(Clone, Default)]
-pub struct Programs(Option<Arc<Worker>>);
+pub struct ProgramRunner(Option<Arc<ProgramWorker>>);
 
-struct Worker {
+struct ProgramWorker {
     /// Until the first program is wanted.
     pipes: Mutex<Option<(ChildStdin, ChildStdout)>>,
     /// Since then.
-    asking: OnceLock<mpsc::Sender<(Request, oneshot::Sender<Output>)>>,
+    asking: OnceLock<mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>>,
     /// It ends when its standard input does.
     _child: Child,
 }
 
-struct Request {
+struct ProgramRequest {
     grant: String,
     words: Vec<String>,
 }
 
-impl Programs {
+impl ProgramRunner {
     /// Starts the worker: a program that calls [`serve`] with its standard input and output.
     ///
     /// # Errors
@@ -63,36 +63,36 @@ impl Programs {
         let mut child =
             worker.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
-        Ok(Self(Some(Arc::new(Worker { pipes: Mutex::new(pipes), asking: OnceLock::new(), _child: child }))))
+        Ok(Self(Some(Arc::new(ProgramWorker { pipes: Mutex::new(pipes), asking: OnceLock::new(), _child: child }))))
     }
 
     /// What the program, the first of `words`, prints, in the plugin folder `folder`. The grant with the file name `grant`
     /// names it. Dropping the future ends a program that this process started.
-    pub(crate) async fn run(&self, grant: &str, words: &[String], folder: &Path) -> Output {
+    pub(crate) async fn run(&self, grant: &str, words: &[String], folder: &Path) -> ProgramOutput {
         let Some(worker) = &self.0 else { return program::run(words, folder).await };
-        let asking = worker.asking().map_err(|error| Failure::Start(error.kind().to_string()))?;
+        let asking = worker.asking().map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
         let (answer, answered) = oneshot::channel();
-        let request = Request { grant: grant.to_owned(), words: words.to_owned() };
-        asking.send((request, answer)).await.map_err(|_| Failure::Gone)?;
-        answered.await.unwrap_or(Err(Failure::Gone))
+        let request = ProgramRequest { grant: grant.to_owned(), words: words.to_owned() };
+        asking.send((request, answer)).await.map_err(|_| ProgramFailure::Gone)?;
+        answered.await.unwrap_or(Err(ProgramFailure::Gone))
     }
 }
 
-impl fmt::Debug for Programs {
+impl fmt::Debug for ProgramRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Programs(elsewhere)" } else { "Programs(here)" })
     }
 }
 
-impl Worker {
+impl ProgramWorker {
     /// What sends requests. Must be called on a runtime of tokio.
-    fn asking(&self) -> io::Result<&mpsc::Sender<(Request, oneshot::Sender<Output>)>> {
+    fn asking(&self) -> io::Result<&mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>> {
         let pipes = locked(&self.pipes).take();
         if let Some((input, output)) = pipes {
             let (input, output) =
                 (tokio::process::ChildStdin::from_std(input)?, tokio::process::ChildStdout::from_std(output)?);
             let (sender, receiver) = mpsc::channel(WAITING);
-            let pending = Pending::default();
+            let pending = PendingPrograms::default();
             tokio::spawn(hear(output, pending.clone()));
             tokio::spawn(ask(input, receiver, pending));
             // Set once, because the pipes are taken once.
@@ -104,9 +104,9 @@ impl Worker {
 
 /// Who waits for which answer; `None` once none can come any more.
 #[derive(Clone)]
-struct Pending(Arc<Mutex<Option<Waiting>>>);
+struct PendingPrograms(Arc<Mutex<Option<OutputWaiter>>>);
 
-impl Default for Pending {
+impl Default for PendingPrograms {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Some(HashMap::new()))))
     }
@@ -115,8 +115,8 @@ impl Default for Pending {
 /// Sends requests until nobody has one, or the worker has ended.
 async fn ask(
     mut worker: impl AsyncWrite + Unpin,
-    mut requests: mpsc::Receiver<(Request, oneshot::Sender<Output>)>,
-    pending: Pending,
+    mut requests: mpsc::Receiver<(ProgramRequest, oneshot::Sender<ProgramOutput>)>,
+    pending: PendingPrograms,
 ) {
     let mut id = 0;
     while let Some((request, answer)) = requests.recv().await {
@@ -140,7 +140,7 @@ async fn ask(
 }
 
 /// Takes in answers until the worker ends. Whoever still waits then learns of that.
-async fn hear(mut worker: impl AsyncRead + Unpin, pending: Pending) {
+async fn hear(mut worker: impl AsyncRead + Unpin, pending: PendingPrograms) {
     while let Ok((id, output)) = read_answer(&mut worker).await {
         let waiting = locked(&pending.0).as_mut().and_then(|waiting| waiting.remove(&id));
         // Whoever wanted it may have gone.
@@ -162,7 +162,7 @@ pub async fn serve(
     folder: &Path,
     allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
 ) -> io::Result<()> {
-    let (answers, mut answered) = mpsc::channel::<(u64, Output)>(1);
+    let (answers, mut answered) = mpsc::channel::<(u64, ProgramOutput)>(1);
     let mut running = JoinSet::new();
     running.spawn(async move {
         while let Some((id, answer)) = answered.recv().await {
@@ -191,7 +191,7 @@ pub async fn serve(
             let _place = place;
             let asked = words.clone();
             let fine = tokio::task::spawn_blocking(move || allowed(&grant, &asked)).await.unwrap_or(false);
-            let output = if fine { program::run(&words, &folder).await } else { Err(Failure::Refused) };
+            let output = if fine { program::run(&words, &folder).await } else { Err(ProgramFailure::Refused) };
             drop(answers.send((id, output)).await);
         });
         // Those that have ended.
@@ -200,16 +200,16 @@ pub async fn serve(
 }
 
 /// An answer: the id, what came of it, the exit code, and the output or a text with its length.
-async fn write_answer(to: &mut (impl AsyncWrite + Unpin), id: u64, output: Output) -> io::Result<()> {
+async fn write_answer(to: &mut (impl AsyncWrite + Unpin), id: u64, output: ProgramOutput) -> io::Result<()> {
     let (kind, code, bytes) = match output {
         Ok(output) => (0, 0, output),
-        Err(Failure::Missing) => (1, 0, Zeroizing::default()),
-        Err(Failure::Start(why)) => (2, 0, Zeroizing::new(why.into_bytes())),
-        Err(Failure::Status(code)) => (3, code, Zeroizing::default()),
-        Err(Failure::Killed) => (4, 0, Zeroizing::default()),
-        Err(Failure::Time) => (5, 0, Zeroizing::default()),
-        Err(Failure::Output) => (6, 0, Zeroizing::default()),
-        Err(Failure::Refused | Failure::Gone) => (7, 0, Zeroizing::default()),
+        Err(ProgramFailure::Missing) => (1, 0, Zeroizing::default()),
+        Err(ProgramFailure::Start(why)) => (2, 0, Zeroizing::new(why.into_bytes())),
+        Err(ProgramFailure::Status(code)) => (3, code, Zeroizing::default()),
+        Err(ProgramFailure::Killed) => (4, 0, Zeroizing::default()),
+        Err(ProgramFailure::Time) => (5, 0, Zeroizing::default()),
+        Err(ProgramFailure::Output) => (6, 0, Zeroizing::default()),
+        Err(ProgramFailure::Refused | ProgramFailure::Gone) => (7, 0, Zeroizing::default()),
     };
     to.write_u64_le(id).await?;
     to.write_u8(kind).await?;
@@ -219,7 +219,7 @@ async fn write_answer(to: &mut (impl AsyncWrite + Unpin), id: u64, output: Outpu
     to.flush().await
 }
 
-async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, Output)> {
+async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, ProgramOutput)> {
     let (id, kind, code) = (from.read_u64_le().await?, from.read_u8().await?, from.read_i32_le().await?);
     let length = usize::try_from(from.read_u32_le().await?).unwrap_or(usize::MAX);
     if length > OUTPUT {
@@ -230,13 +230,13 @@ async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, Ou
     from.read_exact(&mut bytes).await?;
     let output = match kind {
         0 => Ok(bytes),
-        1 => Err(Failure::Missing),
-        2 => Err(Failure::Start(String::from_utf8_lossy(&bytes).into_owned())),
-        3 => Err(Failure::Status(code)),
-        4 => Err(Failure::Killed),
-        5 => Err(Failure::Time),
-        6 => Err(Failure::Output),
-        7 => Err(Failure::Refused),
+        1 => Err(ProgramFailure::Missing),
+        2 => Err(ProgramFailure::Start(String::from_utf8_lossy(&bytes).into_owned())),
+        3 => Err(ProgramFailure::Status(code)),
+        4 => Err(ProgramFailure::Killed),
+        5 => Err(ProgramFailure::Time),
+        6 => Err(ProgramFailure::Output),
+        7 => Err(ProgramFailure::Refused),
         _ => return Err(io::ErrorKind::InvalidData.into()),
     };
     Ok((id, output))
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    type Asking = mpsc::Sender<(Request, oneshot::Sender<Output>)>;
+    type Asking = mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>;
 
     /// What asks a worker in this process, and the worker.
     fn connected(
@@ -261,17 +261,20 @@ mod tests {
     ) -> (Asking, tokio::task::JoinHandle<io::Result<()>>) {
         let ((ours, theirs), (out, heard)) = (duplex(64), duplex(64));
         let (sender, receiver) = mpsc::channel(1);
-        let pending = Pending::default();
+        let pending = PendingPrograms::default();
         tokio::spawn(hear(heard, pending.clone()));
         tokio::spawn(ask(ours, receiver, pending));
         (sender, tokio::spawn(async move { serve(theirs, out, Path::new("/"), allowed).await }))
     }
 
-    async fn run(asking: &Asking, grant: &str, script: &str) -> Output {
+    async fn run(asking: &Asking, grant: &str, script: &str) -> ProgramOutput {
         let (answer, answered) = oneshot::channel();
         let words = ["sh", "-c", script].map(str::to_owned).to_vec();
-        asking.send((Request { grant: grant.to_owned(), words }, answer)).await.map_err(|_| Failure::Gone)?;
-        answered.await.unwrap_or(Err(Failure::Gone))
+        asking
+            .send((ProgramRequest { grant: grant.to_owned(), words }, answer))
+            .await
+            .map_err(|_| ProgramFailure::Gone)?;
+        answered.await.unwrap_or(Err(ProgramFailure::Gone))
     }
 
     #[tokio::test]
@@ -281,11 +284,11 @@ mod tests {
         assert_eq!(said.as_slice(), b"/\ns3cret");
         let large = run(&asking, "a.toml", "head -c 65536 /dev/zero").await.unwrap();
         assert_eq!(large.len(), OUTPUT);
-        assert_eq!(run(&asking, "b.toml", "echo no").await, Err(Failure::Refused));
-        assert_eq!(run(&asking, "a.toml", "exit 3").await, Err(Failure::Status(3)));
-        assert_eq!(run(&asking, "a.toml", "exit -1").await, Err(Failure::Status(2)));
-        assert_eq!(run(&asking, "a.toml", "kill -9 $$").await, Err(Failure::Killed));
-        assert_eq!(run(&asking, "a.toml", "yes").await, Err(Failure::Output));
+        assert_eq!(run(&asking, "b.toml", "echo no").await, Err(ProgramFailure::Refused));
+        assert_eq!(run(&asking, "a.toml", "exit 3").await, Err(ProgramFailure::Status(3)));
+        assert_eq!(run(&asking, "a.toml", "exit -1").await, Err(ProgramFailure::Status(2)));
+        assert_eq!(run(&asking, "a.toml", "kill -9 $$").await, Err(ProgramFailure::Killed));
+        assert_eq!(run(&asking, "a.toml", "yes").await, Err(ProgramFailure::Output));
         // Several at once, which end in another order.
         let (slow, quick) = tokio::join!(
             run(&asking, "a.toml", "read x < /dev/null; sleep 0.1; echo slow"),
@@ -305,8 +308,8 @@ mod tests {
             worker.abort();
         };
         let (output, ()) = tokio::join!(waiting, ending);
-        assert_eq!(output, Err(Failure::Gone));
-        assert_eq!(run(&asking, "a.toml", "echo").await, Err(Failure::Gone));
+        assert_eq!(output, Err(ProgramFailure::Gone));
+        assert_eq!(run(&asking, "a.toml", "echo").await, Err(ProgramFailure::Gone));
     }
 
     #[tokio::test]

@@ -1,20 +1,20 @@
 //! A secret as a grant names it.
 
-use crate::credential::Carried;
-use crate::source::Source;
+use crate::credential::CredentialRule;
+use crate::source::SecretSource;
 
 /// A secret as a grant names it, without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Secret {
+pub struct SecretSpec {
     /// Its name in the grant.
     pub name: String,
     /// Where its value comes from.
-    pub source: Source,
+    pub source: SecretSource,
     /// Which requests carry it; `None` if it is only redacted.
-    pub carried: Option<Carried>,
+    pub carried: Option<CredentialRule>,
 }
 
-impl Secret {
+impl SecretSpec {
     /// What is lost without a value.
     pub(crate) fn lost(&self) -> &'static str {
         match self.carried {

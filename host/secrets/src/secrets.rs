@@ -15,8 +15,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::clean;
 use zeroize::Zeroizing;
 
-use self::reading::Reading;
-use crate::value::Value;
+use self::reading::TextReading;
+use crate::value::SecretValue;
 
 /// How often escapes with a backslash are undone: JSON in JSON in JSON.
 const ESCAPED: u32 = 3;
@@ -38,21 +38,21 @@ const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'')
 const TABLE: usize = 4 << 10;
 
 /// No secrets.
-static NONE: Secrets = Secrets { finders: Vec::new() };
+static NONE: SecretFilter = SecretFilter { finders: Vec::new() };
 
 /// Named secrets, and a search for all of them at once.
 ///
 /// It finds each value in plain text, in base64 at any offset, in hexadecimal, percent-encoded, and escaped as in JSON.
 /// A plugin that can read a secret can encode it in other ways: redaction prevents accidents, not attacks.
 #[derive(Clone, Default)]
-pub struct Secrets {
+pub struct SecretFilter {
     /// Those of all callers, and those of one.
-    finders: Vec<Arc<Finder>>,
+    finders: Vec<Arc<SecretFinder>>,
 }
 
 /// A search for some secrets. The automaton's states follow from the patterns, and are not overwritten when it is
 /// dropped.
-pub(crate) struct Finder {
+pub(crate) struct SecretFinder {
     search: AhoCorasick,
     patterns: Vec<Zeroizing<Vec<u8>>>,
     /// What stands for each pattern.
@@ -61,13 +61,13 @@ pub(crate) struct Finder {
 
 /// A part of a text that is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct SecretMatch {
     range: Range<usize>,
     /// Its finder and the pattern in it.
     pattern: (usize, usize),
 }
 
-impl Secrets {
+impl SecretFilter {
     /// No secrets.
     pub fn none() -> &'static Self {
         &NONE
@@ -78,12 +78,12 @@ impl Secrets {
     /// # Errors
     ///
     /// They are too long.
-    pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<Self, String> {
-        Ok(Self::of(Finder::new(values)?.map(Arc::new)))
+    pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>) -> Result<Self, String> {
+        Ok(Self::of(SecretFinder::new(values)?.map(Arc::new)))
     }
 
     /// What these finders find.
-    pub(crate) fn of(finders: impl IntoIterator<Item = Arc<Finder>>) -> Self {
+    pub(crate) fn of(finders: impl IntoIterator<Item = Arc<SecretFinder>>) -> Self {
         Self { finders: finders.into_iter().collect() }
     }
 
@@ -126,7 +126,7 @@ impl Secrets {
     }
 
     /// What is secret in `text`, in order and without overlaps.
-    fn find(&self, text: &[u8]) -> Vec<Found> {
+    fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
         if self.finders.is_empty() {
             return Vec::new();
         }
@@ -135,7 +135,7 @@ impl Secrets {
             for (index, finder) in self.finders.iter().enumerate() {
                 let mut found = Vec::new();
                 for one in finder.search.find_overlapping_iter(text) {
-                    join(&mut found, Found { range: one.range(), pattern: (index, one.pattern().as_usize()) });
+                    join(&mut found, SecretMatch { range: one.range(), pattern: (index, one.pattern().as_usize()) });
                 }
                 all.append(&mut found);
             }
@@ -146,7 +146,7 @@ impl Secrets {
 
     /// Where the end of `text` begins that may be the beginning of a secret; its length if there is none.
     fn unfinished(&self, text: &[u8]) -> usize {
-        let whole = [Reading::Unescaped, Reading::Percent].map(|reading| reading.whole(text)).into_iter().min();
+        let whole = [TextReading::Unescaped, TextReading::Percent].map(|reading| reading.whole(text)).into_iter().min();
         let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
         let search = |text: &[u8]| {
             let patterns = self.finders.iter().enumerate().flat_map(|(index, finder)| {
@@ -156,7 +156,7 @@ impl Secrets {
                 let longest = (1..=bytes.len().min(text.len())).rev();
                 let length =
                     longest.into_iter().find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
-                Some(Found { range: text.len() - length..text.len(), pattern })
+                Some(SecretMatch { range: text.len() - length..text.len(), pattern })
             });
             starts.min_by_key(|found| found.range.start).into_iter().collect()
         };
@@ -165,9 +165,9 @@ impl Secrets {
     }
 
     /// `text` up to `end`, with marks for what was found in it.
-    fn redacted(&self, text: &str, found: &[Found], end: usize) -> String {
+    fn redacted(&self, text: &str, found: &[SecretMatch], end: usize) -> String {
         let (mut out, mut shown) = (String::new(), 0);
-        for Found { range, pattern } in found.iter().filter(|found| found.range.start < end) {
+        for SecretMatch { range, pattern } in found.iter().filter(|found| found.range.start < end) {
             // An escape is whole characters, and a secret is too.
             let start = text.floor_char_boundary(range.start);
             out.push_str(text.get(shown..start).unwrap_or_default());
@@ -182,9 +182,14 @@ impl Secrets {
 
 /// What `search` finds in `text` as it is and as it can be read otherwise, escapes and percent-encoding undone up to so
 /// many times: in order and without overlaps.
-fn in_all_readings(text: &[u8], escaped: u32, encoded: u32, search: &dyn Fn(&[u8]) -> Vec<Found>) -> Vec<Found> {
+fn in_all_readings(
+    text: &[u8],
+    escaped: u32,
+    encoded: u32,
+    search: &dyn Fn(&[u8]) -> Vec<SecretMatch>,
+) -> Vec<SecretMatch> {
     let mut all = search(text);
-    let mut read = |reading: Reading, escaped: u32, encoded: u32| {
+    let mut read = |reading: TextReading, escaped: u32, encoded: u32| {
         if reading.applies(text) {
             let mut found = in_all_readings(&reading.read(text), escaped, encoded, search);
             reading.locate(text, found.iter_mut().map(|found| &mut found.range));
@@ -193,19 +198,19 @@ fn in_all_readings(text: &[u8], escaped: u32, encoded: u32, search: &dyn Fn(&[u8
     };
     // Lines are wrapped last, and what is in a URL was JSON once at most.
     if escaped == ESCAPED && encoded == ENCODED {
-        read(Reading::Unwrapped, 0, 0);
+        read(TextReading::Unwrapped, 0, 0);
     }
     if escaped > 0 {
-        read(Reading::Unescaped, escaped - 1, encoded.min(1));
+        read(TextReading::Unescaped, escaped - 1, encoded.min(1));
     }
     if encoded > 0 {
-        read(Reading::Percent, escaped.min(1), encoded - 1);
+        read(TextReading::Percent, escaped.min(1), encoded - 1);
     }
     joined(all)
 }
 
 /// All parts in order, those that overlap as one.
-fn joined(mut all: Vec<Found>) -> Vec<Found> {
+fn joined(mut all: Vec<SecretMatch>) -> Vec<SecretMatch> {
     all.sort_by_key(|found| found.range.start);
     let mut found = Vec::with_capacity(all.len());
     for one in all {
@@ -215,7 +220,7 @@ fn joined(mut all: Vec<Found>) -> Vec<Found> {
 }
 
 /// Adds a part to those before it. Parts that overlap become one, named by the longest, or by the first.
-fn join(found: &mut Vec<Found>, mut new: Found) {
+fn join(found: &mut Vec<SecretMatch>, mut new: SecretMatch) {
     while let Some(last) = found.pop_if(|last| new.range.start < last.range.end) {
         if last.range.len() >= new.range.len() {
             new.pattern = last.pattern;
@@ -225,13 +230,15 @@ fn join(found: &mut Vec<Found>, mut new: Found) {
     found.push(new);
 }
 
-impl Finder {
+impl SecretFinder {
     /// A search for the secrets with these names and values; `None` if there are none.
     ///
     /// # Errors
     ///
     /// They are too long.
-    pub(crate) fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<Option<Self>, String> {
+    pub(crate) fn new<'a>(
+        values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>,
+    ) -> Result<Option<Self>, String> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in values {
             for pattern in forms(value.as_str()) {
@@ -256,7 +263,7 @@ impl Finder {
 }
 
 /// The marks alone.
-impl fmt::Debug for Secrets {
+impl fmt::Debug for SecretFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let marks: BTreeSet<&String> = self.finders.iter().flat_map(|finder| &finder.marks).collect();
         f.debug_set().entries(marks).finish()
@@ -305,16 +312,16 @@ mod tests {
 
     const VALUE: &str = "s3cr\"t/value+ü~x!";
 
-    fn secrets(values: &[(&'static str, &str)]) -> Result<Secrets, String> {
-        let value = |(name, value): &(&'static str, &str)| Ok((*name, Value::parse(value.as_bytes())?));
+    fn secrets(values: &[(&'static str, &str)]) -> Result<SecretFilter, String> {
+        let value = |(name, value): &(&'static str, &str)| Ok((*name, SecretValue::parse(value.as_bytes())?));
         let values = values.iter().map(value).collect::<Result<Vec<_>, String>>()?;
-        Secrets::new(values.iter().map(|(name, value)| (*name, value)))
+        SecretFilter::new(values.iter().map(|(name, value)| (*name, value)))
     }
 
     #[test]
     fn without_secrets_text_is_unchanged() {
-        assert!(matches!(Secrets::none().redact("any text"), Cow::Borrowed("any text")));
-        assert!(!Secrets::none().are_in(b"any text"));
+        assert!(matches!(SecretFilter::none().redact("any text"), Cow::Borrowed("any text")));
+        assert!(!SecretFilter::none().are_in(b"any text"));
     }
 
     #[test]
@@ -412,7 +419,7 @@ mod tests {
         assert_eq!(secrets.scrub_beginning(r"before s3cr\u0022t\/value\u002"), "before ");
         assert_eq!(secrets.scrub_beginning("before s3cr%22t%2"), "before ");
         assert_eq!(secrets.scrub_beginning(&format!("before {}", &hex::encode(VALUE)[..9])), "before ");
-        assert_eq!(Secrets::none().scrub_beginning("before s3cr\0"), "before s3cr");
+        assert_eq!(SecretFilter::none().scrub_beginning("before s3cr\0"), "before s3cr");
     }
 
     #[test]
@@ -431,10 +438,10 @@ mod tests {
     #[test]
     fn those_of_all_callers_and_of_one_are_found_together() {
         let finder = |name, text: &str| {
-            let value = Value::parse(text.as_bytes()).unwrap();
-            Arc::new(Finder::new([(name, &value)]).unwrap().unwrap())
+            let value = SecretValue::parse(text.as_bytes()).unwrap();
+            Arc::new(SecretFinder::new([(name, &value)]).unwrap().unwrap())
         };
-        let both = Secrets::of([finder("shared", "12345678"), finder("own", "56789abcd")]);
+        let both = SecretFilter::of([finder("shared", "12345678"), finder("own", "56789abcd")]);
         assert_eq!(both.redact("x123456789abcdx"), "x[secret:own]x");
         assert_eq!(both.redact("12345678 56789abcd"), "[secret:shared] [secret:own]");
         assert_eq!(both.scrub_beginning("12345678 56789a"), "[secret:shared] ");
@@ -444,10 +451,10 @@ mod tests {
     #[test]
     fn a_long_secret_takes_memory_in_proportion() {
         let text: String = (0..8_192_u32).map(|i| char::from(b'!' + u8::try_from(i * i % 89).unwrap())).collect();
-        let value = Value::parse(text.as_bytes()).unwrap();
-        let finder = Finder::new([("key", &value)]).unwrap().unwrap();
+        let value = SecretValue::parse(text.as_bytes()).unwrap();
+        let finder = SecretFinder::new([("key", &value)]).unwrap().unwrap();
         assert!(finder.memory() < 1_000 * text.len(), "{}", finder.memory());
-        let secrets = Secrets::of([Arc::new(finder)]);
+        let secrets = SecretFilter::of([Arc::new(finder)]);
         assert_eq!(secrets.redact(&format!("a {text} b")), "a [secret:key] b");
     }
 

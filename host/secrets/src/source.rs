@@ -8,7 +8,7 @@ pub(crate) const KEYRING: &str = "secret-tool";
 
 /// Where the value of a secret comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum SecretSource {
     /// The environment variable of the server with this name.
     Environment(String),
     /// A file, as the grant writes its path: a relative one is relative to the plugin folder.
@@ -27,7 +27,7 @@ pub enum Source {
     CallerFolder(PathBuf),
 }
 
-impl Source {
+impl SecretSource {
     /// The file or folder that it reads or runs, as the grant writes it; `None` if the grant names no path.
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -84,7 +84,7 @@ fn looked_up(program: &str, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// For messages, such as `the file secrets/github`. The arguments of a command are left out.
-impl fmt::Display for Source {
+impl fmt::Display for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Environment(variable) => write!(f, "the environment variable {variable}"),
@@ -110,13 +110,13 @@ mod tests {
         }
         let script = dir.path().join("t.sh");
         let files = |words: &[&str]| {
-            Source::Command(words.iter().map(|word| (*word).to_owned()).collect()).program_files(dir.path())
+            SecretSource::Command(words.iter().map(|word| (*word).to_owned()).collect()).program_files(dir.path())
         };
         let found = files(&["sh", "-e", script.to_str().unwrap(), "--with=lib.sh", "missing.sh", "."]);
         assert!(found.contains(&script) && found.contains(&dir.path().join("lib.sh")), "{found:?}");
         assert!(found.iter().any(|path| path.ends_with("sh") && path.is_file()), "{found:?}");
         assert!(found.iter().all(|path| !path.ends_with("missing.sh") && path != dir.path()), "{found:?}");
         assert_eq!(files(&["./get", "x"]), [dir.path().join("./get")]);
-        assert!(files(&[]).is_empty() && Source::File("t.sh".into()).program_files(dir.path()).is_empty());
+        assert!(files(&[]).is_empty() && SecretSource::File("t.sh".into()).program_files(dir.path()).is_empty());
     }
 }

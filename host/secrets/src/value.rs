@@ -9,9 +9,9 @@ const SHORTEST: usize = 8;
 
 /// The value of a secret, without the white space around it. It is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Value(Zeroizing<String>);
+pub struct SecretValue(Zeroizing<String>);
 
-impl Value {
+impl SecretValue {
     /// A value of these bytes.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Value {
 }
 
 /// Nothing of it.
-impl fmt::Debug for Value {
+impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Value(..)")
     }
@@ -41,11 +41,11 @@ impl fmt::Debug for Value {
 
 #[cfg(test)]
 mod tests {
-    use super::Value;
+    use super::SecretValue;
 
     #[test]
     fn white_space_around_a_value_is_not_a_part_of_it() {
-        assert_eq!(Value::parse(b"\n hunter2-hunter2\r\n").unwrap().as_str(), "hunter2-hunter2");
+        assert_eq!(SecretValue::parse(b"\n hunter2-hunter2\r\n").unwrap().as_str(), "hunter2-hunter2");
     }
 
     #[test]
@@ -56,8 +56,8 @@ mod tests {
             (b"1234567\n", "has fewer than 8 bytes, too few to redact reliably"),
             (b"hunter2-hunter2\xff", "is not valid UTF-8"),
         ] {
-            assert_eq!(Value::parse(bytes).unwrap_err(), why);
+            assert_eq!(SecretValue::parse(bytes).unwrap_err(), why);
         }
-        assert_eq!(format!("{:?}", Value::parse(b"hunter2-hunter2").unwrap()), "Value(..)");
+        assert_eq!(format!("{:?}", SecretValue::parse(b"hunter2-hunter2").unwrap()), "Value(..)");
     }
 }

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
-use toolbay_model::Identity;
+use toolbay_model::CallerIdentity;
 
-use crate::callers::{Callers, Own};
-use crate::credential::Credential;
-use crate::fixed::{Fixed, NoValue};
-use crate::opened::Opened;
-use crate::secret::Secret;
-use crate::secrets::{Finder, Secrets};
-use crate::source::Source;
-use crate::value::Value;
-use crate::watched::Watched;
-use crate::withheld::Withheld;
+use crate::callers::{CallerCache, CallerSecrets};
+use crate::credential::RequestCredential;
+use crate::fixed::{FixedSecrets, NoValue};
+use crate::opened::CallSecrets;
+use crate::secret::SecretSpec;
+use crate::secrets::{SecretFilter, SecretFinder};
+use crate::source::SecretSource;
+use crate::value::SecretValue;
+use crate::watched::WatchedFile;
+use crate::withheld::WithheldCredential;
 
 /// Most bytes of a file with a secret.
 const FILE: usize = 64 << 10;
@@ -26,46 +26,46 @@ const CALLERS_FILE: usize = 8 << 10;
 
 /// The secrets of a plugin, with their values. Clones share them. The default has none.
 #[derive(Clone, Default)]
-pub struct Vault(Option<Arc<Inner>>);
+pub struct SecretVault(Option<Arc<VaultState>>);
 
-struct Inner {
+struct VaultState {
     /// The grant's file name, for messages.
     place: String,
     /// The plugin folder.
     base: PathBuf,
-    secrets: Vec<Secret>,
-    fixed: Fixed,
+    secrets: Vec<SecretSpec>,
+    fixed: FixedSecrets,
     /// Whether none of them is in a file.
     is_fixed: bool,
     /// The names of those with a value.
     names: Mutex<Vec<String>>,
     /// Held while files are read.
-    state: Mutex<State>,
+    state: Mutex<VaultCache>,
     /// One thread at a time looks at the files: a file system that hangs takes one thread from others, and not all.
     turn: Arc<Semaphore>,
 }
 
 /// What was last read.
-struct State {
+struct VaultCache {
     /// The files of secrets, in the order of the secrets; `None` for all others.
-    files: Vec<Option<Watched>>,
+    files: Vec<Option<WatchedFile>>,
     /// What finds the values that all callers share.
-    finder: Option<Arc<Finder>>,
+    finder: Option<Arc<SecretFinder>>,
     /// What a caller gets who is not authenticated.
-    opened: Arc<Opened>,
+    opened: Arc<CallSecrets>,
     /// How often the shared secrets have changed.
     version: u64,
-    callers: Callers,
+    callers: CallerCache,
 }
 
-impl Vault {
+impl SecretVault {
     /// The secrets of the grant with the file name `place`. `fixed` are their values as far as they are taken once;
     /// relative paths are relative to the plugin folder `base`. Reads no file yet.
     ///
     /// # Errors
     ///
     /// A value that was taken once cannot be redacted or carried. The text does not repeat it.
-    pub fn new(place: &str, base: &Path, secrets: Vec<Secret>, fixed: Fixed) -> Result<Self, String> {
+    pub fn new(place: &str, base: &Path, secrets: Vec<SecretSpec>, fixed: FixedSecrets) -> Result<Self, String> {
         if secrets.is_empty() {
             return Ok(Self(None));
         }
@@ -79,22 +79,22 @@ impl Vault {
                 return Err(format!("secrets.{}: {} {why}", secret.name, secret.source));
             }
         }
-        let file = |secret: &Secret| match &secret.source {
-            Source::File(path) => Some(Watched::new(base.join(path), FILE)),
+        let file = |secret: &SecretSpec| match &secret.source {
+            SecretSource::File(path) => Some(WatchedFile::new(base.join(path), FILE)),
             _ => None,
         };
-        let state = State {
+        let state = VaultCache {
             files: secrets.iter().map(file).collect(),
             finder: None,
             opened: Arc::default(),
             version: 0,
-            callers: Callers::default(),
+            callers: CallerCache::default(),
         };
-        let in_file = |secret: &Secret| !secret.source.is_fixed();
+        let in_file = |secret: &SecretSpec| !secret.source.is_fixed();
         let is_fixed = !secrets.iter().any(in_file);
         let (place, base, turn) = (place.to_owned(), base.to_owned(), Arc::new(Semaphore::new(1)));
         let (state, names) = (Mutex::new(state), Mutex::default());
-        let inner = Inner { place, base, secrets, fixed, is_fixed, names, state, turn };
+        let inner = VaultState { place, base, secrets, fixed, is_fixed, names, state, turn };
         inner.make(&mut inner.state())?;
         inner.name(&inner.state());
         Ok(Self(Some(Arc::new(inner))))
@@ -105,9 +105,9 @@ impl Vault {
     /// # Errors
     ///
     /// They are not the same, or are too long.
-    pub fn carrying(&self, secrets: Vec<Secret>) -> Result<Self, String> {
+    pub fn carrying(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
         let own = self.secrets();
-        let same = |(one, two): (&Secret, &Secret)| one.name == two.name && one.source == two.source;
+        let same = |(one, two): (&SecretSpec, &SecretSpec)| one.name == two.name && one.source == two.source;
         if own.len() != secrets.len() || !own.iter().zip(&secrets).all(same) {
             return Err("the secrets are not those of the version in service".to_owned());
         }
@@ -126,7 +126,7 @@ impl Vault {
         inner.look(&mut state, false);
         inner.name(&state);
         let shared = inner.secrets.iter().zip(inner.values(&state));
-        let problem = |(secret, value): (&Secret, Option<Result<&Value, &str>>)| {
+        let problem = |(secret, value): (&SecretSpec, Option<Result<&SecretValue, &str>>)| {
             let why = value?.err()?;
             Some(format!("secrets.{}: {} {why}, {}", secret.name, secret.source, secret.lost()))
         };
@@ -134,7 +134,7 @@ impl Vault {
     }
 
     /// The secrets, without their values.
-    pub fn secrets(&self) -> &[Secret] {
+    pub fn secrets(&self) -> &[SecretSpec] {
         self.0.as_ref().map_or(&[], |inner| &inner.secrets)
     }
 
@@ -150,7 +150,7 @@ impl Vault {
     /// # Errors
     ///
     /// The thread that looks has ended, because the server does.
-    pub async fn open(&self, caller: Option<&Identity>) -> Result<Arc<Opened>, String> {
+    pub async fn open(&self, caller: Option<&CallerIdentity>) -> Result<Arc<CallSecrets>, String> {
         let Some(inner) = &self.0 else { return Ok(Arc::default()) };
         if inner.is_fixed {
             return Ok(Arc::clone(&inner.state().opened));
@@ -166,20 +166,20 @@ impl Vault {
     }
 }
 
-impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl VaultState {
+    fn state(&self) -> MutexGuard<'_, VaultCache> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The value of each secret, or why it has none; `None` for those that each caller has.
-    fn values<'a>(&'a self, state: &'a State) -> impl Iterator<Item = Option<Result<&'a Value, &'a str>>> {
+    fn values<'a>(&'a self, state: &'a VaultCache) -> impl Iterator<Item = Option<Result<&'a SecretValue, &'a str>>> {
         self.secrets.iter().enumerate().map(|(index, secret)| match &secret.source {
-            Source::CallerFolder(_) => None,
-            Source::File(_) => {
+            SecretSource::CallerFolder(_) => None,
+            SecretSource::File(_) => {
                 let file = state.files.get(index).and_then(Option::as_ref);
                 file.map(|file| file.value.as_ref().map_err(String::as_str))
             }
-            Source::Environment(_) | Source::Keyring { .. } | Source::Command(_) => {
+            SecretSource::Environment(_) | SecretSource::Keyring { .. } | SecretSource::Command(_) => {
                 let value = self.fixed.0.get(index).and_then(Option::as_ref);
                 Some(value.map_or(Err("has not been read"), |value| value.as_ref().map_err(NoValue::why)))
             }
@@ -187,15 +187,15 @@ impl Inner {
     }
 
     /// Notes which secrets have a value.
-    fn name(&self, state: &State) {
-        let has = |value: &Option<Result<&Value, &str>>| value.is_none_or(|value| value.is_ok());
+    fn name(&self, state: &VaultCache) {
+        let has = |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
         let known = self.secrets.iter().zip(self.values(state)).filter(|(_, value)| has(value));
         let names = known.map(|(secret, _)| secret.name.clone()).collect();
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Reads the shared files that have changed. Says what became of them if `aloud`.
-    fn look(&self, state: &mut State, aloud: bool) {
+    fn look(&self, state: &mut VaultCache, aloud: bool) {
         let mut changed = false;
         for (secret, file) in self.secrets.iter().zip(&mut state.files) {
             let Some(file) = file else { continue };
@@ -216,10 +216,10 @@ impl Inner {
     }
 
     /// Makes what calls get out of the shared values.
-    fn make(&self, state: &mut State) -> Result<(), String> {
+    fn make(&self, state: &mut VaultCache) -> Result<(), String> {
         let values = self.secrets.iter().zip(self.values(state));
         let known = values.filter_map(|(secret, value)| Some((secret.name.as_str(), value?.ok()?)));
-        state.finder = Finder::new(known)?.map(Arc::new);
+        state.finder = SecretFinder::new(known)?.map(Arc::new);
         state.version += 1;
         state.opened = Arc::new(self.opened(state, None, &[], None));
         Ok(())
@@ -228,29 +228,34 @@ impl Inner {
     /// What a call gets: the shared values and those of the caller's own files.
     fn opened(
         &self,
-        state: &State,
-        caller: Option<&Identity>,
-        own: &[Watched],
-        finder: Option<&Arc<Finder>>,
-    ) -> Opened {
-        let secrets = Secrets::of(state.finder.iter().chain(finder).cloned());
-        let mut opened = Opened { secrets: Arc::new(secrets), ..Opened::default() };
+        state: &VaultCache,
+        caller: Option<&CallerIdentity>,
+        own: &[WatchedFile],
+        finder: Option<&Arc<SecretFinder>>,
+    ) -> CallSecrets {
+        let secrets = SecretFilter::of(state.finder.iter().chain(finder).cloned());
+        let mut opened = CallSecrets { secrets: Arc::new(secrets), ..CallSecrets::default() };
         let mut own = own.iter();
         for (secret, value) in self.secrets.iter().zip(self.values(state)) {
             let (value, caller, without) = match value {
-                Some(value) => (value.ok(), None, Withheld::NoValue(secret.name.clone())),
+                Some(value) => (value.ok(), None, WithheldCredential::NoValue(secret.name.clone())),
                 None => match caller {
                     Some(caller) => {
                         let value = own.next().and_then(|file| file.value.as_ref().ok());
-                        (value, Some(caller.clone()), Withheld::NotForCaller(secret.name.clone()))
+                        (value, Some(caller.clone()), WithheldCredential::NotForCaller(secret.name.clone()))
                     }
-                    None => (None, None, Withheld::NoCaller(secret.name.clone())),
+                    None => (None, None, WithheldCredential::NoCaller(secret.name.clone())),
                 },
             };
             let Some(carried) = &secret.carried else { continue };
             match value {
                 Some(value) => {
-                    opened.credentials.push(Credential::new(&secret.name, carried.clone(), caller, value.clone()));
+                    opened.credentials.push(RequestCredential::new(
+                        &secret.name,
+                        carried.clone(),
+                        caller,
+                        value.clone(),
+                    ));
                 }
                 None => opened.withheld.push((carried.origins().to_vec(), without)),
             }
@@ -259,7 +264,7 @@ impl Inner {
     }
 
     /// What a call of `caller` gets. Blocks.
-    fn open(&self, caller: Option<&Identity>) -> Arc<Opened> {
+    fn open(&self, caller: Option<&CallerIdentity>) -> Arc<CallSecrets> {
         let mut guard = self.state();
         let state = &mut *guard;
         self.look(state, true);
@@ -277,14 +282,14 @@ impl Inner {
             if file.look(&self.base, |value| usable(secret, value)) {
                 changed = true;
                 let path = folder.join(caller.path().unwrap_or_default());
-                self.say(secret, &Source::File(path), file);
+                self.say(secret, &SecretSource::File(path), file);
             }
         }
         if changed {
             let values = self.callers_own().zip(&own.files);
             let known =
                 values.filter_map(|((secret, _), file)| Some((secret.name.as_str(), file.value.as_ref().ok()?)));
-            match Finder::new(known) {
+            match SecretFinder::new(known) {
                 Ok(finder) => own.finder = finder.map(Arc::new),
                 Err(why) => {
                     tracing::warn!("{}: {why}", self.place);
@@ -306,22 +311,22 @@ impl Inner {
     }
 
     /// The secrets that each caller has of its own, and their folders.
-    fn callers_own(&self) -> impl Iterator<Item = (&Secret, &PathBuf)> {
+    fn callers_own(&self) -> impl Iterator<Item = (&SecretSpec, &PathBuf)> {
         self.secrets.iter().filter_map(|secret| match &secret.source {
-            Source::CallerFolder(folder) => Some((secret, folder)),
+            SecretSource::CallerFolder(folder) => Some((secret, folder)),
             _ => None,
         })
     }
 
     /// The files of a caller; `None` if no file can have the caller's name.
-    fn own(&self, caller: &Identity) -> Option<Own> {
+    fn own(&self, caller: &CallerIdentity) -> Option<CallerSecrets> {
         let path = caller.path()?;
-        let file = |folder: &PathBuf| Watched::new(self.base.join(folder).join(&path), CALLERS_FILE);
-        Some(Own::new(self.callers_own().map(|(_, folder)| file(folder)).collect()))
+        let file = |folder: &PathBuf| WatchedFile::new(self.base.join(folder).join(&path), CALLERS_FILE);
+        Some(CallerSecrets::new(self.callers_own().map(|(_, folder)| file(folder)).collect()))
     }
 
     /// Logs what became of a file, without its value.
-    fn say(&self, secret: &Secret, source: &Source, file: &Watched) {
+    fn say(&self, secret: &SecretSpec, source: &SecretSource, file: &WatchedFile) {
         let (place, name) = (&self.place, &secret.name);
         match &file.value {
             Ok(_) => tracing::info!("{place}: secrets.{name}: {source} was read"),
@@ -331,12 +336,12 @@ impl Inner {
 }
 
 /// Whether requests can carry the value.
-fn usable(secret: &Secret, value: &Value) -> Result<(), String> {
+fn usable(secret: &SecretSpec, value: &SecretValue) -> Result<(), String> {
     secret.carried.as_ref().map_or(Ok(()), |carried| carried.check(value))
 }
 
 /// Equal if the same secrets have the same values, except for those in files, which change by themselves.
-impl PartialEq for Vault {
+impl PartialEq for SecretVault {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
@@ -347,7 +352,7 @@ impl PartialEq for Vault {
 }
 
 /// The secrets without their values.
-impl fmt::Debug for Vault {
+impl fmt::Debug for SecretVault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.secrets()).finish()
     }

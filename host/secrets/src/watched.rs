@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::file::{Found, Stamp, read};
-use crate::value::Value;
+use crate::file::{FileChange, SecretFileStamp, read};
+use crate::value::SecretValue;
 
 /// A file with a secret, and its value as it was last read.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedFile {
     path: PathBuf,
     /// Most bytes that it can have.
     most: usize,
-    stamp: Option<Stamp>,
+    stamp: Option<SecretFileStamp>,
     /// Or why it has none, as the end of a sentence about the file.
-    pub(crate) value: Result<Value, String>,
+    pub(crate) value: Result<SecretValue, String>,
 }
 
-impl Watched {
+impl WatchedFile {
     /// The file `path`, which has not been read yet.
     pub(crate) fn new(path: PathBuf, most: usize) -> Self {
         Self { path, most, stamp: None, value: Err("has not been read".to_owned()) }
@@ -24,12 +24,12 @@ impl Watched {
 
     /// Reads it again if it may have changed. `check` says why a value cannot be used. Returns whether its value is
     /// another one now. Blocks.
-    pub(crate) fn look(&mut self, base: &Path, check: impl Fn(&Value) -> Result<(), String>) -> bool {
+    pub(crate) fn look(&mut self, base: &Path, check: impl Fn(&SecretValue) -> Result<(), String>) -> bool {
         let value = match read(base, &self.path, self.most, self.stamp.as_ref()) {
-            Ok(Found::Same) => return false,
-            Ok(Found::Content(stamp, content)) => {
+            Ok(FileChange::Same) => return false,
+            Ok(FileChange::Content(stamp, content)) => {
                 self.stamp = Some(stamp);
-                let value = Value::parse(&content);
+                let value = SecretValue::parse(&content);
                 value.and_then(|value| check(&value).map(|()| value))
             }
             Err(why) => {
@@ -54,7 +54,7 @@ mod tests {
     fn a_value_follows_its_file() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("token");
-        let mut watched = Watched::new(path.clone(), 100);
+        let mut watched = WatchedFile::new(path.clone(), 100);
         let mut look = || {
             let changed = watched.look(root.path(), |_| Ok(()));
             (changed, watched.value.as_ref().map(|value| value.as_str().to_owned()).map_err(Clone::clone))

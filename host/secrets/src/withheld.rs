@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a request cannot carry a secret, and is not sent. Each has the secret's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Withheld {
+pub enum WithheldCredential {
     /// It has no value.
     NoValue(String),
     /// Each caller has its own, and this one is not authenticated.
@@ -18,7 +18,7 @@ pub enum Withheld {
 }
 
 /// The end of a sentence about a request, without a path of the server.
-impl fmt::Display for Withheld {
+impl fmt::Display for WithheldCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoValue(name) => write!(f, "must carry the secret {name:?}, which has no value on this server"),

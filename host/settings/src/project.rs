@@ -13,7 +13,7 @@ pub const FILE: &str = "plugin.toml";
 /// A parsed `plugin.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Project {
+pub struct ProjectFile {
     /// The plugin's id and the name of its file.
     pub name: String,
     /// The language, as in `toolbay new --language`.
@@ -35,16 +35,16 @@ pub struct Project {
     pub watch: Vec<PathBuf>,
     /// Programs that the build needs.
     #[serde(default)]
-    pub requires: Vec<Requirement>,
+    pub requires: Vec<BuildRequirement>,
     /// A call to make after each build.
     #[serde(default)]
-    pub example: Option<Example>,
+    pub example: Option<CallExample>,
 }
 
 /// A program that a build needs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Requirement {
+pub struct BuildRequirement {
     /// A command that prints its version.
     pub command: String,
     /// The lowest version that suffices; `None` accepts every version.
@@ -57,7 +57,7 @@ pub struct Requirement {
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Example {
+pub struct CallExample {
     /// The tool's name.
     pub tool: String,
     /// Its arguments.
@@ -65,7 +65,7 @@ pub struct Example {
     pub arguments: Map<String, Value>,
 }
 
-impl Project {
+impl ProjectFile {
     /// Reads the project in `folder`.
     ///
     /// # Errors
@@ -91,13 +91,13 @@ impl Project {
     ///
     /// # Errors
     ///
-    /// As [`Project::read`].
+    /// As [`ProjectFile::read`].
     pub fn parse(text: &str) -> Result<Self, String> {
         toml_file::parse(FILE, text)
     }
 }
 
-impl Requirement {
+impl BuildRequirement {
     /// Checks whether the machine meets the requirement.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_missing_requirement_says_how_to_install_it() {
-        let requirement = |command: &str, version: Option<&str>| Requirement {
+        let requirement = |command: &str, version: Option<&str>| BuildRequirement {
             command: command.into(),
             version: version.map(Into::into),
             install: "apt-get install it".into(),

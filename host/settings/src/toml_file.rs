@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 /// A mistake in a TOML text, with its place.
 #[derive(Debug)]
-pub struct Mistake {
+pub struct TomlMistake {
     line: usize,
     column: usize,
     /// The key, unless the message names it.
@@ -15,7 +15,7 @@ pub struct Mistake {
     pub words: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for TomlMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.line, self.column)?;
         if let Some(key) = &self.key {
@@ -40,12 +40,12 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
 /// # Errors
 ///
 /// The first mistake in it.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake> {
     let mistake = |error: &toml::de::Error, key: Option<String>| {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
         let words = explain(error.message());
         // The message names an unknown key itself.
-        Mistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
+        TomlMistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
     };
     let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
     serde_path_to_error::deserialize(document).map_err(|error| {

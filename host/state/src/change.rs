@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{BATCH, BATCH_KEYS, KEY, VALUE};
-use crate::error::Error;
-use crate::version::Version;
+use crate::error::StateError;
+use crate::version::ValueVersion;
 
 /// A change of a bucket. It happens wholly or not at all, and no other change happens in the middle of it.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum BucketChange {
     /// Sets the values of keys. Of a key that occurs twice, the last value stays.
     Set(Vec<(String, Vec<u8>)>),
     /// Deletes keys. One that does not exist is no error.
@@ -29,7 +29,7 @@ pub enum Change {
         /// The key.
         key: String,
         /// The version that the value must have.
-        expected: Version,
+        expected: ValueVersion,
         /// The new value.
         value: Vec<u8>,
     },
@@ -37,16 +37,16 @@ pub enum Change {
 
 /// What a change did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum Changed {
+pub enum ChangeOutcome {
     /// What was asked.
     Done,
-    /// The number after [`Change::Increment`].
+    /// The number after [`BucketChange::Increment`].
     Number(i128),
-    /// Nothing: [`Change::Swap`] found the value in another version, which is this one.
-    Conflict(Version),
+    /// Nothing: [`BucketChange::Swap`] found the value in another version, which is this one.
+    Conflict(ValueVersion),
 }
 
-impl Change {
+impl BucketChange {
     /// Bytes of its keys and values.
     pub fn bytes(&self) -> usize {
         match self {
@@ -60,7 +60,7 @@ impl Change {
     /// # Errors
     ///
     /// More than one operation can have, or a key or value that cannot be kept.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), StateError> {
         match self {
             Self::Set(entries) => {
                 batch(entries.len())?;
@@ -73,24 +73,24 @@ impl Change {
             Self::Increment { key, .. } => check_key(key)?,
             Self::Swap { key, value, .. } => check_key(key).and_then(|()| check_value(value))?,
         }
-        if self.bytes() > BATCH { Err(Error::Batch) } else { Ok(()) }
+        if self.bytes() > BATCH { Err(StateError::Batch) } else { Ok(()) }
     }
 }
 
 /// # Errors
 ///
 /// A key that cannot be kept.
-pub(crate) fn check_key(key: &str) -> Result<(), Error> {
-    if key.len() > KEY { Err(Error::Key(key.len())) } else { Ok(()) }
+pub(crate) fn check_key(key: &str) -> Result<(), StateError> {
+    if key.len() > KEY { Err(StateError::Key(key.len())) } else { Ok(()) }
 }
 
 /// # Errors
 ///
 /// More keys than one operation can have.
-pub(crate) fn batch(keys: usize) -> Result<(), Error> {
-    if keys > BATCH_KEYS { Err(Error::Batch) } else { Ok(()) }
+pub(crate) fn batch(keys: usize) -> Result<(), StateError> {
+    if keys > BATCH_KEYS { Err(StateError::Batch) } else { Ok(()) }
 }
 
-fn check_value(value: &[u8]) -> Result<(), Error> {
-    if value.len() > VALUE { Err(Error::Value(value.len())) } else { Ok(()) }
+fn check_value(value: &[u8]) -> Result<(), StateError> {
+    if value.len() > VALUE { Err(StateError::Value(value.len())) } else { Ok(()) }
 }

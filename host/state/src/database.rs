@@ -12,29 +12,29 @@ use redb::{ReadTransaction, ReadableDatabase as _};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::bounds::{PATIENCE, READERS, RETRY, WAITING};
-use crate::bucket::Bucket;
-use crate::change::{Change, Changed, batch, check_key};
-use crate::error::Error;
-use crate::file::{self, NAME, Unopened};
-use crate::holding::{self, Holding, Selection};
-use crate::payer::{Free, Payer, paid};
-use crate::quota::{Quota, Used};
-use crate::reading::{self, Failed, Page, Start};
-use crate::store::{Answer, Store};
-use crate::writer::{self, Job};
+use crate::bucket::StateBucket;
+use crate::change::{BucketChange, ChangeOutcome, batch, check_key};
+use crate::error::StateError;
+use crate::file::{self, NAME, OpenError};
+use crate::holding::{self, EntrySelection, OwnerUsage};
+use crate::payer::{UnmeteredPayer, WorkPayer, paid};
+use crate::quota::{QuotaUsage, StateQuota};
+use crate::reading::{self, KeyPage, OperationFailure, PageStart};
+use crate::store::{StateFuture, StateStore};
+use crate::writer::{self, WriteJob};
 
 /// The least that a change counts for among those that wait.
 const LEAST: usize = 4 << 10;
 
 /// The state of plugins in one file. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Database(Arc<Inner>);
+pub struct StateDatabase(Arc<DatabaseState>);
 
 #[derive(Debug)]
-struct Inner {
+struct DatabaseState {
     folder: PathBuf,
     total: ByteSize,
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<OpenDatabase>>>,
     /// Permits to open it: one at a time.
     opening: Arc<Semaphore>,
     /// Permits to read.
@@ -45,18 +45,18 @@ struct Inner {
 
 /// The database while it is open.
 #[derive(Debug)]
-struct Opened {
+struct OpenDatabase {
     database: Arc<redb::Database>,
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<WriteJob>,
     /// Whether it failed, and has to be opened again.
     failed: Arc<AtomicBool>,
 }
 
-impl Database {
+impl StateDatabase {
     /// The database in `folder`, which keeps at most about `total` for all owners together. Nothing is opened or created
     /// before it is used.
     pub fn new(folder: PathBuf, total: ByteSize) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(DatabaseState {
             folder,
             total,
             opened: Mutex::default(),
@@ -85,9 +85,9 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    pub async fn holdings(&self) -> Result<Vec<Holding>, Error> {
-        self.clone().read(Arc::new(Free), |transaction, _| holding::all(transaction)).await
+    /// [`StateError::Unavailable`].
+    pub async fn holdings(&self) -> Result<Vec<OwnerUsage>, StateError> {
+        self.clone().read(Arc::new(UnmeteredPayer), |transaction, _| holding::all(transaction)).await
     }
 
     /// Deletes what a plugin keeps: of all callers unless `caller` is given (empty for what all callers share), in all
@@ -95,16 +95,21 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    pub async fn clear(&self, plugin: &str, caller: Option<&str>, bucket: Option<&str>) -> Result<Used, Error> {
-        let which = Selection {
+    /// [`StateError::Unavailable`].
+    pub async fn clear(
+        &self,
+        plugin: &str,
+        caller: Option<&str>,
+        bucket: Option<&str>,
+    ) -> Result<QuotaUsage, StateError> {
+        let which = EntrySelection {
             plugin: plugin.to_owned(),
             caller: caller.map(str::to_owned),
             bucket: bucket.map(str::to_owned),
         };
-        let opened = self.opened(&Free).await?;
+        let opened = self.opened(&UnmeteredPayer).await?;
         blocking(move || {
-            let transaction = opened.database.begin_write().map_err(Failed::from)?;
+            let transaction = opened.database.begin_write().map_err(OperationFailure::from)?;
             let cleared = holding::clear(&transaction, &which)?;
             transaction.commit()?;
             Ok(cleared)
@@ -115,16 +120,16 @@ impl Database {
     /// Does something with one state of the database, on a thread that may block.
     async fn read<T: Send + 'static>(
         self,
-        payer: Arc<dyn Payer>,
-        work: impl FnOnce(&ReadTransaction, &dyn Payer) -> Result<T, Failed> + Send + 'static,
-    ) -> Result<T, Error> {
+        payer: Arc<dyn WorkPayer>,
+        work: impl FnOnce(&ReadTransaction, &dyn WorkPayer) -> Result<T, OperationFailure> + Send + 'static,
+    ) -> Result<T, StateError> {
         let permit = Arc::clone(&self.0.reading).acquire_owned().await;
         let opened = self.opened(&*payer).await?;
         blocking(move || {
             let _permit = permit;
             let read = || work(&opened.database.begin_read()?, &*payer);
-            let result = if payer.is_due() { Err(Error::Stopped.into()) } else { paid(&*payer, read) };
-            if matches!(result, Err(Failed::Database(_))) {
+            let result = if payer.is_due() { Err(StateError::Stopped.into()) } else { paid(&*payer, read) };
+            if matches!(result, Err(OperationFailure::Database(_))) {
                 opened.failed.store(true, Ordering::Relaxed);
             }
             result
@@ -134,27 +139,27 @@ impl Database {
 
     async fn write(
         self,
-        bucket: Bucket,
-        quota: Quota,
-        change: Change,
-        payer: Arc<dyn Payer>,
-    ) -> Result<Changed, Error> {
+        bucket: StateBucket,
+        quota: StateQuota,
+        change: BucketChange,
+        payer: Arc<dyn WorkPayer>,
+    ) -> Result<ChangeOutcome, StateError> {
         change.check()?;
         let bytes = u32::try_from(change.bytes().max(LEAST)).unwrap_or(u32::MAX);
         // The semaphore is never closed.
         let Ok(waiting) = Arc::clone(&self.0.waiting).acquire_many_owned(bytes).await else {
-            return Err(Error::Stopped);
+            return Err(StateError::Stopped);
         };
         let opened = self.opened(&*payer).await?;
         let (reply, answer) = oneshot::channel();
-        let job = Job { bucket, quota, change, payer, reply, _waiting: waiting };
-        let gone = || Error::Unavailable("the state was closed because a change failed".to_owned());
+        let job = WriteJob { bucket, quota, change, payer, reply, _waiting: waiting };
+        let gone = || StateError::Unavailable("the state was closed because a change failed".to_owned());
         opened.jobs.send(job).map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// The database, opened. Waits for another process that has it open, for a while.
-    async fn opened(&self, payer: &dyn Payer) -> Result<Arc<Opened>, Error> {
+    async fn opened(&self, payer: &dyn WorkPayer) -> Result<Arc<OpenDatabase>, StateError> {
         if let Some(opened) = self.0.current() {
             return Ok(opened);
         }
@@ -169,39 +174,39 @@ impl Database {
             });
             match attempt.await {
                 Ok(Ok(opened)) => return Ok(opened),
-                Ok(Err(Unopened::InUse)) if Instant::now() < until && !payer.is_due() => {
+                Ok(Err(OpenError::InUse)) if Instant::now() < until && !payer.is_due() => {
                     tokio::time::sleep(RETRY).await;
                 }
-                Ok(Err(Unopened::InUse)) => {
+                Ok(Err(OpenError::InUse)) => {
                     let folder = self.0.folder.display();
-                    return Err(Error::Unavailable(format!(
+                    return Err(StateError::Unavailable(format!(
                         "another process uses the state in {folder}; end it, or give this server a folder of its own with \
                          state.folder"
                     )));
                 }
-                Ok(Err(Unopened::Unusable(why))) => return Err(Error::Unavailable(why)),
+                Ok(Err(OpenError::Unusable(why))) => return Err(StateError::Unavailable(why)),
                 Err(_panicked) => {
                     let file = self.0.folder.join(NAME);
                     let why = format!("cannot open {}: the database is damaged; move it away", file.display());
-                    return Err(Error::Unavailable(why));
+                    return Err(StateError::Unavailable(why));
                 }
             }
         }
     }
 }
 
-impl Inner {
-    fn slot(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
+impl DatabaseState {
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<OpenDatabase>>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The database, if it is open and works.
-    fn current(&self) -> Option<Arc<Opened>> {
+    fn current(&self) -> Option<Arc<OpenDatabase>> {
         self.slot().clone().filter(|opened| !opened.failed.load(Ordering::Relaxed))
     }
 
     /// Opens the database, if it is not open. Blocks.
-    fn open(self: &Arc<Self>) -> Result<Arc<Opened>, Unopened> {
+    fn open(self: &Arc<Self>) -> Result<Arc<OpenDatabase>, OpenError> {
         if let Some(opened) = self.current() {
             return Ok(opened);
         }
@@ -216,15 +221,15 @@ impl Inner {
             move || writer::run(&database, &queue, total, &failed, || release(&inner, &failed))
         };
         let thread = thread::Builder::new().name("toolbay-state".to_owned()).spawn(work);
-        thread.map_err(|error| Unopened::Unusable(format!("cannot start a thread for the state: {error}")))?;
-        let opened = Arc::new(Opened { database, jobs, failed });
+        thread.map_err(|error| OpenError::Unusable(format!("cannot start a thread for the state: {error}")))?;
+        let opened = Arc::new(OpenDatabase { database, jobs, failed });
         *self.slot() = Some(Arc::clone(&opened));
         Ok(opened)
     }
 }
 
 /// Takes the database out of use, if nobody uses it. It is closed when the writer's thread ends.
-fn release(inner: &Weak<Inner>, failed: &Arc<AtomicBool>) -> bool {
+fn release(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
     let mut slot = inner.slot();
     match &*slot {
@@ -239,22 +244,31 @@ fn release(inner: &Weak<Inner>, failed: &Arc<AtomicBool>) -> bool {
 }
 
 /// Does work of the database on a thread that may block.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failed> + Send + 'static) -> Result<T, Error> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, OperationFailure> + Send + 'static,
+) -> Result<T, StateError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(Failed::Refused(error))) => Err(error),
-        Ok(Err(Failed::Database(error))) => Err(Error::Unavailable(format!("the state cannot be read: {error}"))),
-        Err(_panicked) => Err(Error::Unavailable("the state cannot be read: the database is damaged".to_owned())),
+        Ok(Err(OperationFailure::Refused(error))) => Err(error),
+        Ok(Err(OperationFailure::Database(error))) => {
+            Err(StateError::Unavailable(format!("the state cannot be read: {error}")))
+        }
+        Err(_panicked) => Err(StateError::Unavailable("the state cannot be read: the database is damaged".to_owned())),
     }
 }
 
-impl Store for Database {
-    fn open(&self) -> Answer<()> {
+impl StateStore for StateDatabase {
+    fn open(&self) -> StateFuture<()> {
         let database = self.clone();
-        Box::pin(async move { database.opened(&Free).await.map(drop) })
+        Box::pin(async move { database.opened(&UnmeteredPayer).await.map(drop) })
     }
 
-    fn get(&self, bucket: &Bucket, keys: Vec<String>, payer: Arc<dyn Payer>) -> Answer<Vec<Option<Vec<u8>>>> {
+    fn get(
+        &self,
+        bucket: &StateBucket,
+        keys: Vec<String>,
+        payer: Arc<dyn WorkPayer>,
+    ) -> StateFuture<Vec<Option<Vec<u8>>>> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
             batch(keys.len())?;
@@ -262,24 +276,30 @@ impl Store for Database {
         })
     }
 
-    fn exists(&self, bucket: &Bucket, key: String, payer: Arc<dyn Payer>) -> Answer<bool> {
+    fn exists(&self, bucket: &StateBucket, key: String, payer: Arc<dyn WorkPayer>) -> StateFuture<bool> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
             database.read(payer, move |transaction, _| reading::exists(transaction, &bucket, &key)).await
         })
     }
 
-    fn keys(&self, bucket: &Bucket, start: Start, payer: Arc<dyn Payer>) -> Answer<Page> {
+    fn keys(&self, bucket: &StateBucket, start: PageStart, payer: Arc<dyn WorkPayer>) -> StateFuture<KeyPage> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
-            if let Start::After(key) = &start {
+            if let PageStart::After(key) = &start {
                 check_key(key)?;
             }
             database.read(payer, move |transaction, payer| reading::keys(transaction, &bucket, &start, payer)).await
         })
     }
 
-    fn change(&self, bucket: &Bucket, quota: Quota, change: Change, payer: Arc<dyn Payer>) -> Answer<Changed> {
+    fn change(
+        &self,
+        bucket: &StateBucket,
+        quota: StateQuota,
+        change: BucketChange,
+        payer: Arc<dyn WorkPayer>,
+    ) -> StateFuture<ChangeOutcome> {
         Box::pin(self.clone().write(bucket.clone(), quota, change, payer))
     }
 }

@@ -7,7 +7,7 @@ use crate::bounds::{BATCH, BATCH_KEYS, BUCKET, KEY, VALUE};
 
 /// Why an operation fails, as a guest is told. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum StateError {
     /// The owner may not keep as many bytes.
     #[error("the quota of {} is used up (permissions.state.size)", iec(*.0))]
     Size(ByteSize),
@@ -47,7 +47,7 @@ pub enum Error {
     Unavailable(String),
 }
 
-impl Error {
+impl StateError {
     /// For the operator: what happened, with details that a guest is not told.
     pub fn details(&self) -> String {
         match self {

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use redb::backends::FileBackend;
 use redb::{DatabaseError, ReadableTable as _};
-use toolbay_private::{Private, TEMPORARY};
+use toolbay_private::{PrivateFolder, TEMPORARY};
 
 use crate::bounds::CACHE;
-use crate::tables::{FORM, THIS_FORM, Tables};
+use crate::tables::{FORM, StateTables, THIS_FORM};
 
 /// Name of the file in the folder.
 pub(crate) const NAME: &str = "state.redb";
 
 /// Why the database cannot be opened.
-pub(crate) enum Unopened {
+pub(crate) enum OpenError {
     /// Another process has it open.
     InUse,
     /// It cannot be used; in one line.
@@ -22,9 +22,9 @@ pub(crate) enum Unopened {
 }
 
 /// Opens the database in the folder, and creates both if necessary. Blocks.
-pub(crate) fn open(folder: &Path) -> Result<redb::Database, Unopened> {
-    let unusable = |why: &dyn std::fmt::Display| Unopened::Unusable(format!("cannot use {}: {why}", folder.display()));
-    let private = Private::open(folder, "the state of plugins").map_err(Unopened::Unusable)?;
+pub(crate) fn open(folder: &Path) -> Result<redb::Database, OpenError> {
+    let unusable = |why: &dyn std::fmt::Display| OpenError::Unusable(format!("cannot use {}: {why}", folder.display()));
+    let private = PrivateFolder::open(folder, "the state of plugins").map_err(OpenError::Unusable)?;
     let file = match private.open_to_write(NAME) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -36,7 +36,7 @@ pub(crate) fn open(folder: &Path) -> Result<redb::Database, Unopened> {
     let opened = FileBackend::new(file).and_then(|file| builder().create_with_backend(file));
     let database = match opened {
         Ok(database) => database,
-        Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch) => return Err(Unopened::InUse),
+        Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch) => return Err(OpenError::InUse),
         Err(error) => return Err(unusable(&format!("{NAME}: {error}"))),
     };
     match check(&database) {
@@ -47,7 +47,7 @@ pub(crate) fn open(folder: &Path) -> Result<redb::Database, Unopened> {
 }
 
 /// Creates an empty database under another name and gives it its own, so that none is ever seen half made.
-fn create(private: &Private) -> io::Result<()> {
+fn create(private: &PrivateFolder) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path)?;
     let made = FileBackend::new(file.reopen()?).and_then(|file| builder().create_with_backend(file));
     drop(made.map_err(io::Error::other)?);
@@ -75,7 +75,7 @@ fn builder() -> redb::Builder {
 fn check(database: &redb::Database) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     let (form, is_new) = {
-        let mut tables = Tables::open(&transaction)?;
+        let mut tables = StateTables::open(&transaction)?;
         let form = tables.numbers.get(FORM)?.map(|form| form.value());
         if form.is_none() {
             tables.numbers.insert(FORM, THIS_FORM)?;

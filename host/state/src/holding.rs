@@ -4,49 +4,49 @@ use std::collections::BTreeMap;
 
 use redb::{ReadTransaction, ReadableTable as _, WriteTransaction};
 
-use crate::quota::Used;
-use crate::reading::Failed;
-use crate::tables::{ENTRIES, OWNERS, Tables, WEIGHT};
+use crate::quota::QuotaUsage;
+use crate::reading::OperationFailure;
+use crate::tables::{ENTRIES, OWNERS, StateTables, WEIGHT};
 
 /// What one owner keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holding {
+pub struct OwnerUsage {
     /// The id of the plugin.
     pub plugin: String,
     /// The name of the caller; `None` if all callers of the plugin share the state.
     pub caller: Option<String>,
     /// All buckets together.
-    pub used: Used,
+    pub used: QuotaUsage,
     /// Each bucket by its name.
-    pub buckets: BTreeMap<String, Used>,
+    pub buckets: BTreeMap<String, QuotaUsage>,
 }
 
 /// What everybody keeps, by plugin and caller.
-pub(crate) fn all(transaction: &ReadTransaction) -> Result<Vec<Holding>, Failed> {
+pub(crate) fn all(transaction: &ReadTransaction) -> Result<Vec<OwnerUsage>, OperationFailure> {
     let (owners, entries) = (transaction.open_table(OWNERS)?, transaction.open_table(ENTRIES)?);
     let mut found = Vec::new();
     for row in owners.iter()? {
         let (name, row) = row?;
         let ((plugin, caller), (number, bytes, keys)) = (name.value(), row.value());
-        let mut buckets: BTreeMap<String, Used> = BTreeMap::new();
+        let mut buckets: BTreeMap<String, QuotaUsage> = BTreeMap::new();
         for entry in entries.range((number, "", "")..(number.saturating_add(1), "", ""))? {
             let (key, value) = entry?;
             let (_, bucket, key) = key.value();
             let size = key.len() + value.value().len();
             match buckets.get_mut(bucket) {
                 Some(used) => *used = used.plus(size),
-                None => drop(buckets.insert(bucket.to_owned(), Used::default().plus(size))),
+                None => drop(buckets.insert(bucket.to_owned(), QuotaUsage::default().plus(size))),
             }
         }
         let caller = Some(caller.to_owned()).filter(|caller| !caller.is_empty());
-        found.push(Holding { plugin: plugin.to_owned(), caller, used: Used { bytes, keys }, buckets });
+        found.push(OwnerUsage { plugin: plugin.to_owned(), caller, used: QuotaUsage { bytes, keys }, buckets });
     }
     Ok(found)
 }
 
 /// Which entries to delete.
 #[derive(Clone, Debug)]
-pub(crate) struct Selection {
+pub(crate) struct EntrySelection {
     pub(crate) plugin: String,
     /// `None` for those of all callers, and those that all callers share.
     pub(crate) caller: Option<String>,
@@ -55,8 +55,8 @@ pub(crate) struct Selection {
 }
 
 /// Deletes entries. Returns what they were.
-pub(crate) fn clear(transaction: &WriteTransaction, which: &Selection) -> Result<Used, Failed> {
-    let mut tables = Tables::open(transaction)?;
+pub(crate) fn clear(transaction: &WriteTransaction, which: &EntrySelection) -> Result<QuotaUsage, OperationFailure> {
+    let mut tables = StateTables::open(transaction)?;
     let mut rows = Vec::new();
     for row in tables.owners.range((which.plugin.as_str(), "")..)? {
         let (name, row) = row?;
@@ -68,9 +68,9 @@ pub(crate) fn clear(transaction: &WriteTransaction, which: &Selection) -> Result
             rows.push((caller.to_owned(), row.value()));
         }
     }
-    let mut cleared = Used::default();
+    let mut cleared = QuotaUsage::default();
     for (caller, (number, bytes, keys)) in rows {
-        let before = Used { bytes, keys };
+        let before = QuotaUsage { bytes, keys };
         let mut after = before;
         let wanted = |bucket: &str| which.bucket.as_deref().is_none_or(|wanted| wanted == bucket);
         tables.entries.retain_in((number, "", "")..(number.saturating_add(1), "", ""), |(_, bucket, key), value| {

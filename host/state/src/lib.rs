@@ -1,10 +1,10 @@
 //! What plugins keep from one call to the next: keys and values in buckets, within quotas.
 //!
-//! The sandbox asks a [`Store`] for what a guest wants of `wasi:keyvalue`. [`Database`] is the store that keeps
-//! everything in one file of a private folder; a server that many share could be another. Each [`Owner`] sees what is
+//! The sandbox asks a [`StateStore`] for what a guest wants of `wasi:keyvalue`. [`StateDatabase`] is the store that keeps
+//! everything in one file of a private folder; a server that many share could be another. Each [`StateOwner`] sees what is
 //! its own and nothing else: a plugin, or one caller of a plugin.
 //!
-//! What the database does for a call is drawn from the call ([`Payer`]): memory before a value is read, processor time,
+//! What the database does for a call is drawn from the call ([`WorkPayer`]): memory before a value is read, processor time,
 //! and the time until its deadline. Reads run on threads that may block. All changes go through one thread, which
 //! commits those that wait together, so that a change waits for one `fsync` at the most and many callers share it. A
 //! change is answered after it is on disk, wholly or not at all.
@@ -28,14 +28,14 @@ mod version;
 mod writer;
 
 pub use self::bounds::{BATCH, BATCH_KEYS, KEY, PAGE_BYTES, PAGE_KEYS, VALUE};
-pub use self::bucket::Bucket;
-pub use self::change::{Change, Changed};
-pub use self::database::Database;
-pub use self::error::Error;
-pub use self::holding::Holding;
-pub use self::owner::Owner;
-pub use self::payer::{Free, Payer};
-pub use self::quota::{Quota, Used};
-pub use self::reading::{Page, Start};
-pub use self::store::{Answer, Store};
-pub use self::version::Version;
+pub use self::bucket::StateBucket;
+pub use self::change::{BucketChange, ChangeOutcome};
+pub use self::database::StateDatabase;
+pub use self::error::StateError;
+pub use self::holding::OwnerUsage;
+pub use self::owner::StateOwner;
+pub use self::payer::{UnmeteredPayer, WorkPayer};
+pub use self::quota::{QuotaUsage, StateQuota};
+pub use self::reading::{KeyPage, PageStart};
+pub use self::store::{StateFuture, StateStore};
+pub use self::version::ValueVersion;

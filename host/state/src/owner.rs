@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use toolbay_model::Identity;
+use toolbay_model::CallerIdentity;
 
 /// Whose state it is: a plugin's, or that of one caller of a plugin. Nothing is shared between two owners.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Owner {
+pub struct StateOwner {
     /// The id of the plugin.
     pub plugin: Arc<str>,
     /// The caller; `None` if all callers of the plugin share the state.
-    pub caller: Option<Identity>,
+    pub caller: Option<CallerIdentity>,
 }
 
-impl Owner {
+impl StateOwner {
     /// The key of its row: no name of a caller is empty.
     pub(crate) fn row(&self) -> (&str, &str) {
-        (&self.plugin, self.caller.as_ref().map_or("", Identity::as_str))
+        (&self.plugin, self.caller.as_ref().map_or("", CallerIdentity::as_str))
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolbay_model::thread_cpu_time;
 
 /// The call that an operation is done for.
-pub trait Payer: Debug + Send + Sync {
+pub trait WorkPayer: Debug + Send + Sync {
     /// Takes memory for bytes that are about to be read, until the payer is dropped. `false` if there is not as much.
     fn hold(&self, bytes: usize) -> bool;
     /// Takes note of processor time that was spent.
@@ -17,9 +17,9 @@ pub trait Payer: Debug + Send + Sync {
 
 /// Pays for anything: for commands of the operator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Free;
+pub struct UnmeteredPayer;
 
-impl Payer for Free {
+impl WorkPayer for UnmeteredPayer {
     fn hold(&self, _bytes: usize) -> bool {
         true
     }
@@ -32,7 +32,7 @@ impl Payer for Free {
 }
 
 /// Does work on this thread, and has `payer` pay for its processor time.
-pub(crate) fn paid<T>(payer: &dyn Payer, work: impl FnOnce() -> T) -> T {
+pub(crate) fn paid<T>(payer: &dyn WorkPayer, work: impl FnOnce() -> T) -> T {
     let before = thread_cpu_time();
     let result = work();
     payer.spend(thread_cpu_time().saturating_sub(before));

@@ -10,7 +10,7 @@ const OWNER: u64 = 512;
 
 /// How much one owner may keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quota {
+pub struct StateQuota {
     /// Bytes of keys and values, all buckets together.
     pub size: ByteSize,
     /// Keys, all buckets together.
@@ -19,14 +19,14 @@ pub struct Quota {
 
 /// How much one owner keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct QuotaUsage {
     /// Bytes of keys and values.
     pub bytes: u64,
     /// Keys.
     pub keys: u64,
 }
 
-impl Used {
+impl QuotaUsage {
     /// With one more entry of this size.
     pub(crate) fn plus(self, bytes: usize) -> Self {
         Self { bytes: self.bytes.saturating_add(bytes as u64), keys: self.keys.saturating_add(1) }
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn an_entry_weighs_more_than_its_bytes_and_nothing_weighs_nothing() {
-        let one = Used::default().plus(10);
-        assert_eq!(one, Used { bytes: 10, keys: 1 });
+        let one = QuotaUsage::default().plus(10);
+        assert_eq!(one, QuotaUsage { bytes: 10, keys: 1 });
         assert_eq!(one.weight(), 10 + ENTRY + OWNER);
         assert_eq!(one.minus(10).weight(), 0);
     }

@@ -4,14 +4,14 @@ use redb::{ReadTransaction, StorageError};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{PAGE_BYTES, PAGE_KEYS};
-use crate::bucket::Bucket;
-use crate::error::Error;
-use crate::payer::Payer;
+use crate::bucket::StateBucket;
+use crate::error::StateError;
+use crate::payer::WorkPayer;
 use crate::tables::{ENTRIES, OWNERS};
 
 /// Where a page of a list begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum PageStart {
     /// At the first key.
     First,
     /// At the first key after this one, which need not exist.
@@ -22,7 +22,7 @@ pub enum Start {
 
 /// A page of a list of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Page {
+pub struct KeyPage {
     /// The keys, in the order of their bytes.
     pub keys: Vec<String>,
     /// Whether there are more after them.
@@ -37,22 +37,22 @@ const STEP: usize = 256;
 
 /// Why a read or a change fails.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum OperationFailure {
     /// For a reason that the caller is told.
-    Refused(Error),
+    Refused(StateError),
     /// The database failed.
     Database(redb::Error),
 }
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
+impl From<StateError> for OperationFailure {
+    fn from(error: StateError) -> Self {
         Self::Refused(error)
     }
 }
 
 macro_rules! database_errors {
     ($($error:ty),*) => {
-        $(impl From<$error> for Failed {
+        $(impl From<$error> for OperationFailure {
             fn from(error: $error) -> Self {
                 Self::Database(error.into())
             }
@@ -62,63 +62,63 @@ macro_rules! database_errors {
 database_errors!(StorageError, redb::TableError, redb::TransactionError, redb::CommitError);
 
 /// The number of the bucket's owner; `None` if it keeps nothing.
-fn owner(transaction: &ReadTransaction, bucket: &Bucket) -> Result<Option<u64>, Failed> {
+fn owner(transaction: &ReadTransaction, bucket: &StateBucket) -> Result<Option<u64>, OperationFailure> {
     let owners = transaction.open_table(OWNERS)?;
     Ok(owners.get(bucket.owner().row())?.map(|row| row.value().0))
 }
 
 pub(crate) fn get(
     transaction: &ReadTransaction,
-    bucket: &Bucket,
+    bucket: &StateBucket,
     keys: &[String],
-    payer: &dyn Payer,
-) -> Result<Vec<Option<Vec<u8>>>, Failed> {
+    payer: &dyn WorkPayer,
+) -> Result<Vec<Option<Vec<u8>>>, OperationFailure> {
     let Some(owner) = owner(transaction, bucket)? else { return Ok(vec![None; keys.len()]) };
     let entries = transaction.open_table(ENTRIES)?;
     let mut values = Vec::with_capacity(keys.len());
     for key in keys {
         if payer.is_due() {
-            return Err(Error::Stopped.into());
+            return Err(StateError::Stopped.into());
         }
         let value = match entries.get((owner, bucket.name(), key.as_str()))? {
             None => None,
             Some(value) if payer.hold(value.value().len()) => Some(value.value().to_vec()),
-            Some(_) => return Err(Error::Stopped.into()),
+            Some(_) => return Err(StateError::Stopped.into()),
         };
         values.push(value);
     }
     Ok(values)
 }
 
-pub(crate) fn exists(transaction: &ReadTransaction, bucket: &Bucket, key: &str) -> Result<bool, Failed> {
+pub(crate) fn exists(transaction: &ReadTransaction, bucket: &StateBucket, key: &str) -> Result<bool, OperationFailure> {
     let Some(owner) = owner(transaction, bucket)? else { return Ok(false) };
     Ok(transaction.open_table(ENTRIES)?.get((owner, bucket.name(), key))?.is_some())
 }
 
 pub(crate) fn keys(
     transaction: &ReadTransaction,
-    bucket: &Bucket,
-    start: &Start,
-    payer: &dyn Payer,
-) -> Result<Page, Failed> {
-    let Some(owner) = owner(transaction, bucket)? else { return Ok(Page::default()) };
+    bucket: &StateBucket,
+    start: &PageStart,
+    payer: &dyn WorkPayer,
+) -> Result<KeyPage, OperationFailure> {
+    let Some(owner) = owner(transaction, bucket)? else { return Ok(KeyPage::default()) };
     let entries = transaction.open_table(ENTRIES)?;
-    let after = if let Start::After(key) = start { key.as_str() } else { "" };
-    let mut skip = if let Start::Skip(count) = start { *count } else { 0 };
-    let (mut page, mut bytes) = (Page::default(), 0);
+    let after = if let PageStart::After(key) = start { key.as_str() } else { "" };
+    let mut skip = if let PageStart::Skip(count) = start { *count } else { 0 };
+    let (mut page, mut bytes) = (KeyPage::default(), 0);
     if !payer.hold(PAGE_HELD) {
-        return Err(Error::Stopped.into());
+        return Err(StateError::Stopped.into());
     }
     for (index, entry) in entries.range((owner, bucket.name(), after)..)?.enumerate() {
         if index % STEP == 0 && payer.is_due() {
-            return Err(Error::Stopped.into());
+            return Err(StateError::Stopped.into());
         }
         let (key, _) = entry?;
         let (of, name, key) = key.value();
         if (of, name) != (owner, bucket.name()) {
             break;
         }
-        if matches!(start, Start::After(after) if after == key) {
+        if matches!(start, PageStart::After(after) if after == key) {
             continue;
         }
         if skip > 0 {
@@ -130,7 +130,7 @@ pub(crate) fn keys(
             break;
         }
         if !payer.hold(key.len()) {
-            return Err(Error::Stopped.into());
+            return Err(StateError::Stopped.into());
         }
         bytes += key.len();
         page.keys.push(key.to_owned());

@@ -24,13 +24,13 @@ pub(crate) const NEXT: &str = "next";
 pub(crate) const WEIGHT: &str = "weight";
 
 /// The tables, opened to change them.
-pub(crate) struct Tables<'t> {
+pub(crate) struct StateTables<'t> {
     pub(crate) owners: redb::Table<'t, (&'static str, &'static str), (u64, u64, u64)>,
     pub(crate) entries: redb::Table<'t, (u64, &'static str, &'static str), &'static [u8]>,
     pub(crate) numbers: redb::Table<'t, &'static str, u64>,
 }
 
-impl<'t> Tables<'t> {
+impl<'t> StateTables<'t> {
     pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
         Ok(Self {
             owners: transaction.open_table(OWNERS)?,

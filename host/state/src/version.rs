@@ -5,9 +5,9 @@ use sha2::{Digest as _, Sha256};
 
 /// What tells one value of a key from another: the digest of the value, or that there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Version(Option<[u8; 32]>);
+pub struct ValueVersion(Option<[u8; 32]>);
 
-impl Version {
+impl ValueVersion {
     /// The version of this value; `None` if the key does not exist.
     pub fn of(value: Option<&[u8]>) -> Self {
         Self(value.map(|value| Sha256::digest(value).into()))

@@ -10,22 +10,22 @@ use redb::ReadableTable as _;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::bounds::{GROUP, GROUP_BYTES, IDLE};
-use crate::bucket::Bucket;
-use crate::change::{Change, Changed};
-use crate::error::Error;
-use crate::payer::{Payer, paid};
-use crate::quota::{Quota, Used};
-use crate::reading::Failed;
-use crate::tables::{NEXT, Tables, WEIGHT};
-use crate::version::Version;
+use crate::bucket::StateBucket;
+use crate::change::{BucketChange, ChangeOutcome};
+use crate::error::StateError;
+use crate::payer::{WorkPayer, paid};
+use crate::quota::{QuotaUsage, StateQuota};
+use crate::reading::OperationFailure;
+use crate::tables::{NEXT, StateTables, WEIGHT};
+use crate::version::ValueVersion;
 
 /// A change that somebody waits for.
-pub(crate) struct Job {
-    pub(crate) bucket: Bucket,
-    pub(crate) quota: Quota,
-    pub(crate) change: Change,
-    pub(crate) payer: Arc<dyn Payer>,
-    pub(crate) reply: oneshot::Sender<Result<Changed, Error>>,
+pub(crate) struct WriteJob {
+    pub(crate) bucket: StateBucket,
+    pub(crate) quota: StateQuota,
+    pub(crate) change: BucketChange,
+    pub(crate) payer: Arc<dyn WorkPayer>,
+    pub(crate) reply: oneshot::Sender<Result<ChangeOutcome, StateError>>,
     /// Its share of the bytes that may wait.
     pub(crate) _waiting: OwnedSemaphorePermit,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Job {
 /// that it can be closed.
 pub(crate) fn run(
     database: &redb::Database,
-    jobs: &Receiver<Job>,
+    jobs: &Receiver<WriteJob>,
     total: ByteSize,
     failed: &AtomicBool,
     release: impl Fn() -> bool,
@@ -58,7 +58,7 @@ pub(crate) fn run(
                 };
                 failed.store(true, Ordering::Relaxed);
                 tracing::error!("{why}");
-                group.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect()
+                group.iter().map(|_| Err(StateError::Unavailable(why.clone()))).collect()
             }
         };
         for (job, answer) in group.into_iter().zip(answers) {
@@ -72,7 +72,7 @@ pub(crate) fn run(
 }
 
 /// The changes that wait, as many as one commit takes.
-fn group(first: Job, jobs: &Receiver<Job>) -> Vec<Job> {
+fn group(first: WriteJob, jobs: &Receiver<WriteJob>) -> Vec<WriteJob> {
     let mut bytes = first.change.bytes();
     let mut group = vec![first];
     while group.len() < GROUP
@@ -88,24 +88,24 @@ fn group(first: Job, jobs: &Receiver<Job>) -> Vec<Job> {
 /// Makes the changes. When this returns, they are on disk, or none of them is.
 fn commit(
     database: &redb::Database,
-    group: &[Job],
+    group: &[WriteJob],
     total: ByteSize,
-) -> Result<Vec<Result<Changed, Error>>, redb::Error> {
+) -> Result<Vec<Result<ChangeOutcome, StateError>>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut answers = Vec::with_capacity(group.len());
     {
-        let mut tables = Tables::open(&transaction)?;
+        let mut tables = StateTables::open(&transaction)?;
         for job in group {
             let answer = if job.reply.is_closed() || job.payer.is_due() {
-                Err(Failed::Refused(Error::Stopped))
+                Err(OperationFailure::Refused(StateError::Stopped))
             } else {
                 paid(&*job.payer, || apply(&mut tables, job, total))
             };
             answers.push(match answer {
                 Ok(changed) => Ok(changed),
-                Err(Failed::Refused(error)) => Err(error),
+                Err(OperationFailure::Refused(error)) => Err(error),
                 // Parts of the change may have been made: nothing of this transaction is kept.
-                Err(Failed::Database(error)) => return Err(error),
+                Err(OperationFailure::Database(error)) => return Err(error),
             });
         }
     }
@@ -118,34 +118,35 @@ fn commit(
 }
 
 /// Makes one change. One that is refused has changed nothing.
-fn apply(tables: &mut Tables<'_>, job: &Job, total: ByteSize) -> Result<Changed, Failed> {
+fn apply(tables: &mut StateTables<'_>, job: &WriteJob, total: ByteSize) -> Result<ChangeOutcome, OperationFailure> {
     let row = tables.owners.get(job.bucket.owner().row())?.map(|row| row.value());
-    let mut owner = Account {
+    let mut owner = OwnerAccount {
         number: row.map(|(number, ..)| number),
-        used: row.map_or(Used::default(), |(_, bytes, keys)| Used { bytes, keys }),
+        used: row.map_or(QuotaUsage::default(), |(_, bytes, keys)| QuotaUsage { bytes, keys }),
         job,
         total,
     };
     match &job.change {
-        Change::Set(entries) => {
+        BucketChange::Set(entries) => {
             let entries: Vec<_> = entries.iter().map(|(key, value)| (key.as_str(), value.as_slice())).collect();
-            owner.set(tables, &entries).map(|()| Changed::Done)
+            owner.set(tables, &entries).map(|()| ChangeOutcome::Done)
         }
-        Change::Delete(keys) => owner.delete(tables, keys).map(|()| Changed::Done),
-        Change::Increment { key, delta, range } => {
+        BucketChange::Delete(keys) => owner.delete(tables, keys).map(|()| ChangeOutcome::Done),
+        BucketChange::Increment { key, delta, range } => {
             let number = match owner.value(tables, key)? {
                 None => 0,
-                Some(value) => number(value.value()).ok_or(Error::NotANumber)?,
+                Some(value) => number(value.value()).ok_or(StateError::NotANumber)?,
             };
-            let sum = number.checked_add(*delta).filter(|sum| range.contains(sum)).ok_or(Error::OutOfRange)?;
-            owner.set(tables, &[(key, sum.to_string().as_bytes())]).map(|()| Changed::Number(sum))
+            let sum = number.checked_add(*delta).filter(|sum| range.contains(sum)).ok_or(StateError::OutOfRange)?;
+            owner.set(tables, &[(key, sum.to_string().as_bytes())]).map(|()| ChangeOutcome::Number(sum))
         }
-        Change::Swap { key, expected, value } => {
-            let found = owner.value(tables, key)?.map_or(Version::of(None), |value| Version::of(Some(value.value())));
+        BucketChange::Swap { key, expected, value } => {
+            let found =
+                owner.value(tables, key)?.map_or(ValueVersion::of(None), |value| ValueVersion::of(Some(value.value())));
             if found != *expected {
-                return Ok(Changed::Conflict(found));
+                return Ok(ChangeOutcome::Conflict(found));
             }
-            owner.set(tables, &[(key, value)]).map(|()| Changed::Done)
+            owner.set(tables, &[(key, value)]).map(|()| ChangeOutcome::Done)
         }
     }
 }
@@ -156,28 +157,28 @@ fn number(value: &[u8]) -> Option<i128> {
 }
 
 /// What one owner keeps, while a change is made.
-struct Account<'a> {
+struct OwnerAccount<'a> {
     /// `None` if it keeps nothing yet.
     number: Option<u64>,
-    used: Used,
-    job: &'a Job,
+    used: QuotaUsage,
+    job: &'a WriteJob,
     total: ByteSize,
 }
 
-type Value<'t> = redb::AccessGuard<'t, &'static [u8]>;
+type StoredValue<'t> = redb::AccessGuard<'t, &'static [u8]>;
 
-impl Account<'_> {
-    fn value<'t>(&self, tables: &'t Tables<'_>, key: &str) -> Result<Option<Value<'t>>, Failed> {
+impl OwnerAccount<'_> {
+    fn value<'t>(&self, tables: &'t StateTables<'_>, key: &str) -> Result<Option<StoredValue<'t>>, OperationFailure> {
         let Some(number) = self.number else { return Ok(None) };
         Ok(tables.entries.get((number, self.job.bucket.name(), key))?)
     }
 
     /// Bytes of the key and its value; `None` if the key does not exist.
-    fn size(&self, tables: &Tables<'_>, key: &str) -> Result<Option<usize>, Failed> {
+    fn size(&self, tables: &StateTables<'_>, key: &str) -> Result<Option<usize>, OperationFailure> {
         Ok(self.value(tables, key)?.map(|value| key.len() + value.value().len()))
     }
 
-    fn set(&mut self, tables: &mut Tables<'_>, entries: &[(&str, &[u8])]) -> Result<(), Failed> {
+    fn set(&mut self, tables: &mut StateTables<'_>, entries: &[(&str, &[u8])]) -> Result<(), OperationFailure> {
         // Of a key that occurs twice, the last value.
         let entries: std::collections::BTreeMap<&str, &[u8]> = entries.iter().copied().collect();
         let mut after = self.used;
@@ -205,7 +206,7 @@ impl Account<'_> {
         self.note(tables, after, total)
     }
 
-    fn delete(&mut self, tables: &mut Tables<'_>, keys: &[String]) -> Result<(), Failed> {
+    fn delete(&mut self, tables: &mut StateTables<'_>, keys: &[String]) -> Result<(), OperationFailure> {
         let Some(number) = self.number else { return Ok(()) };
         let mut after = self.used;
         for key in keys {
@@ -219,23 +220,23 @@ impl Account<'_> {
     }
 
     /// Whether the owner may keep this much instead. Returns what all owners then weigh.
-    fn allow(&self, tables: &Tables<'_>, after: Used) -> Result<u64, Failed> {
+    fn allow(&self, tables: &StateTables<'_>, after: QuotaUsage) -> Result<u64, OperationFailure> {
         let (before, quota) = (self.used, self.job.quota);
         if after.keys > quota.keys && after.keys > before.keys {
-            return Err(Error::Keys(quota.keys).into());
+            return Err(StateError::Keys(quota.keys).into());
         }
         if after.bytes > quota.size.as_u64() && after.bytes > before.bytes {
-            return Err(Error::Size(quota.size).into());
+            return Err(StateError::Size(quota.size).into());
         }
         let total = weight(tables, before, after)?;
         if total > self.total.as_u64() && after.weight() > before.weight() {
-            return Err(Error::Total(self.total).into());
+            return Err(StateError::Total(self.total).into());
         }
         Ok(total)
     }
 
     /// Writes down what the owner keeps now.
-    fn note(&mut self, tables: &mut Tables<'_>, after: Used, total: u64) -> Result<(), Failed> {
+    fn note(&mut self, tables: &mut StateTables<'_>, after: QuotaUsage, total: u64) -> Result<(), OperationFailure> {
         let (row, Some(number)) = (self.job.bucket.owner().row(), self.number) else { return Ok(()) };
         if after.keys == 0 {
             tables.owners.remove(row)?;
@@ -248,7 +249,7 @@ impl Account<'_> {
 }
 
 /// What all owners weigh after one of them keeps `after` instead of `before`.
-pub(crate) fn weight(tables: &Tables<'_>, before: Used, after: Used) -> Result<u64, Failed> {
+pub(crate) fn weight(tables: &StateTables<'_>, before: QuotaUsage, after: QuotaUsage) -> Result<u64, OperationFailure> {
     let now = tables.numbers.get(WEIGHT)?.map_or(0, |weight| weight.value());
     Ok(now.saturating_sub(before.weight()).saturating_add(after.weight()))
 }

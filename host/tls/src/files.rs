@@ -16,7 +16,7 @@ const HOW: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC
 
 /// Where a certificate and its key are, both as PEM. Links are followed: programs that renew certificates make them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct CertificateFiles {
     /// The certificate of the server, followed by those that signed it.
     pub certificate: PathBuf,
     /// The private key. Only the server's user may have access; a file of root may be readable for its group.
@@ -25,21 +25,21 @@ pub struct Files {
 
 /// What the files contain.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Contents {
+pub(crate) struct CertificateContents {
     pub(crate) certificate: Vec<u8>,
     pub(crate) key: Zeroizing<Vec<u8>>,
 }
 
-impl Files {
+impl CertificateFiles {
     /// Reads both. Blocks.
     ///
     /// # Errors
     ///
     /// One cannot be read, or others have access to the key.
-    pub(crate) fn read(&self) -> Result<Contents, String> {
+    pub(crate) fn read(&self) -> Result<CertificateContents, String> {
         let certificate = read(&self.certificate, |_| Ok(()))?;
         let key = read(&self.key, check)?;
-        Ok(Contents { certificate: certificate.to_vec(), key })
+        Ok(CertificateContents { certificate: certificate.to_vec(), key })
     }
 }
 

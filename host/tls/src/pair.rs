@@ -7,7 +7,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ServerConfig;
 
-use crate::files::{Contents, Files};
+use crate::files::{CertificateContents, CertificateFiles};
 
 /// What is spoken within TLS.
 const PROTOCOL: &[u8] = b"http/1.1";
@@ -17,7 +17,7 @@ const PROTOCOL: &[u8] = b"http/1.1";
 /// # Errors
 ///
 /// A file is incomplete, or the key is another certificate's.
-pub(crate) fn config(files: &Files, contents: &Contents) -> Result<Arc<ServerConfig>, String> {
+pub(crate) fn config(files: &CertificateFiles, contents: &CertificateContents) -> Result<Arc<ServerConfig>, String> {
     let in_certificate = |why: String| format!("{}: {why}", files.certificate.display());
     let in_key = |why: String| format!("{}: {why}", files.key.display());
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.certificate).collect();

@@ -11,40 +11,40 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::files::{Contents, Files};
+use crate::files::{CertificateContents, CertificateFiles};
 use crate::pair;
 
 /// How often the files are read. A new pair takes effect within this time.
 const READ: Duration = Duration::from_secs(5);
 
 /// TLS with the certificate and the key in two files.
-pub struct Tls {
-    files: Files,
+pub struct ReloadingTls {
+    files: CertificateFiles,
     current: ArcSwap<ServerConfig>,
-    seen: Mutex<Seen>,
+    seen: Mutex<FileVersions>,
 }
 
 /// What the files had when they were last read.
-struct Seen {
-    contents: Contents,
+struct FileVersions {
+    contents: CertificateContents,
     /// Why the newest pair is not in use.
     failure: Option<String>,
 }
 
-impl Tls {
+impl ReloadingTls {
     /// TLS with what is in the files now. Blocks.
     ///
     /// # Errors
     ///
     /// Where the mistake is, and what to do.
-    pub fn open(files: Files) -> Result<Self, String> {
+    pub fn open(files: CertificateFiles) -> Result<Self, String> {
         let contents = files.read()?;
         let current = ArcSwap::new(pair::config(&files, &contents)?);
-        Ok(Self { files, current, seen: Mutex::new(Seen { contents, failure: None }) })
+        Ok(Self { files, current, seen: Mutex::new(FileVersions { contents, failure: None }) })
     }
 
     /// Where the certificate and the key are.
-    pub fn files(&self) -> &Files {
+    pub fn files(&self) -> &CertificateFiles {
         &self.files
     }
 
@@ -65,7 +65,7 @@ impl Tls {
             }
             Ok(Some((config, contents))) => {
                 self.current.store(config);
-                *seen = Seen { contents, failure: None };
+                *seen = FileVersions { contents, failure: None };
                 tracing::info!("new connections get the new certificate in {}", self.files.certificate.display());
             }
             Err(why) => {
@@ -99,7 +99,7 @@ impl Tls {
     }
 }
 
-impl fmt::Debug for Tls {
+impl fmt::Debug for ReloadingTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
     }
@@ -143,22 +143,22 @@ mod tests {
         io::Write::write_all(&mut file, text.as_bytes()).unwrap();
     }
 
-    fn put(files: &Files, pair: &CertifiedKey<KeyPair>) {
+    fn put(files: &CertificateFiles, pair: &CertifiedKey<KeyPair>) {
         write(&files.certificate, &certificate(pair));
         write(&files.key, &key(pair));
     }
 
-    fn opened(dir: &Path) -> (Files, CertifiedKey<KeyPair>, Tls) {
-        let files = Files { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
+    fn opened(dir: &Path) -> (CertificateFiles, CertifiedKey<KeyPair>, ReloadingTls) {
+        let files = CertificateFiles { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
         let pair = made();
         put(&files, &pair);
-        let tls = Tls::open(files.clone()).unwrap();
+        let tls = ReloadingTls::open(files.clone()).unwrap();
         (files, pair, tls)
     }
 
     /// Whether a client that trusts only this certificate gets through, with which protocol.
     async fn trusted(
-        tls: &Tls,
+        tls: &ReloadingTls,
         pair: &CertifiedKey<KeyPair>,
         versions: &[&'static rustls::SupportedProtocolVersion],
     ) -> io::Result<Option<Vec<u8>>> {
@@ -244,13 +244,13 @@ mod tests {
     fn mistakes_name_the_file_and_never_its_content() {
         let dir = tempfile::tempdir().unwrap();
         let (files, pair, _) = opened(dir.path());
-        let said = |files: &Files| {
-            Tls::open(files.clone()).map(drop).unwrap_err().replace(&format!("{}/", dir.path().display()), "")
+        let said = |files: &CertificateFiles| {
+            ReloadingTls::open(files.clone()).map(drop).unwrap_err().replace(&format!("{}/", dir.path().display()), "")
         };
-        let missing = Files { certificate: dir.path().join("nowhere.pem"), ..files.clone() };
+        let missing = CertificateFiles { certificate: dir.path().join("nowhere.pem"), ..files.clone() };
         assert_eq!(said(&missing), "nowhere.pem: does not exist");
         assert_eq!(
-            said(&Files { key: dir.path().to_owned(), ..files.clone() }).split(": ").nth(1),
+            said(&CertificateFiles { key: dir.path().to_owned(), ..files.clone() }).split(": ").nth(1),
             Some("is not a regular file")
         );
         write(&files.key, &key(&made()));

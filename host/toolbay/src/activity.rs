@@ -4,15 +4,15 @@
 use toolbay_catalog::Plugin;
 
 use crate::metrics::PluginMeters;
-use crate::pace::Pace;
+use crate::pace::LatencyClass;
 use crate::plugin_places::PluginPlaces;
 use crate::rate_counter::ToolRates;
 use crate::recent_usage::RecentUsage;
-use crate::rest::Rest;
+use crate::rest::PluginSuspension;
 
 /// The mutable state of one loaded version of a plugin.
 #[derive(Debug)]
-pub(crate) struct Activity {
+pub(crate) struct PluginActivity {
     /// The places of its calls.
     pub(crate) places: PluginPlaces,
     /// The rates of its tools, if all callers share them.
@@ -20,14 +20,14 @@ pub(crate) struct Activity {
     /// The usage of its most recent calls.
     pub(crate) usage: RecentUsage,
     /// Whether it serves calls.
-    pub(crate) rest: Rest,
+    pub(crate) rest: PluginSuspension,
     /// Whether its calls are short.
-    pub(crate) pace: Pace,
+    pub(crate) pace: LatencyClass,
     /// What counts the calls of its tools for metrics.
     pub(crate) meters: PluginMeters,
 }
 
-impl Activity {
+impl PluginActivity {
     /// The activity of a plugin that has not been called, with its places.
     pub(crate) fn of(plugin: &Plugin, places: PluginPlaces) -> Self {
         let terms = &plugin.terms;
@@ -35,8 +35,8 @@ impl Activity {
             places,
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
-            rest: Rest::default(),
-            pace: Pace::default(),
+            rest: PluginSuspension::default(),
+            pace: LatencyClass::default(),
             meters: PluginMeters::of(plugin),
         }
     }

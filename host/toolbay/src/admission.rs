@@ -14,23 +14,23 @@ use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use toolbay_catalog::Plugin;
-use toolbay_model::{Bound, Identity, RateLimit, Reason, Rejection, TargetKind};
+use toolbay_model::{CallRejection, CallerIdentity, CapacityLimit, RateLimit, RejectionReason, TargetKind};
 
-use crate::activity::Activity;
+use crate::activity::PluginActivity;
 use crate::by_plugin::ByPlugin;
 use crate::config::ServerConfig;
-use crate::fair_semaphore::{FairSemaphore, Party, Turn};
-use crate::permit::{Permit, Places, Reserved, Route, Stage};
-use crate::plugin_places::{Part, PluginPlaces};
+use crate::fair_semaphore::{FairSemaphore, PartyId, WaitPriority};
+use crate::permit::{CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage};
+use crate::plugin_places::{PluginPlaces, SharedPart};
 use crate::rate_counter::RateCounter;
-use crate::record::Record;
+use crate::record::CallerRecord;
 
 /// Bytes of one permit for memory.
 const KIB: usize = 1 << 10;
 
 /// Admits calls, lets them wait, or rejects them, within the limits of the configuration.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct CallAdmission {
     calls: Arc<FairSemaphore>,
     /// What calls may hold together, in KiB.
     memory: Arc<FairSemaphore>,
@@ -50,16 +50,16 @@ pub(crate) struct Admission {
 }
 
 /// A call that waits for its turn until this is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingCall<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingCall<'a> {
     fn begin(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -73,19 +73,19 @@ pub(crate) struct ClientPermits {
     /// Whether it gets results whole, however large: a link would lead nowhere.
     pub(crate) is_embedder: bool,
     /// The caller, if it is authenticated.
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<CallerIdentity>,
     /// What the caller did with each plugin that it has called. Freed with the share.
-    pub(crate) records: ByPlugin<Record>,
+    pub(crate) records: ByPlugin<CallerRecord>,
     rate: ArcSwapOption<RateCounter>,
     /// Who it is among those that share something.
-    party: Party,
+    party: PartyId,
     /// Running at once. Its parties are what the client calls: no target may have all places.
     calls: Arc<FairSemaphore>,
     /// Running or waiting.
     places: Arc<Semaphore>,
 }
 
-impl Admission {
+impl CallAdmission {
     /// Admission with the limits of the configuration, and room for at most `instances` calls that run or wait. With
     /// `is_shared` there can be several callers.
     pub(crate) fn new(
@@ -122,9 +122,9 @@ impl Admission {
         self.plugin_places(permits(plugin.terms.environment.limits.concurrency), targets)
     }
 
-    fn plugin_places(&self, calls: u32, targets: Vec<Party>) -> PluginPlaces {
+    fn plugin_places(&self, calls: u32, targets: Vec<PartyId>) -> PluginPlaces {
         let memory = self.memory.permits() - reserve(self.memory.permits());
-        let part = |calls, memory| Part {
+        let part = |calls, memory| SharedPart {
             calls: Arc::new(shared(calls, self.is_shared)),
             memory: Arc::new(shared(memory, self.is_shared)),
         };
@@ -134,7 +134,7 @@ impl Admission {
         PluginPlaces {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             own: part(calls, memory),
-            waits: Arc::new(FairSemaphore::open(half(self.waits.permits()))),
+            waits: Arc::new(FairSemaphore::without_party_limit(half(self.waits.permits()))),
             targets: targets.into_iter().map(|target| (target, of_target())).collect(),
         }
     }
@@ -146,12 +146,12 @@ impl Admission {
 
     /// Calls that compute, and how many may.
     pub(crate) fn running(&self) -> (u64, u64) {
-        (u64::from(self.calls.held()), u64::from(self.calls.permits()))
+        (u64::from(self.calls.permits_in_use()), u64::from(self.calls.permits()))
     }
 
     /// Calls that wait for something outside, and have given their places back.
     pub(crate) fn suspended(&self) -> u64 {
-        u64::from(self.waits.held())
+        u64::from(self.waits.permits_in_use())
     }
 
     /// Calls that wait for their turn.
@@ -162,7 +162,7 @@ impl Admission {
     /// Bytes that the calls which run or wait may hold, and how many all calls may hold together.
     pub(crate) fn reserved(&self) -> (u64, u64) {
         let bytes = |permits: u32| u64::from(permits) * KIB as u64;
-        (bytes(self.memory.held()), bytes(self.memory.permits()))
+        (bytes(self.memory.permits_in_use()), bytes(self.memory.permits()))
     }
 
     /// The share of a new client; `name` is the caller's.
@@ -170,7 +170,7 @@ impl Admission {
         ClientPermits {
             name: name.to_owned(),
             is_embedder: false,
-            identity: Identity::of(name),
+            identity: CallerIdentity::of(name),
             records: ByPlugin::default(),
             rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
             party: self.numbers.fetch_add(1, Ordering::Relaxed),
@@ -196,18 +196,20 @@ impl Admission {
     /// # Errors
     ///
     /// The client exceeded its rate limit, or its queue is full.
-    pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, Rejection> {
+    pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, CallRejection> {
         let wanted = self.client_rate.load().as_deref().copied();
         if client.rate.load().as_ref().map(|rate| rate.limit()) != wanted {
             // The configuration has changed since this client's first call.
             client.rate.store(wanted.and_then(RateCounter::new).map(Arc::new));
         }
         if let Some(rate) = &*client.rate.load() {
-            let rejected =
-                |retry_after| Rejection { reason: Reason::ClientRate(rate.limit()), retry_after: Some(retry_after) };
+            let rejected = |retry_after| CallRejection {
+                reason: RejectionReason::ClientRate(rate.limit()),
+                retry_after: Some(retry_after),
+            };
             rate.take().map_err(rejected)?;
         }
-        Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(Bound::Queue, self.queue))
+        Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(CapacityLimit::Queue, self.queue))
     }
 
     /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to its plugin, and `record` to
@@ -219,20 +221,23 @@ impl Admission {
     pub(crate) async fn admit(
         &self,
         client: &ClientPermits,
-        activity: &Activity,
-        record: &Record,
+        activity: &PluginActivity,
+        record: &CallerRecord,
         (kind, name): (TargetKind, &str),
         memory: ByteSize,
-    ) -> Result<Permit, Rejection> {
+    ) -> Result<CallPermit, CallRejection> {
         if activity.rest.rests() {
             // Nobody knows for how long.
-            return Err(Rejection { reason: Reason::Resting, retry_after: None });
+            return Err(CallRejection { reason: RejectionReason::Resting, retry_after: None });
         }
-        let disabled = |retry_after| Rejection { reason: Reason::Disabled, retry_after: Some(retry_after) };
+        let disabled =
+            |retry_after| CallRejection { reason: RejectionReason::Disabled, retry_after: Some(retry_after) };
         record.breaker.check(activity.rest.woken()).map_err(disabled)?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
-            let rejected =
-                |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after: Some(retry_after) };
+            let rejected = |retry_after| CallRejection {
+                reason: RejectionReason::ToolRate(rates.limit()),
+                retry_after: Some(retry_after),
+            };
             rates.take(name).map_err(rejected)?;
         }
         self.wait(self.route(client, Some((&activity.places, target(kind, name)))), memory).await
@@ -243,39 +248,44 @@ impl Admission {
     /// # Errors
     ///
     /// No slot became free within `server.queue_wait`.
-    pub(crate) async fn admit_host(&self, client: &ClientPermits, memory: ByteSize) -> Result<Permit, Rejection> {
+    pub(crate) async fn admit_host(
+        &self,
+        client: &ClientPermits,
+        memory: ByteSize,
+    ) -> Result<CallPermit, CallRejection> {
         self.wait(self.route(client, None), memory).await
     }
 
     /// What a call of a client needs: of a plugin and one of its targets if it has one.
-    fn route<'a>(&'a self, client: &'a ClientPermits, plugin: Option<(&'a PluginPlaces, Party)>) -> Route<'a> {
-        let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| Some(Stage { semaphore, party, bound });
+    fn route<'a>(&'a self, client: &'a ClientPermits, plugin: Option<(&'a PluginPlaces, PartyId)>) -> PermitRoute<'a> {
+        let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| Some(PermitStage { semaphore, party, bound });
         let own = client.party;
         let (mut called, mut waits) = (0, None);
         let [mut places, mut memory] = [const { [const { None }; 2] }; 2];
         if let Some((plugin, target)) = plugin {
             called = target ^ plugin.number;
-            waits = stage(&plugin.waits, own, Bound::Plugin);
-            let parts = [(plugin.targets.get(&target), Bound::Target), (Some(&plugin.own), Bound::Plugin)];
+            waits = stage(&plugin.waits, own, CapacityLimit::Plugin);
+            let parts =
+                [(plugin.targets.get(&target), CapacityLimit::Target), (Some(&plugin.own), CapacityLimit::Plugin)];
             places = parts.map(|(part, bound)| stage(&part?.calls, own, bound));
-            memory = parts.map(|(part, _)| stage(&part?.memory, own, Bound::Memory));
+            memory = parts.map(|(part, _)| stage(&part?.memory, own, CapacityLimit::Memory));
         }
         let ([of_target, of_plugin], [its_memory, memory_of_plugin]) = (places, memory);
-        let server = stage(&self.calls, own, Bound::Server);
-        Route {
+        let server = stage(&self.calls, own, CapacityLimit::Server);
+        PermitRoute {
             // Whoever waits for a place has those before it: they are at most the part of the caller, and of the target.
-            stages: [stage(&client.calls, called, Bound::Client), of_target, of_plugin, server],
-            memory: [its_memory, memory_of_plugin, stage(&self.memory, own, Bound::Memory)],
-            waits: [stage(&self.waits, own, Bound::Server), waits],
+            stages: [stage(&client.calls, called, CapacityLimit::Client), of_target, of_plugin, server],
+            memory: [its_memory, memory_of_plugin, stage(&self.memory, own, CapacityLimit::Memory)],
+            waits: [stage(&self.waits, own, CapacityLimit::Server), waits],
         }
     }
 
     /// Waits for the places of a call, and for its memory.
-    async fn wait(&self, route: Route<'_>, memory: ByteSize) -> Result<Permit, Rejection> {
-        let _waiting = Waiting::begin(&self.waiting);
+    async fn wait(&self, route: PermitRoute<'_>, memory: ByteSize) -> Result<CallPermit, CallRejection> {
+        let _waiting = WaitingCall::begin(&self.waiting);
         let (amount, mut awaited) = (kib(memory), None);
         let admitted = async {
-            let mut places = route.places(Turn::First, &mut awaited).await;
+            let mut places = route.places(WaitPriority::New, &mut awaited).await;
             if let Some(reserved) = route.reserve_now(amount) {
                 return (places, reserved);
             }
@@ -283,21 +293,21 @@ impl Admission {
             drop(std::mem::take(&mut places));
             awaited = None;
             let reserved = route.reserve_later(amount).await;
-            (route.places(Turn::Again, &mut awaited).await, reserved)
+            (route.places(WaitPriority::Resumed, &mut awaited).await, reserved)
         };
-        let admitted: Result<(Places, Reserved), _> = timeout(self.patience, admitted).await;
+        let admitted: Result<(ComputePermits, MemoryPermits), _> = timeout(self.patience, admitted).await;
         match admitted {
-            Ok((places, reserved)) => Ok(Permit::new(&route, places, reserved)),
+            Ok((places, reserved)) => Ok(CallPermit::new(&route, places, reserved)),
             Err(_elapsed) => Err(match awaited {
-                Some(stage) => self.busy(stage.bound, stage.semaphore.most(stage.party) as usize),
-                None => self.busy(Bound::Memory, (self.memory.permits() as usize).saturating_mul(KIB)),
+                Some(stage) => self.busy(stage.bound, stage.semaphore.max_for_party(stage.party) as usize),
+                None => self.busy(CapacityLimit::Memory, (self.memory.permits() as usize).saturating_mul(KIB)),
             }),
         }
     }
 
-    fn busy(&self, bound: Bound, most: usize) -> Rejection {
+    fn busy(&self, bound: CapacityLimit, most: usize) -> CallRejection {
         let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
-        Rejection { reason: Reason::Busy { bound, most }, retry_after: Some(retry_after) }
+        CallRejection { reason: RejectionReason::Busy { bound, most }, retry_after: Some(retry_after) }
     }
 }
 
@@ -324,7 +334,7 @@ fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
 }
 
 /// What is called among all that its plugin offers. Two with the same number would share their places.
-fn target(kind: TargetKind, name: &str) -> Party {
+fn target(kind: TargetKind, name: &str) -> PartyId {
     let mut hasher = DefaultHasher::new();
     (kind, name).hash(&mut hasher);
     hasher.finish()
@@ -341,46 +351,49 @@ fn kib(memory: ByteSize) -> u32 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use toolbay_catalog::{Component, Contents, Plugin, Terms};
+    use toolbay_catalog::{ComponentContents, LoadedComponent, Plugin, PluginTerms};
     use toolbay_model::Limits;
-    use toolbay_sandbox::{ComputePlace as _, Environment};
+    use toolbay_sandbox::{ComputePlace as _, PluginContext};
 
     use super::*;
 
-    fn admission(calls: usize, client_calls: usize, queue: usize) -> Admission {
+    fn admission(calls: usize, client_calls: usize, queue: usize) -> CallAdmission {
         let queue_wait = Duration::from_millis(1);
         let server = ServerConfig { calls, client_calls, queue, queue_wait, waiting: 0, ..ServerConfig::default() };
-        Admission::new(&server, usize::MAX, None, false)
+        CallAdmission::new(&server, usize::MAX, None, false)
     }
 
     const TOOL: (TargetKind, &str) = (TargetKind::Tool, "t");
 
     fn plugin(concurrency: usize) -> Plugin {
         let limits = Limits { concurrency, ..Limits::DEFAULT };
-        let terms = Terms { environment: Environment { limits, ..Environment::default() }, ..Terms::default() };
-        let component = Arc::new(Component::without_code(Contents::default()));
+        let terms =
+            PluginTerms { environment: PluginContext { limits, ..PluginContext::default() }, ..PluginTerms::default() };
+        let component = Arc::new(LoadedComponent::without_code(ComponentContents::default()));
         Plugin::new("p".to_owned(), component, Arc::default(), terms)
     }
 
     /// Any permit.
-    pub(crate) async fn permit() -> Permit {
+    pub(crate) async fn permit() -> CallPermit {
         let admission = admission(1, 1, 1);
         let (client, plugin) = (admission.client("a"), plugin(1));
-        let (activity, record) = (Activity::of(&plugin, admission.places(&plugin)), Record::of(&plugin));
+        let (activity, record) = (PluginActivity::of(&plugin, admission.places(&plugin)), CallerRecord::of(&plugin));
         admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap()
     }
 
     #[tokio::test]
     async fn each_of_the_three_limits_is_enforced() {
-        let cases = [(1, 9, 9, Bound::Server), (9, 1, 9, Bound::Client), (9, 9, 1, Bound::Plugin)];
+        let cases =
+            [(1, 9, 9, CapacityLimit::Server), (9, 1, 9, CapacityLimit::Client), (9, 9, 1, CapacityLimit::Plugin)];
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
             let (client, plugin) = (admission.client("a"), plugin(concurrency));
-            let (activity, record) = (Activity::of(&plugin, admission.places(&plugin)), Record::of(&plugin));
+            let (activity, record) =
+                (PluginActivity::of(&plugin, admission.places(&plugin)), CallerRecord::of(&plugin));
             let first = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
             let busy = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
-            assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
+            assert!(matches!(busy.reason, RejectionReason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
             admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
         }
@@ -389,22 +402,26 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn the_memory_of_all_calls_is_bounded() {
         let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
-        let admission =
-            Admission::new(&ServerConfig { queue_wait, memory, ..ServerConfig::default() }, usize::MAX, None, false);
+        let admission = CallAdmission::new(
+            &ServerConfig { queue_wait, memory, ..ServerConfig::default() },
+            usize::MAX,
+            None,
+            false,
+        );
         let (client, one) = (admission.client("a"), plugin(9));
-        let (activity, record) = (Activity::of(&one, admission.places(&one)), Record::of(&one));
+        let (activity, record) = (PluginActivity::of(&one, admission.places(&one)), CallerRecord::of(&one));
         let admit = |memory| admission.admit(&client, &activity, &record, TOOL, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
-        assert_eq!(busy.reason, Reason::Busy { bound: Bound::Memory, most: 10 << 20 });
+        assert_eq!(busy.reason, RejectionReason::Busy { bound: CapacityLimit::Memory, most: 10 << 20 });
         let busy = admit(ByteSize::mib(4)).await.unwrap_err();
         assert_eq!(
             busy.reason,
-            Reason::Busy { bound: Bound::Memory, most: 10 << 20 },
+            RejectionReason::Busy { bound: CapacityLimit::Memory, most: 10 << 20 },
             "a quarter is for other plugins"
         );
         let (other, elsewhere) = (plugin(9), admission.client("b"));
-        let (others, theirs) = (Activity::of(&other, admission.places(&other)), Record::of(&other));
+        let (others, theirs) = (PluginActivity::of(&other, admission.places(&other)), CallerRecord::of(&other));
         admission.admit(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4)).await.unwrap();
         drop(first);
         admit(ByteSize::mib(10)).await.unwrap();
@@ -415,26 +432,29 @@ pub(crate) mod tests {
         let admission = admission(1, 1, 1);
         let client = admission.client("a");
         let places = [admission.queue(&client).unwrap(), admission.queue(&client).unwrap()];
-        assert_eq!(admission.queue(&client).unwrap_err().reason, Reason::Busy { bound: Bound::Queue, most: 1 });
+        assert_eq!(
+            admission.queue(&client).unwrap_err().reason,
+            RejectionReason::Busy { bound: CapacityLimit::Queue, most: 1 }
+        );
         assert!(admission.queue(&admission.client("a")).is_ok(), "another client has its own");
         drop(places);
         assert!(admission.queue(&client).is_ok());
     }
 
-    fn many_tools(admission: &Admission, concurrency: usize) -> PluginPlaces {
+    fn many_tools(admission: &CallAdmission, concurrency: usize) -> PluginPlaces {
         admission.plugin_places(permits(concurrency), ["t", "u"].map(|name| target(TargetKind::Tool, name)).to_vec())
     }
 
-    fn shared(server: ServerConfig) -> Admission {
-        Admission::new(&ServerConfig { queue_wait: Duration::from_mins(1), ..server }, usize::MAX, None, true)
+    fn shared(server: ServerConfig) -> CallAdmission {
+        CallAdmission::new(&ServerConfig { queue_wait: Duration::from_mins(1), ..server }, usize::MAX, None, true)
     }
 
-    async fn place(admission: &Admission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> Permit {
+    async fn place(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> CallPermit {
         let route = admission.route(client, Some((places, target(TargetKind::Tool, tool))));
         admission.wait(route, ByteSize::mib(1)).await.unwrap()
     }
 
-    async fn is_busy(admission: &Admission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> bool {
+    async fn is_busy(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> bool {
         let next = std::pin::pin!(place(admission, client, places, tool));
         futures_util::poll!(next).is_pending()
     }
@@ -480,7 +500,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn no_target_has_all_places_of_a_client() {
-        let admission = Admission::new(&ServerConfig::default(), usize::MAX, None, false);
+        let admission = CallAdmission::new(&ServerConfig::default(), usize::MAX, None, false);
         let [one, two] = [many_tools(&admission, 16), many_tools(&admission, 16)];
         let client = admission.client("a");
         let mut calls: Vec<_> = (0..40).map(|_| Box::pin(place(&admission, &client, &one, "t"))).collect();

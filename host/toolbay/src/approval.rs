@@ -17,15 +17,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolbay_catalog::{Asks, Offer};
+use toolbay_catalog::{ApprovalPolicy, ToolOffer};
 use toolbay_model::{
-    Answerable, Approval, Failure, Journal, Question, QuestionKind, Unapproved, WhyUnapproved, milliseconds,
+    ApprovalState, CallFailure, CallJournal, MissingApproval, Question, QuestionKind, QuestionKindSet, WhyUnapproved,
+    milliseconds,
 };
 
-pub(crate) use self::question::{Counts, question};
-pub(crate) use self::remembered::{Remembered, Scope};
-pub(crate) use self::waiting::{Subject, Waiting};
-use crate::target::Target;
+pub(crate) use self::question::{ApprovalValidity, question};
+pub(crate) use self::remembered::{ApprovalScope, RememberedApprovals};
+pub(crate) use self::waiting::{ApprovalSubject, WaitingApprovals};
+use crate::target::CallTarget;
 
 /// The key of the host's question. No plugin can have one with a slash (`toolbay_sandbox`).
 pub(crate) const KEY: &str = "dev.toolbay/approve";
@@ -40,40 +41,40 @@ const FIELD: &str = "approve";
 const ROUNDS: u32 = 3;
 
 /// A call that is about to enter a guest, and whose arguments are valid.
-pub(crate) struct Case<'a> {
+pub(crate) struct ApprovalCase<'a> {
     /// The tool.
-    pub(crate) offer: &'a Arc<Offer>,
+    pub(crate) offer: &'a Arc<ToolOffer>,
     /// What its caller allowed before.
-    pub(crate) remembered: &'a Remembered,
+    pub(crate) remembered: &'a RememberedApprovals,
     /// For whom a yes counts beyond this call; `None` if for nobody.
-    pub(crate) scope: Option<Scope>,
+    pub(crate) scope: Option<ApprovalScope>,
     /// What the client can ask.
-    pub(crate) answerable: Answerable,
+    pub(crate) answerable: QuestionKindSet,
 }
 
 /// What becomes of a call.
 #[derive(Debug)]
-pub(crate) struct Ruling {
+pub(crate) struct ApprovalRuling {
     /// What to do.
-    pub(crate) step: Step,
+    pub(crate) step: ApprovalStep,
     /// What there is to record; `None` if nobody was to be asked.
-    pub(crate) decision: Option<Decision>,
+    pub(crate) decision: Option<ApprovalDecision>,
 }
 
 /// What to do with a call.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum ApprovalStep {
     /// The guest can be entered, with this journal.
-    Enter(Journal),
+    Enter(CallJournal),
     /// The user is asked, and the next run of the call gets this journal.
-    Ask(Journal, Asks),
+    Ask(CallJournal, ApprovalPolicy),
     /// The call ends.
-    End(Failure),
+    End(CallFailure),
 }
 
 /// What there is to record of an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decision {
+pub(crate) struct ApprovalDecision {
     /// `asked`, `approved`, `remembered`, or why there is none.
     pub(crate) word: &'static str,
     /// Time since the user was first asked about this call; `None` before.
@@ -84,100 +85,107 @@ pub(crate) struct Decision {
 
 /// What the user said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum UserAnswer {
     Yes,
     No,
     Nothing,
 }
 
-impl<'a> Case<'a> {
+impl<'a> ApprovalCase<'a> {
     /// The case of a call of this target; `None` if it is no tool: nobody is asked about others.
     pub(crate) fn of(
-        target: &'a Target,
-        remembered: &'a Remembered,
-        scope: Option<Scope>,
-        answerable: Answerable,
+        target: &'a CallTarget,
+        remembered: &'a RememberedApprovals,
+        scope: Option<ApprovalScope>,
+        answerable: QuestionKindSet,
     ) -> Option<Self> {
         match target {
-            Target::Tool(offer) => Some(Self { offer, remembered, scope, answerable }),
-            Target::Prompt(_) | Target::Resource(_) => None,
+            CallTarget::Tool(offer) => Some(Self { offer, remembered, scope, answerable }),
+            CallTarget::Prompt(_) | CallTarget::Resource(_) => None,
         }
     }
 
     /// What becomes of the call with this journal.
-    pub(crate) fn rule(&self, mut journal: Journal) -> Ruling {
+    pub(crate) fn rule(&self, mut journal: CallJournal) -> ApprovalRuling {
         // Without having asked, this is something that the client made up.
         let answer = journal.answers.remove(KEY);
         let by = journal.operator.take();
         let Some(asks) = self.offer.asks() else {
             // Its last run was to be approved: the configuration was another one.
-            let journal = if matches!(journal.approval, Approval::Asked(_)) { Journal::default() } else { journal };
-            return Ruling { step: Step::Enter(journal), decision: None };
+            let journal =
+                if matches!(journal.approval, ApprovalState::Asked(_)) { CallJournal::default() } else { journal };
+            return ApprovalRuling { step: ApprovalStep::Enter(journal), decision: None };
         };
         match journal.approval {
-            Approval::Given => Ruling { step: Step::Enter(journal), decision: None },
-            Approval::Unasked => self.first_run(journal, asks),
-            Approval::Asked(rounds) => {
-                let Ruling { step, decision } = self.answered(&journal, rounds, answer.as_deref(), asks);
-                Ruling { step, decision: decision.map(|decision| Decision { by, ..decision }) }
+            ApprovalState::Given => ApprovalRuling { step: ApprovalStep::Enter(journal), decision: None },
+            ApprovalState::Unasked => self.first_run(journal, asks),
+            ApprovalState::Asked(rounds) => {
+                let ApprovalRuling { step, decision } = self.answered(&journal, rounds, answer.as_deref(), asks);
+                ApprovalRuling { step, decision: decision.map(|decision| ApprovalDecision { by, ..decision }) }
             }
         }
     }
 
-    fn first_run(&self, mut journal: Journal, asks: Asks) -> Ruling {
-        if asks == Asks::First && self.scope.is_some_and(|scope| self.remembered.counts(scope, self.tool())) {
-            journal.approval = Approval::Given;
-            return Ruling::of(Step::Enter(journal), REMEMBERED, None);
+    fn first_run(&self, mut journal: CallJournal, asks: ApprovalPolicy) -> ApprovalRuling {
+        if asks == ApprovalPolicy::First && self.scope.is_some_and(|scope| self.remembered.counts(scope, self.tool())) {
+            journal.approval = ApprovalState::Given;
+            return ApprovalRuling::of(ApprovalStep::Enter(journal), REMEMBERED, None);
         }
         if journal.edition.is_some() {
             // A guest has run already, when the configuration was another one: nobody can allow that now.
-            return Ruling { step: Step::End(Failure::Outdated), decision: None };
+            return ApprovalRuling { step: ApprovalStep::End(CallFailure::Outdated), decision: None };
         }
         let began = now();
         let until = began.saturating_add(milliseconds(self.time()));
         // What a client answers without having been asked is not kept.
-        self.ask(Journal { began, until, ..Journal::default() }, 0, asks)
+        self.ask(CallJournal { began, until, ..CallJournal::default() }, 0, asks)
     }
 
-    fn answered(&self, journal: &Journal, rounds: u32, answer: Option<&str>, asks: Asks) -> Ruling {
+    fn answered(
+        &self,
+        journal: &CallJournal,
+        rounds: u32,
+        answer: Option<&str>,
+        asks: ApprovalPolicy,
+    ) -> ApprovalRuling {
         let now = now();
         let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
         if now >= journal.until {
             return self.refused(WhyUnapproved::Late(self.time()), waited);
         }
         let why = match answer.and_then(said) {
-            Some(Said::Yes) => {
-                if let (Asks::First, Some(scope)) = (asks, self.scope) {
+            Some(UserAnswer::Yes) => {
+                if let (ApprovalPolicy::First, Some(scope)) = (asks, self.scope) {
                     self.remembered.note(scope, self.tool());
                 }
                 // The clock and the rounds of the plugin's own questions begin now.
-                let journal = Journal { approval: Approval::Given, ..Journal::default() };
-                return Ruling::of(Step::Enter(journal), "approved", waited);
+                let journal = CallJournal { approval: ApprovalState::Given, ..CallJournal::default() };
+                return ApprovalRuling::of(ApprovalStep::Enter(journal), "approved", waited);
             }
-            Some(Said::No) => WhyUnapproved::Declined,
-            Some(Said::Nothing) => WhyUnapproved::Cancelled,
+            Some(UserAnswer::No) => WhyUnapproved::Declined,
+            Some(UserAnswer::Nothing) => WhyUnapproved::Cancelled,
             None if rounds >= ROUNDS => WhyUnapproved::Unanswered(rounds),
             None => {
                 let (began, until) = (journal.began, journal.until);
-                return self.ask(Journal { began, until, ..Journal::default() }, rounds, asks);
+                return self.ask(CallJournal { began, until, ..CallJournal::default() }, rounds, asks);
             }
         };
         self.refused(why, waited)
     }
 
     /// Has the user asked for the next time.
-    fn ask(&self, journal: Journal, rounds: u32, asks: Asks) -> Ruling {
+    fn ask(&self, journal: CallJournal, rounds: u32, asks: ApprovalPolicy) -> ApprovalRuling {
         if !self.answerable.contains(QuestionKind::Form) {
             return self.refused(WhyUnapproved::Impossible, None);
         }
-        let journal = Journal { approval: Approval::Asked(rounds + 1), ..journal };
-        Ruling::of(Step::Ask(journal, asks), "asked", None)
+        let journal = CallJournal { approval: ApprovalState::Asked(rounds + 1), ..journal };
+        ApprovalRuling::of(ApprovalStep::Ask(journal, asks), "asked", None)
     }
 
-    fn refused(&self, why: WhyUnapproved, waited: Option<Duration>) -> Ruling {
+    fn refused(&self, why: WhyUnapproved, waited: Option<Duration>) -> ApprovalRuling {
         let key = format!("tools.{}.approve in {}.toml", self.tool(), self.offer.plugin.id);
-        let failure = Failure::Unapproved(Unapproved { why, key });
-        Ruling::of(Step::End(failure), why.as_str(), waited)
+        let failure = CallFailure::Unapproved(MissingApproval { why, key });
+        ApprovalRuling::of(ApprovalStep::End(failure), why.as_str(), waited)
     }
 
     fn tool(&self) -> &str {
@@ -190,32 +198,32 @@ impl<'a> Case<'a> {
     }
 }
 
-impl Ruling {
-    fn of(step: Step, word: &'static str, waited: Option<Duration>) -> Self {
-        Self { step, decision: Some(Decision { word, waited, by: None }) }
+impl ApprovalRuling {
+    fn of(step: ApprovalStep, word: &'static str, waited: Option<Duration>) -> Self {
+        Self { step, decision: Some(ApprovalDecision { word, waited, by: None }) }
     }
 }
 
 /// What a client's answer says; `None` if it is none.
-fn said(answer: &str) -> Option<Said> {
+fn said(answer: &str) -> Option<UserAnswer> {
     #[derive(Deserialize)]
-    struct Answer<'a> {
+    struct AnswerFields<'a> {
         action: &'a str,
         #[serde(borrow)]
         content: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Form {
+    struct FormFields {
         approve: bool,
     }
-    let Answer { action, content } = serde_json::from_str(answer).ok()?;
+    let AnswerFields { action, content } = serde_json::from_str(answer).ok()?;
     match action {
         "accept" => {
-            let Form { approve } = serde_json::from_str(content?.get()).ok()?;
-            Some(if approve { Said::Yes } else { Said::No })
+            let FormFields { approve } = serde_json::from_str(content?.get()).ok()?;
+            Some(if approve { UserAnswer::Yes } else { UserAnswer::No })
         }
-        "decline" => Some(Said::No),
-        "cancel" => Some(Said::Nothing),
+        "decline" => Some(UserAnswer::No),
+        "cancel" => Some(UserAnswer::Nothing),
         _ => None,
     }
 }
@@ -228,11 +236,11 @@ fn now() -> u64 {
 /// What the host asks with these questions; `None` if it is a plugin that asks them.
 pub(crate) fn text(questions: &[Question]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
+    struct FormParams {
         message: String,
     }
     let question = questions.iter().find(|question| question.key == KEY)?;
-    let Params { message } = serde_json::from_str(question.params.get()).ok()?;
+    let FormParams { message } = serde_json::from_str(question.params.get()).ok()?;
     Some(message)
 }
 

@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 use toolbay_audit::{
-    ArgumentsRecord, Audit, CallRecord, Event, OperatorRecord, PluginRecord, RejectedRecord, Reserved, Subject,
-    WhenFull, hash, shortened,
+    ArgumentsRecord, AuditEvent, AuditLog, CallRecord, CallSubject, OperatorRecord, PluginRecord, QueueReservation,
+    RejectedRecord, WhenFull, hash, shortened,
 };
-use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
-use toolbay_model::{Answer, ErrorKind, Identity, Reason, Rejection, Trace, WhyUnapproved, milliseconds};
-use toolbay_schema::Conversion;
-use toolbay_secrets::{Secrets, Vault};
+use toolbay_catalog::{Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot};
+use toolbay_model::{
+    CallRejection, CallResult, CallerIdentity, ErrorKind, RejectionReason, TraceContext, WhyUnapproved, milliseconds,
+};
+use toolbay_schema::ValueConversion;
+use toolbay_secrets::{SecretFilter, SecretVault};
 
-use crate::approval::Decision;
-use crate::outcome::{Outcome, limit};
+use crate::approval::ApprovalDecision;
+use crate::outcome::{EndedAs, limit};
 
 /// Longest text of arguments that is recorded, in bytes.
 const ARGUMENTS: usize = 16 << 10;
@@ -34,8 +36,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// The audit log of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Audited {
-    audit: Audit,
+pub(crate) struct AuditSink {
+    audit: AuditLog,
     /// Whether arguments are recorded, and not their digest alone.
     full: bool,
 }
@@ -43,14 +45,14 @@ pub(crate) struct Audited {
 /// The line about one call. Dropped before the call has ended, it says that the call was cancelled.
 #[derive(Debug)]
 pub(crate) struct CallLine {
-    audited: Audited,
+    audited: AuditSink,
     record: CallRecord,
     /// Whether the call goes beyond the checks that reject it. Before that, it is counted with others like it.
     let_in: bool,
     /// Room for its lines; `None` before it is let in, or if there is none and calls go on nevertheless.
-    room: Option<Reserved>,
+    room: Option<QueueReservation>,
     /// That nobody could be asked about it.
-    unasked: Option<Event>,
+    unasked: Option<AuditEvent>,
     /// What it was denied and has no lines of its own.
     unlisted: Arc<AtomicU64>,
     ended: bool,
@@ -58,17 +60,17 @@ pub(crate) struct CallLine {
 
 /// Ends the log when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Ending(pub(crate) Audited);
+pub(crate) struct AuditGuard(pub(crate) AuditSink);
 
-impl Drop for Ending {
+impl Drop for AuditGuard {
     fn drop(&mut self) {
         self.0.audit.end(PATIENCE);
     }
 }
 
-impl Audited {
+impl AuditSink {
     /// A log that records arguments in `full`, or their digest.
-    pub(crate) fn new(audit: Audit, full: bool) -> Self {
+    pub(crate) fn new(audit: AuditLog, full: bool) -> Self {
         Self { audit, full }
     }
 
@@ -80,7 +82,7 @@ impl Audited {
     /// Begins the line of a call.
     pub(crate) fn call(&self, caller: &str, tool: &str) -> CallLine {
         let (caller, tool) = (shortened(caller), shortened(tool));
-        let subject = Subject { call: self.audit.number(), caller, tool, ..Subject::default() };
+        let subject = CallSubject { call: self.audit.number(), caller, tool, ..CallSubject::default() };
         CallLine {
             audited: self.clone(),
             record: CallRecord { subject, ..CallRecord::default() },
@@ -102,21 +104,26 @@ impl Audited {
         let outcome = if done { "ok" } else { "failed" };
         let plugin = of.map(|of| plugin(of));
         let did = OperatorRecord { caller: shortened(caller), action, plugin, outcome };
-        self.audit.note(Event::Operator(Box::new(did)));
+        self.audit.note(AuditEvent::Operator(Box::new(did)));
     }
 }
 
 /// Records the arguments of one call.
 #[derive(Clone)]
-pub(crate) struct Recorder {
+pub(crate) struct ArgumentRecorder {
     /// The secrets to redact in the arguments; `None` to record a digest only.
-    redacted: Option<Arc<Secrets>>,
+    redacted: Option<Arc<SecretFilter>>,
 }
 
-impl Recorder {
+impl ArgumentRecorder {
     /// Records the arguments of a call of `caller` in `full`, but without the secrets of `vault`, or their digest. If the values
     /// of secrets are not known at `deadline`, only a digest is recorded.
-    pub(crate) async fn of(full: bool, vault: &Vault, caller: Option<&Identity>, deadline: Instant) -> Self {
+    pub(crate) async fn of(
+        full: bool,
+        vault: &SecretVault,
+        caller: Option<&CallerIdentity>,
+        deadline: Instant,
+    ) -> Self {
         if !full {
             return Self { redacted: None };
         }
@@ -144,12 +151,12 @@ impl Recorder {
 
 impl CallLine {
     /// The log that the line is for.
-    pub(crate) fn audited(&self) -> &Audited {
+    pub(crate) fn audited(&self) -> &AuditSink {
         &self.audited
     }
 
     /// Says which plugin answers, and the trace.
-    pub(crate) fn found(&mut self, plugin: &Plugin, trace: Option<&Trace>) {
+    pub(crate) fn found(&mut self, plugin: &Plugin, trace: Option<&TraceContext>) {
         self.record.subject.plugin = Some(self::plugin(plugin));
         self.record.subject.trace = trace.map(|trace| trace.trace.clone());
     }
@@ -162,7 +169,7 @@ impl CallLine {
     }
 
     /// Says how many changes of each kind were made to the arguments.
-    pub(crate) fn converted(&mut self, converted: &[Conversion]) {
+    pub(crate) fn converted(&mut self, converted: &[ValueConversion]) {
         for conversion in converted {
             *self.record.converted.entry(conversion.kind.as_str()).or_default() += 1;
         }
@@ -174,24 +181,24 @@ impl CallLine {
     /// # Errors
     ///
     /// The call could not be recorded.
-    pub(crate) async fn let_in(&mut self, deadline: Instant) -> Result<(), Rejection> {
+    pub(crate) async fn let_in(&mut self, deadline: Instant) -> Result<(), CallRejection> {
         let audit = &self.audited.audit;
-        self.room = audit.reserve(Audit::weight(&self.record), deadline).await;
+        self.room = audit.reserve(AuditLog::weight(&self.record), deadline).await;
         if self.room.is_none() && audit.when_full() != WhenFull::Drop {
-            return Err(Rejection { reason: Reason::Unrecorded, retry_after: Some(AGAIN) });
+            return Err(CallRejection { reason: RejectionReason::Unrecorded, retry_after: Some(AGAIN) });
         }
         self.let_in = true;
         Ok(())
     }
 
     /// What records that the call was denied something.
-    pub(crate) fn denials(&self) -> Denials {
+    pub(crate) fn denials(&self) -> DenialRecorder {
         let (audit, subject) = (self.audited.audit.clone(), self.record.subject.clone());
-        Denials { audit, subject, count: AtomicU64::new(0), unlisted: Arc::clone(&self.unlisted) }
+        DenialRecorder { audit, subject, count: AtomicU64::new(0), unlisted: Arc::clone(&self.unlisted) }
     }
 
     /// Records what came of asking a person about the call.
-    pub(crate) async fn approval(&mut self, decision: Decision) {
+    pub(crate) async fn approval(&mut self, decision: ApprovalDecision) {
         let word = decision.word;
         let event = self.decided(decision);
         if word == WhyUnapproved::Impossible.as_str() {
@@ -203,14 +210,14 @@ impl CallLine {
     }
 
     /// Records that a call ended while a person was asked about it: it had been let in. Does not wait.
-    pub(crate) fn withdrawn(mut self, decision: Decision) {
+    pub(crate) fn withdrawn(mut self, decision: ApprovalDecision) {
         self.let_in = true;
         self.audited.audit.record_now(self.decided(decision));
     }
 
-    fn decided(&self, decision: Decision) -> Event {
-        let Decision { word, waited, by } = decision;
-        Event::Approval {
+    fn decided(&self, decision: ApprovalDecision) -> AuditEvent {
+        let ApprovalDecision { word, waited, by } = decision;
+        AuditEvent::Approval {
             subject: self.record.subject.clone(),
             decision: word,
             arguments: self.record.arguments.digest,
@@ -220,26 +227,26 @@ impl CallLine {
     }
 
     /// Ends the line.
-    pub(crate) async fn end(&mut self, answer: &Answer) {
+    pub(crate) async fn end(&mut self, answer: &CallResult) {
         self.record.usage = answer.usage;
-        let (outcome, limit) = (Outcome::of(answer).as_str(), limit(answer));
+        let (outcome, limit) = (EndedAs::of(answer).as_str(), limit(answer));
         if !self.let_in {
             return self.count(outcome, limit);
         }
         if let Some(limit) = limit {
-            self.add(Event::Limit { subject: self.record.subject.clone(), limit }).await;
+            self.add(AuditEvent::Limit { subject: self.record.subject.clone(), limit }).await;
         }
         let call = self.take(outcome);
         self.add(call).await;
     }
 
     /// Ends the line of a call that was rejected before it had a place.
-    pub(crate) fn reject(mut self, rejection: Rejection) {
+    pub(crate) fn reject(mut self, rejection: CallRejection) {
         self.count(rejection.reason.kind().as_str(), rejection.reason.key());
     }
 
     /// Adds a line about the call. Waits only if the call has no room, which is so only where calls go on without.
-    async fn add(&mut self, event: Event) {
+    async fn add(&mut self, event: AuditEvent) {
         let audit = &self.audited.audit;
         match &mut self.room {
             Some(room) => audit.record_in(room, event),
@@ -249,17 +256,17 @@ impl CallLine {
 
     /// Ends the line of a call that was not let in. Does not wait.
     fn count(&mut self, outcome: &'static str, limit: Option<&'static str>) {
-        let Subject { caller, tool, .. } = self.record.subject.clone();
-        let of_limit = limit.map(|limit| Event::Limit { subject: self.record.subject.clone(), limit });
+        let CallSubject { caller, tool, .. } = self.record.subject.clone();
+        let of_limit = limit.map(|limit| AuditEvent::Limit { subject: self.record.subject.clone(), limit });
         let before = self.unasked.take().or(of_limit);
         let call = self.take(outcome);
         self.audited.audit.reject(&RejectedRecord { caller, tool, outcome, limit, count: 1 }, [before, Some(call)]);
     }
 
-    fn take(&mut self, outcome: &'static str) -> Event {
+    fn take(&mut self, outcome: &'static str) -> AuditEvent {
         self.ended = true;
         let (rejected, unlisted) = (!self.let_in, self.unlisted.load(Ordering::Relaxed));
-        Event::Call(Box::new(CallRecord { outcome, unlisted, rejected, ..std::mem::take(&mut self.record) }))
+        AuditEvent::Call(Box::new(CallRecord { outcome, unlisted, rejected, ..std::mem::take(&mut self.record) }))
     }
 }
 
@@ -282,21 +289,21 @@ impl Drop for CallLine {
 
 /// Records what one call was denied.
 #[derive(Debug)]
-pub(crate) struct Denials {
-    audit: Audit,
-    subject: Subject,
+pub(crate) struct DenialRecorder {
+    audit: AuditLog,
+    subject: CallSubject,
     count: AtomicU64,
     /// Those that have no lines of their own: beyond the first ones, or without room in the queue.
     unlisted: Arc<AtomicU64>,
 }
 
-impl Denials {
+impl DenialRecorder {
     /// Records a denial; `what` is a sentence, and `remedy` the lines of `[permissions]` that would allow it. Does not
     /// wait.
     pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
         let is_listed = self.count.fetch_add(1, Ordering::Relaxed) < DENIALS && {
             let remedy = remedy.map(str::to_owned);
-            self.audit.try_record(Event::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy })
+            self.audit.try_record(AuditEvent::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy })
         };
         if !is_listed {
             self.unlisted.fetch_add(1, Ordering::Relaxed);
@@ -310,44 +317,44 @@ fn plugin(plugin: &Plugin) -> PluginRecord {
 }
 
 /// Records what changes with each snapshot.
-impl Witness for Audited {
+impl PublishListener for AuditSink {
     fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
         changes(previous, next).for_each(|event| self.audit.note(event));
     }
 }
 
 /// What there is to record of the plugins of a snapshot that takes the place of another one.
-pub(crate) fn changes(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = Event> {
+pub(crate) fn changes(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = AuditEvent> {
     let changed = next.plugins.iter().filter_map(|(id, report)| change(id, previous.plugins.get(id), report));
     let removed = previous.plugins.iter().filter(|(id, _)| !next.plugins.contains_key(*id));
-    changed.chain(removed.map(|(id, report)| Event::Removed { plugin: named(id, report) }))
+    changed.chain(removed.map(|(id, report)| AuditEvent::Removed { plugin: named(id, report) }))
 }
 
 /// What there is to record of a plugin's file.
-fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<Event> {
+fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<AuditEvent> {
     let plugin = named(id, now);
-    let served = |report: &PluginReport| report.status == Status::Ready;
+    let served = |report: &PluginReport| report.status == PluginFileStatus::Ready;
     match now.status {
-        Status::Loading => None,
-        Status::Refused | Status::Stale => {
+        PluginFileStatus::Loading => None,
+        PluginFileStatus::Refused | PluginFileStatus::Stale => {
             let told = before.is_some_and(|before| before.status == now.status && before.problems == now.problems);
             let why = now.problems.join("; ");
-            (!told).then_some(Event::Refused { plugin, why })
+            (!told).then_some(AuditEvent::Refused { plugin, why })
         }
-        Status::Ready => {
+        PluginFileStatus::Ready => {
             let before = before.filter(|before| before.made_from.is_some());
             let same = |part: fn(&PluginReport) -> Option<_>| before.is_some_and(|before| part(before) == part(now));
             let component = same(|report| report.made_from.map(|from| from.component));
             let previous = before.and_then(|before| before.made_from?.grant);
             let offers = |report: &PluginReport| (report.tools.clone(), report.prompts.clone());
             if !component || before.is_some_and(|before| offers(before) != offers(now) && previous == plugin.grant) {
-                return Some(Event::Load { plugin, tools: now.tools.len() });
+                return Some(AuditEvent::Load { plugin, tools: now.tools.len() });
             }
             if previous != plugin.grant {
-                return Some(Event::Grant { plugin, previous });
+                return Some(AuditEvent::Grant { plugin, previous });
             }
             // A file that had been refused is the one in service again, or its mounts are other folders now.
-            (!before.is_some_and(served)).then_some(Event::Load { plugin, tools: now.tools.len() })
+            (!before.is_some_and(served)).then_some(AuditEvent::Load { plugin, tools: now.tools.len() })
         }
     }
 }
@@ -365,7 +372,7 @@ mod tests {
     use super::*;
 
     /// The status of a plugin made from these, with a problem if it has one.
-    fn report(status: Status, made_from: Option<(u8, Option<u8>)>, problem: &str) -> PluginReport {
+    fn report(status: PluginFileStatus, made_from: Option<(u8, Option<u8>)>, problem: &str) -> PluginReport {
         let digest = |byte| Digest::new([byte; 32]);
         PluginReport {
             status,
@@ -387,16 +394,16 @@ mod tests {
     fn said(before: Option<&PluginReport>, now: &PluginReport) -> &'static str {
         match change("p", before, now) {
             None => "nothing",
-            Some(Event::Load { .. }) => "load",
-            Some(Event::Grant { .. }) => "grant",
-            Some(Event::Refused { .. }) => "refused",
+            Some(AuditEvent::Load { .. }) => "load",
+            Some(AuditEvent::Grant { .. }) => "grant",
+            Some(AuditEvent::Refused { .. }) => "refused",
             Some(_) => "something else",
         }
     }
 
     #[test]
     fn each_change_of_a_plugin_is_told_once() {
-        use Status::{Loading, Ready, Refused, Stale};
+        use PluginFileStatus::{Loading, Ready, Refused, Stale};
         let ready = |component, grant| report(Ready, Some((component, grant)), "");
         let with = |tools: &[&str], report: PluginReport| {
             let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();

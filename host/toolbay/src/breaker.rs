@@ -27,12 +27,12 @@ impl Default for BreakerRules {
 
 /// Circuit breaker of one caller and one loaded plugin. A reloaded plugin starts with a new one.
 #[derive(Debug, Default)]
-pub(crate) struct Breaker {
-    streak: Mutex<Streak>,
+pub(crate) struct CircuitBreaker {
+    streak: Mutex<CrashStreak>,
 }
 
 #[derive(Debug, Default)]
-struct Streak {
+struct CrashStreak {
     /// Crashes since the last call that did not crash.
     crashes: u32,
     until: Option<Instant>,
@@ -40,7 +40,7 @@ struct Streak {
     woken: u64,
 }
 
-impl Breaker {
+impl CircuitBreaker {
     /// Checks whether calls are allowed now. Crashes from before the operator woke the plugin for the last of `woken` times do
     /// not count.
     ///
@@ -50,7 +50,7 @@ impl Breaker {
     pub(crate) fn check(&self, woken: u64) -> Result<(), Duration> {
         self.with(|state| {
             if state.woken != woken {
-                *state = Streak { woken, ..Streak::default() };
+                *state = CrashStreak { woken, ..CrashStreak::default() };
             }
             match state.until.map(|until| until.saturating_duration_since(Instant::now())) {
                 Some(rest) if !rest.is_zero() => Err(rest),
@@ -64,7 +64,7 @@ impl Breaker {
     pub(crate) fn note(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with(|state| {
             if !crashed {
-                *state = Streak { woken: state.woken, ..Streak::default() };
+                *state = CrashStreak { woken: state.woken, ..CrashStreak::default() };
                 return false;
             }
             state.crashes = state.crashes.saturating_add(1);
@@ -76,7 +76,7 @@ impl Breaker {
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Streak) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut CrashStreak) -> T) -> T {
         work(&mut self.streak.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn only_consecutive_crashes_disable_a_plugin() {
-        let breaker = Breaker::default();
+        let breaker = CircuitBreaker::default();
         let crashes = [true, true, false, true, true];
         assert!(crashes.iter().all(|crashed| !breaker.note(*crashed, RULES)));
         breaker.check(0).unwrap();
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn once_enabled_again_one_crash_disables_and_one_success_resets() {
-        let breaker = Breaker::default();
+        let breaker = CircuitBreaker::default();
         let short = BreakerRules { rest: Duration::ZERO, ..RULES };
         for _ in 0..3 {
             breaker.note(true, short);
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn who_wakes_it_makes_it_forget_its_crashes() {
-        let breaker = Breaker::default();
+        let breaker = CircuitBreaker::default();
         assert_eq!([true; 3].map(|crashed| breaker.note(crashed, RULES)), [false, false, true]);
         breaker.check(0).unwrap_err();
         breaker.check(1).unwrap();
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn it_can_be_switched_off() {
-        let breaker = Breaker::default();
+        let breaker = CircuitBreaker::default();
         assert!((0..100).all(|_| !breaker.note(true, BreakerRules { crashes: 0, ..RULES })));
     }
 }

@@ -10,11 +10,11 @@ use toolbay_catalog::Plugin;
 #[derive(Debug)]
 pub(crate) struct ByPlugin<T> {
     /// By the address of the plugin, which cannot be reused while the weak reference exists.
-    table: Mutex<HashMap<usize, Called<T>>>,
+    table: Mutex<HashMap<usize, PluginEntry<T>>>,
 }
 
 /// A plugin that has been called, and its value.
-type Called<T> = (Weak<Plugin>, Arc<T>);
+type PluginEntry<T> = (Weak<Plugin>, Arc<T>);
 
 impl<T> Default for ByPlugin<T> {
     fn default() -> Self {
@@ -40,13 +40,13 @@ impl<T> ByPlugin<T> {
 
 #[cfg(test)]
 mod tests {
-    use toolbay_catalog::{Component, Contents, Terms};
+    use toolbay_catalog::{ComponentContents, LoadedComponent, PluginTerms};
 
     use super::*;
 
     fn plugin() -> Arc<Plugin> {
-        let component = Arc::new(Component::without_code(Contents::default()));
-        Arc::new(Plugin::new("p".to_owned(), component, Arc::default(), Terms::default()))
+        let component = Arc::new(LoadedComponent::without_code(ComponentContents::default()));
+        Arc::new(Plugin::new("p".to_owned(), component, Arc::default(), PluginTerms::default()))
     }
 
     #[test]

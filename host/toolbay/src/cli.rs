@@ -13,22 +13,22 @@ mod escape;
 mod init;
 mod install;
 mod list;
+mod load_progress;
 mod new;
 mod optimize;
 mod output;
+mod plugin_file;
 mod progress;
 mod replay;
 mod requirements;
 mod result;
+mod secret_worker;
 mod serve;
 mod signals;
-mod single;
 mod state;
 mod supervisor;
 mod task;
 mod token;
-mod waiting;
-mod worker;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,12 +36,12 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
-use toolbay_sandbox::Job;
+use toolbay_sandbox::WorkerJob;
 
 use self::common::{Common, Listen, Record, Settings};
 use self::output::complain;
 use crate::config::ConfigError;
-use crate::stderr::Flushed;
+use crate::stderr::FlushGuard;
 
 /// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
 const BAD_CONFIGURATION: u8 = 64;
@@ -205,7 +205,7 @@ enum Command {
     /// seconds, then fails.
     State {
         #[command(subcommand)]
-        command: state::Command,
+        command: state::StateCommand,
     },
     /// Open the console of a server that a client has started, in a browser on this machine
     ///
@@ -243,7 +243,7 @@ enum Command {
         plugin: Option<String>,
         /// Run only calls of the tools that fit this pattern, such as `weather.*`
         #[arg(long, value_name = "PATTERN", value_parser = replay::pattern)]
-        tool: Option<toolbay_mcp::Pattern>,
+        tool: Option<toolbay_mcp::NamePattern>,
         #[command(flatten)]
         common: Common,
         /// Print JSON
@@ -279,7 +279,7 @@ enum Command {
 impl Cli {
     /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid configuration.
     pub fn run(self) -> ExitCode {
-        let _flushed = Flushed;
+        let _flushed = FlushGuard;
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Init { folder, samples, from } => init::run(&folder, samples.as_deref(), from),
@@ -290,7 +290,7 @@ impl Cli {
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),
             Command::Replay { file, plugin, tool, common, json } => {
-                replay::run(common, &file, &replay::Wanted { plugin, tool }, json)
+                replay::run(common, &file, &replay::ReplaySelection { plugin, tool }, json)
             }
             Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
@@ -299,18 +299,18 @@ impl Cli {
             Command::Dev { project, common, once } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),
             Command::Optimize { file, output, force, allow, call, settings } => {
-                optimize::run(&settings, &file, output, optimize::Wanted { force, allow, calls: call })
+                optimize::run(&settings, &file, output, optimize::OptimizeOptions { force, allow, calls: call })
             }
             Command::CompileWorker { stack, memory, cpu, concurrent, instrument, snapshot } => {
                 let job = match (instrument, snapshot) {
-                    (true, _) => Job::Instrument,
-                    (false, true) => Job::Snapshot,
-                    (false, false) => Job::Compile,
+                    (true, _) => WorkerJob::Instrument,
+                    (false, true) => WorkerJob::Snapshot,
+                    (false, false) => WorkerJob::Compile,
                 };
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
             }
             Command::Escape { common, listen } => escape::run(&common, &listen),
-            Command::SecretWorker { folder, writable } => worker::run(&folder, writable),
+            Command::SecretWorker { folder, writable } => secret_worker::run(&folder, writable),
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json, usage, task, yes, record } => {
                 call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)

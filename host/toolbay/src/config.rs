@@ -21,11 +21,11 @@ mod location;
 mod metrics;
 mod otel;
 mod record;
-mod removals;
 mod results;
 mod server;
 mod state;
 mod tasks;
+mod token_removals;
 mod variables;
 
 use std::path::{Path, PathBuf};
@@ -33,48 +33,48 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::{Approve, Bounds, Guarded, Rules, check_plugin_folder};
+use toolbay_catalog::{ApprovalSetting, DescriptionLimits, GuardedPath, LoadPolicy, check_plugin_folder};
 use toolbay_model::setting::positive;
-use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
-use toolbay_sandbox::{Compile, Settings};
+use toolbay_model::{ClampedLimit, Limits, LimitsPatch, RateLimit, ToolRateLimit};
+use toolbay_sandbox::{CompileLimits, SandboxSettings};
 use toolbay_settings::toml_file;
-use toolbay_state::{Database, Store};
+use toolbay_state::{StateDatabase, StateStore};
 
 pub use self::audit::{Arguments, AuditConfig};
 pub use self::compile::CompileConfig;
 pub use self::confine::Confine;
 pub use self::console::ConsoleConfig;
-pub(crate) use self::console::Opener;
+pub(crate) use self::console::ConsoleOpener;
 pub use self::describe::Describe;
 pub use self::engine::EngineConfig;
 pub use self::error::ConfigError;
 pub use self::flags::Flags;
 pub use self::http::{Http, Jwks, OAuth, TlsConfig, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
-pub(crate) use self::keys::Keys;
-use self::location::{FILE, Location};
+pub(crate) use self::keys::ConfigKeys;
+use self::location::{CONFIG_FILE_NAME, ConfigLocation};
 pub use self::metrics::MetricsConfig;
 pub use self::otel::OtelConfig;
 pub use self::record::RecordConfig;
-pub(crate) use self::removals::Remaining;
-pub(crate) use self::results::LEAST;
+pub(crate) use self::results::MIN_SHOWN_RESULT;
 pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
 pub use self::state::StateConfig;
 pub use self::tasks::TasksConfig;
+pub(crate) use self::token_removals::RemainingTokens;
 use self::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
 use crate::telemetry;
 
 /// Name of the directory with the key of request states, inside the directory with the state of
 /// plugins.
-const REQUESTS: &str = "requests";
+const REQUEST_KEY_FOLDER: &str = "requests";
 
 /// Default rate limit over HTTP, in calls per minute and caller.
-const CLIENT_CALLS: u32 = 600;
+const DEFAULT_CLIENT_CALLS: u32 = 600;
 
 /// Default rate limit over HTTP, in calls per minute, tool and caller.
-const TOOL_CALLS: u32 = 120;
+const DEFAULT_TOOL_CALLS: u32 = 120;
 
 /// The server's configuration, merged from `toolbay.toml`, `TOOLBAY_*` variables and flags. All values are valid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -104,7 +104,7 @@ pub struct Config {
     pub rate_limit: Option<ToolRateLimit>,
     /// The tool calls that require approval by a person, unless the plugin's grant says otherwise.
     /// Default: none.
-    pub approve: Approve,
+    pub approve: ApprovalSetting,
     /// The conditions under which a repeatedly crashing plugin is disabled, and for how long.
     pub breaker: BreakerRules,
     /// Limits for listing a plugin's tools at load.
@@ -158,7 +158,7 @@ impl Default for Config {
             ceilings: LimitsPatch::default(),
             client_rate_limit: None,
             rate_limit: None,
-            approve: Approve::default(),
+            approve: ApprovalSetting::default(),
             breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
@@ -196,9 +196,9 @@ impl Config {
     pub(crate) fn load_with_keys(
         flags: &Flags,
         variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<(Self, Keys), ConfigError> {
+    ) -> Result<(Self, ConfigKeys), ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        let location = Location::of(flags, &variables);
+        let location = ConfigLocation::resolve(flags, &variables);
         let (text, folder) = location.read()?;
         let file_read = text.is_some();
         let table = text.map(|(name, text)| parse_file(&name, &text)).transpose()?.unwrap_or_default();
@@ -214,14 +214,14 @@ impl Config {
         folder: &Path,
         variables: &[(String, String)],
         flags: &Flags,
-    ) -> Result<(Self, Keys), ConfigError> {
+    ) -> Result<(Self, ConfigKeys), ConfigError> {
         for (name, value) in variables {
             if name != CONFIG_VARIABLE {
                 let check = |text: &str| toml_file::read::<Self>(text).map(drop);
                 apply_variable(&mut table, name, value, check)?;
             }
         }
-        let keys = Keys::of(&table);
+        let keys = ConfigKeys::from_table(&table);
         let mut config: Self = table
             .try_into()
             .map_err(|error: toml::de::Error| ConfigError(format!("invalid configuration: {}", error.message())))?;
@@ -257,8 +257,8 @@ impl Config {
         if config.http.listen.is_some() {
             // MCP requires servers to limit the rate of calls. Over stdio, the only client is the
             // operator's own.
-            config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
-            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
+            config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(DEFAULT_CLIENT_CALLS));
+            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(DEFAULT_TOOL_CALLS).map(Into::into));
         }
         config.server.resolve(folder);
         config.http.resolve(folder);
@@ -279,43 +279,43 @@ impl Config {
     /// # Errors
     ///
     /// As [`Config::load`].
-    pub fn of_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
-        Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags).map(|(config, _)| config)
+    pub fn from_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
+        Self::merge(parse_file(CONFIG_FILE_NAME, text)?, Path::new(""), variables, flags).map(|(config, _)| config)
     }
 
     /// Returns the rules for loading plugins, with limits clamped to the ceilings.
-    pub fn rules(&self) -> Rules {
-        let (limits, ceiling) = self.in_force();
+    pub fn rules(&self) -> LoadPolicy {
+        let (limits, ceiling) = self.effective_limits();
         let describe = LimitsPatch {
             fuel: Some(self.describe.fuel),
             timeout: Some(self.describe.timeout),
             ..LimitsPatch::default()
         };
         let (describe, _) = Limits::DEFAULT.with(&describe, &ceiling);
-        Rules {
+        LoadPolicy {
             limits,
             ceiling,
             describe,
             rate_limit: self.rate_limit,
             approve: self.approve,
             component: self.server.component,
-            bounds: self.bounds(),
-            guarded: self.guarded(),
+            bounds: self.description_bounds(),
+            guarded: self.guarded_paths(),
             reach: None,
             writable: None,
         }
     }
 
     /// Returns the maximum size of a plugin's description.
-    fn bounds(&self) -> Bounds {
+    fn description_bounds(&self) -> DescriptionLimits {
         let Describe { tools, prompts, resources, schemas, size, skills, fuel: _, timeout: _ } = self.describe;
-        Bounds { tools, prompts, resources, schemas, size, skills }
+        DescriptionLimits { tools, prompts, resources, schemas, size, skills }
     }
 
     /// Returns the paths that mounts must not contain, except the plugin directory, which the
     /// loader adds.
-    fn guarded(&self) -> Vec<Guarded> {
-        let writable = |what, path| Guarded { what, path, is_secret: false };
+    fn guarded_paths(&self) -> Vec<GuardedPath> {
+        let writable = |what, path| GuardedPath { what, path, is_secret: false };
         let mut guarded = Vec::new();
         if !self.file.as_os_str().is_empty() {
             guarded.push(writable("the server's configuration", self.file.clone()));
@@ -323,25 +323,32 @@ impl Config {
         guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
         if let Some(TlsConfig { certificate, key }) = &self.http.tls {
             guarded.push(writable("the certificate of http.tls", certificate.clone()));
-            guarded.push(Guarded { what: "the key of http.tls", path: key.clone(), is_secret: true });
+            guarded.push(GuardedPath { what: "the key of http.tls", path: key.clone(), is_secret: true });
         }
         let trusted = self.http_client.extra_ca.iter();
         guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
         guarded.extend(self.otel.ca.iter().map(|path| writable("a certificate of otel.ca", path.clone())));
         let secrets = self.otel.secret_files().cloned();
-        guarded.extend(secrets.map(|path| Guarded { what: "the value of a header of otel", path, is_secret: true }));
+        guarded.extend(secrets.map(|path| GuardedPath {
+            what: "the value of a header of otel",
+            path,
+            is_secret: true,
+        }));
         // A plugin that reads its key can forge entries.
-        let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
+        let cache = |(path, _)| GuardedPath { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
         // It contains the state of other plugins.
-        let state = |path| Guarded { what: "the state of plugins", path, is_secret: true };
+        let state = |path| GuardedPath { what: "the state of plugins", path, is_secret: true };
         guarded.extend(self.state.folder(&self.plugins).map(state));
         // A plugin that reads the key of the audit log can forge lines.
-        let log =
-            |audit: toolbay_audit::Settings| Guarded { what: "the audit log", path: audit.folder, is_secret: true };
+        let log = |audit: toolbay_audit::AuditSettings| GuardedPath {
+            what: "the audit log",
+            path: audit.folder,
+            is_secret: true,
+        };
         guarded.extend(self.audit.settings().map(log));
         // It contains the requests and responses of other callers.
-        let recording = |record: toolbay_recording::Settings| Guarded {
+        let recording = |record: toolbay_recording::RecordingSettings| GuardedPath {
             what: "the recording of calls",
             path: record.file,
             is_secret: true,
@@ -349,17 +356,17 @@ impl Config {
         guarded.extend(self.record.settings().map(recording));
         // Their content belongs to the calls of one caller.
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
-        guarded.push(Guarded { what, path, is_secret: true });
+        guarded.push(GuardedPath { what, path, is_secret: true });
         guarded
     }
 
-    /// Returns this configuration with the live settings ([`Keys`]) of `next`. Live settings can
+    /// Returns this configuration with the live settings ([`ConfigKeys`]) of `next`. Live settings can
     /// change while the server runs.
     ///
     /// # Errors
     ///
     /// The live settings contradict the others.
-    pub(crate) fn changed_to(&self, next: &Self) -> Result<Self, ConfigError> {
+    pub(crate) fn with_live_settings(&self, next: &Self) -> Result<Self, ConfigError> {
         let mut changed = self.clone();
         changed.log.clone_from(&next.log);
         changed.limits.clone_from(&next.limits);
@@ -368,7 +375,7 @@ impl Config {
         changed.server.instructions.clone_from(&next.server.instructions);
         changed.http.hosts.clone_from(&next.http.hosts);
         changed.http.origins.clone_from(&next.http.origins);
-        changed.http.tokens = next.http.tokens.iter().map(|token| self.http.within_its_tools(token)).collect();
+        changed.http.tokens = next.http.tokens.iter().map(|token| self.http.with_previous_tools(token)).collect();
         // After callers had to authenticate once, they always have to.
         changed.http.closed = self.http.needs_token();
         changed.check()?;
@@ -376,7 +383,7 @@ impl Config {
     }
 
     /// Returns a line for the log that names the configuration file.
-    pub(crate) fn source(&self) -> String {
+    pub(crate) fn source_message(&self) -> String {
         let file = self.file.display();
         if self.file_read {
             format!("the configuration was read from {file}")
@@ -388,7 +395,7 @@ impl Config {
     }
 
     /// Returns the directories that the server uses for itself, with their purposes.
-    pub(crate) fn kept(&self) -> Vec<(&'static str, PathBuf)> {
+    pub(crate) fn own_folders(&self) -> Vec<(&'static str, PathBuf)> {
         let kept = [
             ("compiled components", self.compile.store().map(|(path, _)| path)),
             ("the state of plugins", self.state.folder(&self.plugins)),
@@ -400,7 +407,7 @@ impl Config {
 
     /// Returns the files that the server reads again while it runs, except those of the plugin
     /// directory.
-    pub(crate) fn watched(&self) -> Vec<PathBuf> {
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         let own = Some(self.file.clone()).filter(|file| !file.as_os_str().is_empty());
         let tls = self.http.tls.iter().flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
         own.into_iter()
@@ -413,11 +420,11 @@ impl Config {
     }
 
     /// Returns the protocol options that do not depend on the transport.
-    pub(crate) fn protocol(&self) -> toolbay_mcp::Options {
-        toolbay_mcp::Options {
+    pub(crate) fn protocol_options(&self) -> toolbay_mcp::ProtocolOptions {
+        toolbay_mcp::ProtocolOptions {
             page_size: self.page_size,
             usage: self.usage,
-            traced: self.otel.traces && self.otel.is_on(),
+            traced: self.otel.traces && self.otel.is_enabled(),
             request: self.server.request,
             requests: self.server.requests(),
             grace: self.server.grace,
@@ -432,44 +439,44 @@ impl Config {
     /// # Errors
     ///
     /// The path of the running executable, which compiles plugins, cannot be determined.
-    pub fn sandbox(&self) -> std::io::Result<Settings> {
+    pub fn sandbox(&self) -> std::io::Result<SandboxSettings> {
         // On Linux, this path leads to the running executable even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
         let compiler = if running.exists() { running } else { std::env::current_exe()? };
-        let calls = u32::try_from(self.server.entered()).unwrap_or(u32::MAX);
+        let calls = u32::try_from(self.server.max_entered_calls()).unwrap_or(u32::MAX);
         let (ceiling, _) = self.ceiling();
         let CompileConfig { memory, cpu, timeout, .. } = self.compile;
-        Ok(Settings {
+        Ok(SandboxSettings {
             calls,
             waiting: u32::try_from(self.server.waiting).unwrap_or(u32::MAX),
             stack: self.server.stack,
             ceiling,
             concurrent: self.engine.concurrent,
             compiler: Some(compiler),
-            compile: Compile { memory, cpu, timeout },
+            compile: CompileLimits { memory, cpu, timeout },
             cache: self.compile.store(),
             http_client: self.http_client.options(),
-            state: self.database().map(|database| Arc::new(database) as Arc<dyn Store>),
+            state: self.database().map(|database| Arc::new(database) as Arc<dyn StateStore>),
             scratch: self.server.scratch(),
         })
     }
 
     /// Returns the database for the state of plugins. `None` if state is off.
-    pub(crate) fn database(&self) -> Option<Database> {
+    pub(crate) fn database(&self) -> Option<StateDatabase> {
         self.state.database(&self.plugins)
     }
 
     /// Returns the directory with the key of request states. `None` if the key is not stored.
-    pub(crate) fn request_states(&self) -> Option<PathBuf> {
-        Some(self.state.folder(&self.plugins)?.join(REQUESTS))
+    pub(crate) fn request_key_folder(&self) -> Option<PathBuf> {
+        Some(self.state.folder(&self.plugins)?.join(REQUEST_KEY_FOLDER))
     }
 
     /// Returns one line for each server-wide limit that the ceilings lowered, and for each ceiling
     /// above [`Limits::UTMOST`].
-    pub fn clamps(&self) -> Vec<String> {
+    pub fn clamp_messages(&self) -> Vec<String> {
         let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
-        let lowered = |Clamp { key, asked, ceiling }: &Clamp| {
+        let lowered = |ClampedLimit { key, asked, ceiling }: &ClampedLimit| {
             let (asked, ceiling) = (asked.plain(), ceiling.plain());
             format!("ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow")
         };
@@ -477,14 +484,14 @@ impl Config {
     }
 
     /// Returns the default limits and the ceilings, both after clamping.
-    pub fn in_force(&self) -> (Limits, Limits) {
+    pub fn effective_limits(&self) -> (Limits, Limits) {
         let (ceiling, _) = self.ceiling();
         let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
         (limits, ceiling)
     }
 
-    /// Returns the ceilings after clamping, and one [`Clamp`] for each lowered ceiling.
-    fn ceiling(&self) -> (Limits, Vec<Clamp>) {
+    /// Returns the ceilings after clamping, and one [`ClampedLimit`] for each lowered ceiling.
+    fn ceiling(&self) -> (Limits, Vec<ClampedLimit>) {
         // A call that may hold more memory than all calls together would never be admitted.
         let utmost = Limits { memory: Limits::UTMOST.memory.min(self.server.memory()), ..Limits::UTMOST };
         Limits::CEILING.with(&self.ceilings, &utmost)
@@ -549,7 +556,7 @@ mod tests {
     fn load(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Config, String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("plugins")).unwrap();
-        let file = dir.path().join(FILE);
+        let file = dir.path().join(CONFIG_FILE_NAME);
         std::fs::write(&file, text).unwrap();
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Config::load(&Flags { config: Some(file), ..flags }, variables)
@@ -781,7 +788,7 @@ mod tests {
             (ByteSize::gib(2), ByteSize::gib(2), 5)
         );
         assert_eq!(
-            config.clamps(),
+            config.clamp_messages(),
             [
                 "limits.memory = 9.0 GiB was lowered to the server's ceiling, 2.0 GiB (to allow more, raise ceilings.memory)"
             ]
@@ -789,7 +796,7 @@ mod tests {
         let config = load("[ceilings]\nhandles = 99_999_999", &[], Flags::default()).unwrap();
         let most = Limits::UTMOST.handles;
         assert_eq!(
-            config.clamps(),
+            config.clamp_messages(),
             [format!("ceilings.handles = 99999999 was lowered to {most}, the most that this server can allow")]
         );
     }

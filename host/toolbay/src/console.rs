@@ -1,4 +1,4 @@
-//! The implementation of the console's [`Operations`]: the state of the server, and the few actions
+//! The implementation of the console's [`ConsoleOperations`]: the state of the server, and the few actions
 //! that an operator can take.
 
 use std::collections::BTreeMap;
@@ -9,56 +9,58 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_catalog::{Granted, Offer, Plugin, PluginReport, Snapshot, Status};
+use toolbay_catalog::{GrantReport, Plugin, PluginFileStatus, PluginReport, Snapshot, ToolOffer};
 use toolbay_console::{
-    Access, Admin, Answered, AuditLine, Called, Cleared, Console, Opened, Operations, PluginDetail, PluginRow,
-    PluginStatus, Router, ServerStatus, ToolDetail, ToolRow, ToolsPage, Viewer, WaitingApproval, Watch,
+    AdminToken, ApprovalOutcome, AuditLine, ClearedCache, Console, ConsoleAccess, ConsoleCallOutcome,
+    ConsoleOperations, ConsoleViewer, OpenedConsole, PluginDetail, PluginRow, PluginStatus, Router, ServerActivity,
+    ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
-use toolbay_mcp::http::Address;
-use toolbay_mcp::{Call, Client, Revision, Rights, result_json};
+use toolbay_mcp::http::ListenAddress;
+use toolbay_mcp::{CallerRights, ClientCall, ClientShare, Revision, result_json};
 use toolbay_model::text::line;
 use toolbay_model::{
-    Answer, Answerable, CallError, Digest, Failure, Journal, Limits, QuestionKind, Quiet, Reply, Request, TargetKind,
+    CallError, CallFailure, CallJournal, CallReply, CallRequest, CallResult, Digest, Limits, NoopObserver,
+    QuestionKind, QuestionKindSet, TargetKind,
 };
 
-use crate::approval::{self, Waiting};
+use crate::approval::{self, WaitingApprovals};
 use crate::audit_line::{details, text};
-use crate::config::{Config, Opener};
-use crate::outcome::Outcome;
+use crate::config::{Config, ConsoleOpener};
+use crate::outcome::EndedAs;
 use crate::plainly;
-use crate::service::{Service, plugins};
-use crate::share::Share;
+use crate::service::{CallService, plugins};
+use crate::share::ServerShare;
 
 /// Maximum size of a displayed line, in bytes. Parts of it come from plugins.
-const SHOWN: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// Maximum number of notes about the server.
-const NOTES: usize = 50;
+const MAX_NOTES: usize = 50;
 
 /// The server, as the console accesses it.
-struct Operated {
-    service: Service,
+struct ConsoleBackend {
+    service: CallService,
     folder: String,
     clamps: Vec<String>,
     audit: Option<PathBuf>,
     contents: bool,
     /// The tools that operators with a token may call, by the names of the callers.
-    rights: Arc<Mutex<BTreeMap<String, Rights>>>,
+    rights: Arc<Mutex<BTreeMap<String, CallerRights>>>,
     /// The share of each caller that has called a tool. There are at most as many as tokens.
-    clients: Mutex<BTreeMap<String, Arc<dyn Client>>>,
+    clients: Mutex<BTreeMap<String, Arc<dyn ClientShare>>>,
 }
 
 /// The operators of a server with a console, which the configuration can change at run time.
-pub(crate) struct Operators {
-    access: Access,
-    rights: Arc<Mutex<BTreeMap<String, Rights>>>,
+pub(crate) struct ConsoleOperators {
+    access: ConsoleAccess,
+    rights: Arc<Mutex<BTreeMap<String, CallerRights>>>,
 }
 
-impl Operators {
+impl ConsoleOperators {
     /// Restricts access to the operators that `config` names, and updates their rights. A console
     /// that is opened through the log stays so if no token is required.
-    pub(crate) fn change(&self, config: &Config) {
-        if !matches!(config.console.opener(&config.http), Some(Opener::Reader)) {
+    pub(crate) fn update(&self, config: &Config) {
+        if !matches!(config.console.opener(&config.http), Some(ConsoleOpener::LogReader)) {
             self.access.change(admins(config));
         }
         *self.rights.lock().unwrap_or_else(PoisonError::into_inner) = rights(config);
@@ -66,38 +68,40 @@ impl Operators {
 }
 
 /// Returns the name of the caller with this token.
-fn named(token: &str) -> String {
+fn caller_name(token: &str) -> String {
     format!("token:{token}")
 }
 
-fn admins(config: &Config) -> Vec<Admin> {
+fn admins(config: &Config) -> Vec<AdminToken> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
-    admins.map(|token| Admin { name: named(&token.name), sha256: token.sha256 }).collect()
+    admins.map(|token| AdminToken { name: caller_name(&token.name), sha256: token.sha256 }).collect()
 }
 
 /// Returns the rights of the operators, by the names of the callers.
-fn rights(config: &Config) -> BTreeMap<String, Rights> {
+fn rights(config: &Config) -> BTreeMap<String, CallerRights> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
-    admins.map(|token| (named(&token.name), token.tools.clone().map_or(Rights::All, Rights::Only))).collect()
+    admins
+        .map(|token| (caller_name(&token.name), token.tools.clone().map_or(CallerRights::All, CallerRights::Only)))
+        .collect()
 }
 
 /// Returns the router of the configured console, and its operators. `None` if there is no console.
-pub(crate) fn router(
-    service: &Service,
-    watch: &Arc<Watch>,
+pub(crate) fn http_console(
+    service: &CallService,
+    watch: &Arc<ServerActivity>,
     config: &Config,
-    address: &Address,
-) -> Option<(Router, Operators)> {
+    address: &ListenAddress,
+) -> Option<(Router, ConsoleOperators)> {
     let scheme = if config.http.tls.is_some() { "https" } else { "http" };
     let access = match config.console.opener(&config.http)? {
-        Opener::Reader => Access::local(format!("{scheme}://{}", address.authority())),
-        Opener::Admin => Access::admins(admins(config)),
+        ConsoleOpener::LogReader => ConsoleAccess::local(format!("{scheme}://{}", address.authority())),
+        ConsoleOpener::Admin => ConsoleAccess::admins(admins(config)),
     };
-    let operated = Operated::of(service, config);
-    let operators = Operators { access: access.clone(), rights: Arc::clone(&operated.rights) };
+    let operated = ConsoleBackend::new(service, config);
+    let operators = ConsoleOperators { access: access.clone(), rights: Arc::clone(&operated.rights) };
     let port = match address {
-        Address::Internet(address) => address.port(),
-        Address::Unix(_) => 0,
+        ListenAddress::Internet(address) => address.port(),
+        ListenAddress::Unix(_) => 0,
     };
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
     let console = Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of, config.http.idle);
@@ -105,21 +109,21 @@ pub(crate) fn router(
 }
 
 /// Returns the console of a server over stdio. It is opened with a token from its socket.
-pub(crate) fn beside(service: &Service, watch: &Arc<Watch>, config: &Config) -> Opened {
-    let (operated, access) = (Operated::of(service, config), Access::socket());
+pub(crate) fn stdio_console(service: &CallService, watch: &Arc<ServerActivity>, config: &Config) -> OpenedConsole {
+    let (operated, access) = (ConsoleBackend::new(service, config), ConsoleAccess::socket());
     let name = format!("stdio_{}", std::process::id());
     let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
     // All connections through the socket come from one user. A program that forwards a port to it
     // counts accounts itself.
     let console = Console::new(operated, watch, access.clone(), name, life, |_| None, config.http.idle);
-    Opened { router: console.router(), access }
+    OpenedConsole { router: console.router(), access }
 }
 
-impl Operations for Operated {
+impl ConsoleOperations for ConsoleBackend {
     fn status(&self) -> ServerStatus {
         let (snapshot, admission) = (self.service.catalog().snapshot(), self.service.admission());
         let strange = snapshot.notes.iter().map(|(name, why)| format!("{name} is not a plugin: {why}"));
-        let notes = self.clamps.iter().cloned().chain(strange).take(NOTES).map(|note| line(&note, SHOWN));
+        let notes = self.clamps.iter().cloned().chain(strange).take(MAX_NOTES).map(|note| line(&note, MAX_LINE_BYTES));
         ServerStatus {
             version: env!("CARGO_PKG_VERSION"),
             folder: self.folder.clone(),
@@ -142,7 +146,8 @@ impl Operations for Operated {
     fn plugins(&self) -> Vec<PluginRow> {
         let snapshot = self.service.catalog().snapshot();
         let plugins = plugins(&snapshot);
-        let row = |(id, report): (&String, &PluginReport)| self.row(id, report, plugins.get(id.as_str()).copied());
+        let row =
+            |(id, report): (&String, &PluginReport)| self.plugin_row(id, report, plugins.get(id.as_str()).copied());
         snapshot.plugins.iter().map(row).collect()
     }
 
@@ -150,14 +155,14 @@ impl Operations for Operated {
         let snapshot = self.service.catalog().snapshot();
         let report = snapshot.plugins.get(id)?;
         let plugin = plugins(&snapshot).get(id).copied();
-        let offered = |what, names: &[String]| (what, names.iter().map(|name| line(name, SHOWN)).collect());
+        let offered = |what, names: &[String]| (what, names.iter().map(|name| line(name, MAX_LINE_BYTES)).collect());
         let tools = report.tools.iter().filter_map(|name| snapshot.tools.get(name));
         let code = plugin.filter(|plugin| plugin.component.callable.is_some());
         Some(PluginDetail {
-            row: self.row(id, report, plugin),
+            row: self.plugin_row(id, report, plugin),
             digest: report.digest.clone(),
-            terms: report.grant.iter().flat_map(terms).map(|words| line(&words, SHOWN)).collect(),
-            limits: report.grant.as_ref().map(|grant| limits(&grant.limits)).unwrap_or_default(),
+            terms: report.grant.iter().flat_map(grant_terms).map(|words| line(&words, MAX_LINE_BYTES)).collect(),
+            limits: report.grant.as_ref().map(|grant| limit_rows(&grant.limits)).unwrap_or_default(),
             tools: tools.map(|offer| tool(offer)).collect(),
             offers: vec![
                 offered("Prompts", &report.prompts),
@@ -173,7 +178,7 @@ impl Operations for Operated {
     fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage {
         let (snapshot, search) = (self.service.catalog().snapshot(), search.to_lowercase());
         let contains = |text: &str| text.to_lowercase().contains(&search);
-        let matches = |offer: &&Arc<Offer>| {
+        let matches = |offer: &&Arc<ToolOffer>| {
             let tool = &offer.tool;
             let words = [tool.title.as_deref(), tool.description.as_deref()];
             search.is_empty()
@@ -211,7 +216,7 @@ impl Operations for Operated {
         })
     }
 
-    fn may_use(&self, viewer: &Viewer, tool: &str) -> bool {
+    fn may_use(&self, viewer: &ConsoleViewer, tool: &str) -> bool {
         // An operator without a token could call every tool without one. A token that is no longer
         // configured has no rights.
         let rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,11 +225,11 @@ impl Operations for Operated {
 
     fn call(
         &self,
-        viewer: &Viewer,
+        viewer: &ConsoleViewer,
         tool: String,
         arguments: Map<String, Value>,
         allowed: Option<Digest>,
-    ) -> BoxFuture<'static, Called> {
+    ) -> BoxFuture<'static, ConsoleCallOutcome> {
         let (service, client) = (self.service.clone(), self.client(&viewer.name));
         let permitted = self.may_use(viewer, &tool);
         // Runs on the guests' runtime, and is cancelled if the browser disconnects.
@@ -233,26 +238,26 @@ impl Operations for Operated {
         Box::pin(async move {
             calling.await.unwrap_or_else(|error| {
                 let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
-                ended(Answer { result: Err(Failure::Call(error)), usage: None })
+                call_outcome(CallResult { result: Err(CallFailure::Call(error)), usage: None })
             })
         })
     }
 
     fn waiting(&self) -> Vec<WaitingApproval> {
-        self.service.waiting().map(Waiting::list).unwrap_or_default()
+        self.service.waiting().map(WaitingApprovals::list).unwrap_or_default()
     }
 
-    fn answer(&self, viewer: &Viewer, id: u64, yes: bool) -> BoxFuture<'_, Answered> {
+    fn answer(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
         let (waiting, viewer) = (self.service.waiting(), viewer.clone());
         Box::pin(async move {
-            let Some(waiting) = waiting else { return Answered::Gone };
+            let Some(waiting) = waiting else { return ApprovalOutcome::Gone };
             let may = |tool: &str| self.may_use(&viewer, tool);
             let allowed = |asked: &WaitingApproval, edition| self.service.allowed(&asked.plugin, &asked.tool, edition);
             waiting.answer(id, yes, &viewer.name, may, allowed).await
         })
     }
 
-    fn rest(&self, viewer: &Viewer, plugin: &str, rests: bool) -> bool {
+    fn rest(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
         let code = plugins(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
         if let Some(plugin) = code {
@@ -264,7 +269,7 @@ impl Operations for Operated {
         code.is_some()
     }
 
-    fn clear_cache(&self, viewer: &Viewer) -> BoxFuture<'static, Result<Cleared, String>> {
+    fn clear_cache(&self, viewer: &ConsoleViewer) -> BoxFuture<'static, Result<ClearedCache, String>> {
         let (sandbox, audited) = (self.service.sandbox().clone(), self.service.audited().cloned());
         let name = viewer.name.clone();
         Box::pin(async move {
@@ -277,7 +282,7 @@ impl Operations for Operated {
                 cleared
             });
             let (components, bytes) = clearing.await.map_err(|error| error.to_string())??;
-            Ok(Cleared { components, bytes })
+            Ok(ClearedCache { components, bytes })
         })
     }
 
@@ -294,12 +299,12 @@ impl Operations for Operated {
     }
 }
 
-impl Operated {
-    fn of(service: &Service, config: &Config) -> Self {
+impl ConsoleBackend {
+    fn new(service: &CallService, config: &Config) -> Self {
         Self {
             service: service.clone(),
             folder: config.plugins.display().to_string(),
-            clamps: config.clamps(),
+            clamps: config.clamp_messages(),
             audit: config.audit.settings().map(|settings| settings.folder),
             contents: config.console.contents,
             rights: Arc::new(Mutex::new(rights(config))),
@@ -308,28 +313,33 @@ impl Operated {
     }
 
     /// Returns the row of a plugin in the list. `plugin` is `None` if nothing of it is in service.
-    fn row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
+    fn plugin_row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
         let rests = plugin.is_some_and(|plugin| self.service.activity(plugin).rest.rests());
         PluginRow {
             id: id.to_owned(),
             status: match report.status {
-                Status::Loading => PluginStatus::Loading,
-                Status::Ready | Status::Stale if rests => PluginStatus::Resting,
-                Status::Ready => PluginStatus::Ready,
-                Status::Stale => PluginStatus::Stale,
-                Status::Refused => PluginStatus::Refused,
+                PluginFileStatus::Loading => PluginStatus::Loading,
+                PluginFileStatus::Ready | PluginFileStatus::Stale if rests => PluginStatus::Resting,
+                PluginFileStatus::Ready => PluginStatus::Ready,
+                PluginFileStatus::Stale => PluginStatus::Stale,
+                PluginFileStatus::Refused => PluginStatus::Refused,
             },
             about: report.about.clone(),
             tools: report.tools.len(),
-            problems: report.problems.iter().map(|problem| line(problem, SHOWN)).collect(),
-            permissions: report.grant.iter().flat_map(plainly::permissions).map(|words| line(&words, SHOWN)).collect(),
+            problems: report.problems.iter().map(|problem| line(problem, MAX_LINE_BYTES)).collect(),
+            permissions: report
+                .grant
+                .iter()
+                .flat_map(plainly::permissions)
+                .map(|words| line(&words, MAX_LINE_BYTES))
+                .collect(),
         }
     }
 
     /// Returns the share of the caller with this name, and creates it for the first call.
-    fn client(&self, name: &str) -> Arc<dyn Client> {
+    fn client(&self, name: &str) -> Arc<dyn ClientShare> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Share::new(self.service.clone(), name)) as Arc<dyn Client>;
+        let new = || Arc::new(ServerShare::new(self.service.clone(), name)) as Arc<dyn ClientShare>;
         Arc::clone(clients.entry(name.to_owned()).or_insert_with(new))
     }
 }
@@ -337,53 +347,54 @@ impl Operated {
 /// Calls a tool. If the call requires approval, answers with yes if `allowed` is the digest of the
 /// question, and returns the question otherwise.
 async fn call(
-    service: Service,
-    client: Arc<dyn Client>,
+    service: CallService,
+    client: Arc<dyn ClientShare>,
     tool: String,
     arguments: Map<String, Value>,
     permitted: bool,
     allowed: Option<Digest>,
-) -> Called {
-    let asks = asks(&service.catalog().snapshot(), &tool);
-    let answerable = if asks { Answerable::default().with(QuestionKind::Form) } else { Answerable::default() };
-    let make = async |answerable: Answerable, journal: Journal| {
-        let request = Request::Tool { name: tool.clone(), arguments: arguments.clone() };
-        let call = Call { permitted, ..Call::of_nobody(request, answerable, journal) };
+) -> ConsoleCallOutcome {
+    let asks = requires_approval(&service.catalog().snapshot(), &tool);
+    let answerable =
+        if asks { QuestionKindSet::default().with(QuestionKind::Form) } else { QuestionKindSet::default() };
+    let make = async |answerable: QuestionKindSet, journal: CallJournal| {
+        let request = CallRequest::Tool { name: tool.clone(), arguments: arguments.clone() };
+        let call = ClientCall { permitted, ..ClientCall::of_nobody(request, answerable, journal) };
         match client.queue(&tool) {
-            Ok(mut place) => place.call(call, Arc::new(Quiet)).await,
-            Err(rejection) => Answer { result: Err(Failure::Rejected(rejection)), usage: None },
+            Ok(mut place) => place.call(call, Arc::new(NoopObserver)).await,
+            Err(rejection) => CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
         }
     };
-    let mut answer = make(answerable, Journal::default()).await;
-    let Ok(Reply::Questions(interview)) = &mut answer.result else { return ended(answer) };
+    let mut answer = make(answerable, CallJournal::default()).await;
+    let Ok(CallReply::Questions(interview)) = &mut answer.result else { return call_outcome(answer) };
     let Some(question) = approval::text(&interview.questions) else {
         // These are the plugin's own questions, because its grant changed just now. No client can
         // answer them.
         let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
-        let failure = Failure::MissingCapabilities(QuestionKind::capabilities(&kinds));
-        return ended(Answer { result: Err(failure), ..answer });
+        let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
+        return call_outcome(CallResult { result: Err(failure), ..answer });
     };
     let digest = Digest::new(Sha256::digest(&question).into());
     if allowed != Some(digest) {
-        return Called::Question(question, digest);
+        return ConsoleCallOutcome::Question(question, digest);
     }
     let mut journal = std::mem::take(&mut interview.journal);
     journal.answers.insert(approval::KEY.to_owned(), approval::answer(true));
-    ended(make(Answerable::default(), journal).await)
+    call_outcome(make(QuestionKindSet::default(), journal).await)
 }
 
 /// Returns whether a call of the tool requires approval by a person.
-fn asks(snapshot: &Snapshot, tool: &str) -> bool {
+fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
     snapshot.tools.get(tool).is_some_and(|offer| offer.asks().is_some())
 }
 
 /// Returns the outcome of a call, in the form that a client receives.
-fn ended(answer: Answer) -> Called {
-    let (outcome, usage) = (Outcome::of(&answer).as_str(), answer.usage);
-    Called::Ended { result: result_json(answer, TargetKind::Tool, Revision::NEWEST), outcome, usage }
+fn call_outcome(answer: CallResult) -> ConsoleCallOutcome {
+    let (outcome, usage) = (EndedAs::of(&answer).as_str(), answer.usage);
+    ConsoleCallOutcome::Ended { result: result_json(answer, TargetKind::Tool, Revision::NEWEST), outcome, usage }
 }
 
-fn tool(offer: &Offer) -> ToolRow {
+fn tool(offer: &ToolOffer) -> ToolRow {
     ToolRow {
         name: offer.tool.name.clone(),
         plugin: offer.plugin.id.clone(),
@@ -395,13 +406,13 @@ fn tool(offer: &Offer) -> ToolRow {
 
 /// Returns the terms of a grant, except its permissions and the limits of a call, which are
 /// displayed separately.
-fn terms(granted: &Granted) -> Vec<String> {
+fn grant_terms(granted: &GrantReport) -> Vec<String> {
     let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
     prefix.chain(plainly::terms(granted)).collect()
 }
 
 /// Returns all limits, with their values and whether they differ from the default.
-fn limits(limits: &Limits) -> Vec<(String, String, bool)> {
+fn limit_rows(limits: &Limits) -> Vec<(String, String, bool)> {
     let amounts = limits.amounts().zip(Limits::DEFAULT.amounts());
     amounts.map(|((key, own), (_, default))| (key.to_owned(), own.to_string(), own != default)).collect()
 }
@@ -410,11 +421,11 @@ fn audit_line(bytes: &[u8]) -> AuditLine {
     let Ok(record) = serde_json::from_slice::<Map<String, Value>>(bytes) else {
         return AuditLine {
             event: "damaged".to_owned(),
-            details: line(&String::from_utf8_lossy(bytes), SHOWN),
+            details: line(&String::from_utf8_lossy(bytes), MAX_LINE_BYTES),
             ..AuditLine::default()
         };
     };
-    let of = |key| line(text(&record, key), SHOWN);
+    let of = |key| line(text(&record, key), MAX_LINE_BYTES);
     AuditLine {
         time: of("time"),
         event: of("event"),

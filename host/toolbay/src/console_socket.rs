@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::process::{geteuid, getpid};
-use toolbay_private::Private;
+use toolbay_private::PrivateFolder;
 use toolbay_socket::{SocketFile, is_dead};
 
 /// Suffix of the name of a socket, after the process id.
-const EXTENSION: &str = ".sock";
+const SOCKET_SUFFIX: &str = ".sock";
 
 /// File mode of a socket.
-const MODE: u32 = 0o600;
+const SOCKET_MODE: u32 = 0o600;
 
 /// A socket on which this process listens. Its file is removed on drop.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct ConsoleSocket {
 
 /// The socket of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ServerSocket {
     /// Process id of the server.
     pub(crate) pid: u32,
     pub(crate) path: PathBuf,
@@ -41,16 +41,16 @@ impl ConsoleSocket {
     ///
     /// No directory can be used. The message is one line with the reason.
     pub(crate) fn bind() -> Result<Self, String> {
-        Self::bind_in(&folders())
+        Self::bind_in(&socket_folders())
     }
 
     fn bind_in(folders: &[PathBuf]) -> Result<Self, String> {
         let mut why = "there is no folder for its socket".to_owned();
         for folder in folders {
-            let bound = own(folder).and_then(|folder| {
-                drop(sockets(&folder));
-                let path = folder.join(format!("{}{EXTENSION}", getpid()));
-                SocketFile::bind(&path, MODE).map_err(|error| format!("{}: {error}", path.display()))
+            let bound = open_private_folder(folder).and_then(|folder| {
+                drop(list_sockets(&folder));
+                let path = folder.join(format!("{}{SOCKET_SUFFIX}", getpid()));
+                SocketFile::bind(&path, SOCKET_MODE).map_err(|error| format!("{}: {error}", path.display()))
             });
             match bound {
                 Ok((listener, file)) => return Ok(Self { listener, file }),
@@ -62,14 +62,14 @@ impl ConsoleSocket {
 }
 
 /// Returns the servers of this user that can open a console, the oldest first.
-pub(crate) fn found() -> Vec<Found> {
-    found_in(&folders())
+pub(crate) fn find_servers() -> Vec<ServerSocket> {
+    find_servers_in(&socket_folders())
 }
 
-fn found_in(folders: &[PathBuf]) -> Vec<Found> {
+fn find_servers_in(folders: &[PathBuf]) -> Vec<ServerSocket> {
     // Missing directories are not created.
-    let own = folders.iter().filter(|folder| folder.is_dir()).filter_map(|folder| own(folder).ok());
-    let mut found: Vec<Found> = own.flat_map(|folder| sockets(&folder)).collect();
+    let own = folders.iter().filter(|folder| folder.is_dir()).filter_map(|folder| open_private_folder(folder).ok());
+    let mut found: Vec<ServerSocket> = own.flat_map(|folder| list_sockets(&folder)).collect();
     found.sort_by_key(|one| (one.since, one.pid));
     found
 }
@@ -77,7 +77,7 @@ fn found_in(folders: &[PathBuf]) -> Vec<Found> {
 /// Returns the directories for sockets, in order of preference. Clients start servers with few of
 /// the user's variables. Without `XDG_RUNTIME_DIR`, the runtime directory is where systemd creates
 /// it.
-fn folders() -> Vec<PathBuf> {
+fn socket_folders() -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let runtime = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{}", geteuid().as_raw()).into());
     let runtime = Some(runtime).filter(|folder| folder.is_dir()).map(|folder| folder.join("toolbay"));
@@ -94,8 +94,8 @@ fn folders() -> Vec<PathBuf> {
 /// # Errors
 ///
 /// The directory cannot be used.
-fn own(folder: &Path) -> Result<PathBuf, String> {
-    let private = Private::open(folder, "the sockets of consoles")?;
+fn open_private_folder(folder: &Path) -> Result<PathBuf, String> {
+    let private = PrivateFolder::open(folder, "the sockets of consoles")?;
     // Another user could have placed a link here only if the parent directory belonged to another
     // user, which was checked.
     let found = folder.symlink_metadata().map_err(|error| format!("cannot use {}: {error}", folder.display()))?;
@@ -113,11 +113,11 @@ fn own(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// Returns the sockets in a directory. Removes those of dead servers.
-fn sockets(folder: &Path) -> Vec<Found> {
+fn list_sockets(folder: &Path) -> Vec<ServerSocket> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let socket = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
-        let pid: u32 = name.strip_suffix(EXTENSION)?.parse().ok()?;
+        let pid: u32 = name.strip_suffix(SOCKET_SUFFIX)?.parse().ok()?;
         let path = entry.path();
         // A live process that does not listen yet is about to do so.
         if !Path::new(&format!("/proc/{pid}")).exists() && is_dead(&path) {
@@ -125,7 +125,7 @@ fn sockets(folder: &Path) -> Vec<Found> {
             return None;
         }
         let since = entry.metadata().ok()?.modified().ok()?;
-        Some(Found { pid, path, since })
+        Some(ServerSocket { pid, path, since })
     };
     entries.filter_map(Result::ok).filter_map(socket).collect()
 }
@@ -141,7 +141,7 @@ mod tests {
     fn a_socket_is_found_until_it_is_removed_and_those_of_the_dead_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("toolbay");
-        assert!(found_in(std::slice::from_ref(&folder)).is_empty() && !folder.exists());
+        assert!(find_servers_in(std::slice::from_ref(&folder)).is_empty() && !folder.exists());
         DirBuilder::new().mode(0o700).create(&folder).unwrap();
         // No process has this id.
         let dead = folder.join("4294967295.sock");
@@ -151,10 +151,10 @@ mod tests {
         let socket = ConsoleSocket::bind_in(std::slice::from_ref(&folder)).unwrap();
         assert!(!dead.exists() && folder.join("notes.txt").exists() && folder.join("4294967294.sock").exists());
         assert_eq!(socket.file.path().metadata().unwrap().mode() & 0o777, 0o600);
-        let found = found_in(std::slice::from_ref(&folder));
+        let found = find_servers_in(std::slice::from_ref(&folder));
         assert!(found.iter().any(|one| one.pid == std::process::id() && one.path == socket.file.path()), "{found:?}");
         drop(socket);
-        assert!(found_in(&[folder]).iter().all(|one| one.pid != std::process::id()));
+        assert!(find_servers_in(&[folder]).iter().all(|one| one.pid != std::process::id()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A party is a consumer that must not hold all permits, such as a caller or a tool of a plugin.
 //! The next permit goes to the waiting party that holds the fewest. Ties go to the party that was
 //! served, or arrived, longest ago. Within a party, waiters that held permits before are served
-//! first, but at most [`RETURNS`] of them in a row. Then the order is first come, first served.
+//! first, but at most [`MAX_CONSECUTIVE_RESUMES`] of them in a row. Then the order is first come, first served.
 //! Each operation takes time logarithmic in the number of waiters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,23 +14,23 @@ use tokio::sync::oneshot;
 
 /// Maximum number of consecutive permits of a party that go to resumed waiters while new ones wait.
 /// Calls that release and reacquire their permits repeatedly must not starve new calls.
-const RETURNS: u32 = 4;
+const MAX_CONSECUTIVE_RESUMES: u32 = 4;
 
 /// Minimum number of parties that stay in the table, even without permits or waiters. Most parties
 /// come back.
-const KNOWN: usize = 4;
+const MIN_RETAINED_PARTIES: usize = 4;
 
 /// Identifies a party that acquires permits.
-pub(crate) type Party = u64;
+pub(crate) type PartyId = u64;
 
 /// Priority of a waiter within its party. The variants are in the order in which waiters are
 /// served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Turn {
+pub(crate) enum WaitPriority {
     /// The waiter held permits before, and released them while it waited for something else.
-    Again,
+    Resumed,
     /// The waiter has not started yet.
-    First,
+    New,
 }
 
 /// A semaphore that shares its permits fairly among parties.
@@ -39,64 +39,68 @@ pub(crate) struct FairSemaphore {
     permits: u32,
     /// Maximum number of permits of one party. A party that holds none gets any amount that it
     /// requests.
-    each: u32,
-    state: Mutex<State>,
+    party_limit: u32,
+    state: Mutex<SemaphoreState>,
 }
 
 /// Permits that are released on drop.
 #[derive(Debug)]
 pub(crate) struct FairPermits {
     semaphore: Arc<FairSemaphore>,
-    party: Party,
+    party: PartyId,
     amount: u32,
 }
 
 #[derive(Debug)]
-struct State {
+struct SemaphoreState {
     free: u32,
     /// The parties that hold or wait for permits, and a few idle ones.
-    parties: HashMap<Party, Standing, BuildHasherDefault<Spread>>,
+    parties: HashMap<PartyId, PartyState, BuildHasherDefault<PartyHasher>>,
     /// The parties whose next waiter is within the limit of the party, in the order in which they
     /// are served.
-    eligible: BTreeSet<Rank>,
+    eligible: BTreeSet<PartyRank>,
     /// A logical clock that advances with each arrival and each grant.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Standing {
+struct PartyState {
     held: u32,
     /// Time of the last grant, or of the arrival if that is later.
     since: u64,
     /// Number of consecutive grants to resumed waiters.
-    returns: u32,
-    queue: BTreeMap<(Turn, u64), Waiter>,
-    /// Entry of the party in [`State::eligible`].
-    rank: Option<Rank>,
+    consecutive_resumes: u32,
+    queue: BTreeMap<(WaitPriority, u64), PermitWaiter>,
+    /// Entry of the party in [`SemaphoreState::eligible`].
+    rank: Option<PartyRank>,
 }
 
 /// Sort key of a party: the permits that it holds, the time of its last grant or arrival, and its
 /// id.
-type Rank = (u32, u64, Party);
+type PartyRank = (u32, u64, PartyId);
 
 #[derive(Debug)]
-struct Waiter {
+struct PermitWaiter {
     amount: u32,
     granted: oneshot::Sender<FairPermits>,
 }
 
 /// Permits granted while the lock was held. They are sent after it is released.
-type Grants = Vec<(oneshot::Sender<FairPermits>, FairPermits)>;
+type PendingGrants = Vec<(oneshot::Sender<FairPermits>, FairPermits)>;
 
 impl FairSemaphore {
-    /// Creates a semaphore with `permits` permits, of which one party holds at most `each`.
+    /// Creates a semaphore with `permits` permits, of which one party holds at most `party_limit`.
     pub(crate) fn new(permits: u32, each: u32) -> Self {
         let (parties, eligible) = (HashMap::default(), BTreeSet::new());
-        Self { permits, each, state: Mutex::new(State { free: permits, parties, eligible, clock: 0 }) }
+        Self {
+            permits,
+            party_limit: each,
+            state: Mutex::new(SemaphoreState { free: permits, parties, eligible, clock: 0 }),
+        }
     }
 
     /// Creates a semaphore in which one party can hold all permits while no other party waits.
-    pub(crate) fn open(permits: u32) -> Self {
+    pub(crate) fn without_party_limit(permits: u32) -> Self {
         Self::new(permits, permits)
     }
 
@@ -107,38 +111,39 @@ impl FairSemaphore {
 
     /// Returns the number of permits that `party` can hold now: its limit if it has reached that,
     /// and all permits otherwise.
-    pub(crate) fn most(&self, party: Party) -> u32 {
-        let is_at_bound = self.lock().parties.get(&party).is_some_and(|standing| !standing.may_have(1, self.each));
-        if is_at_bound { self.each } else { self.permits }
+    pub(crate) fn max_for_party(&self, party: PartyId) -> u32 {
+        let is_at_bound =
+            self.lock().parties.get(&party).is_some_and(|standing| !standing.may_have(1, self.party_limit));
+        if is_at_bound { self.party_limit } else { self.permits }
     }
 
     /// Returns the number of permits that are held.
-    pub(crate) fn held(&self) -> u32 {
+    pub(crate) fn permits_in_use(&self) -> u32 {
         self.permits.saturating_sub(self.lock().free)
     }
 
     /// Returns the permits if they are free and no other party waits for them. `amount` is capped
     /// at the total.
-    pub(crate) fn try_acquire(self: &Arc<Self>, party: Party, amount: u32) -> Option<FairPermits> {
+    pub(crate) fn try_acquire(self: &Arc<Self>, party: PartyId, amount: u32) -> Option<FairPermits> {
         let amount = amount.min(self.permits);
         // A semaphore without permits grants nothing.
-        (amount > 0 && self.lock().take(party, amount, self.each)).then(|| self.permit(party, amount))
+        (amount > 0 && self.lock().try_take(party, amount, self.party_limit)).then(|| self.permit(party, amount))
     }
 
     /// Waits for permits. `amount` is capped at the total. If the future is dropped, the waiter
     /// leaves the queue, and permits that it was granted go to the next one.
-    pub(crate) async fn acquire(self: &Arc<Self>, party: Party, amount: u32, turn: Turn) -> FairPermits {
+    pub(crate) async fn acquire(self: &Arc<Self>, party: PartyId, amount: u32, turn: WaitPriority) -> FairPermits {
         let amount = amount.min(self.permits);
-        let queued = self.change(|state, each| {
-            if state.take(party, amount, each) {
+        let queued = self.update(|state, each| {
+            if state.try_take(party, amount, each) {
                 return None;
             }
             let (sender, receiver) = oneshot::channel();
-            let ticket = state.wait(party, turn, Waiter { amount, granted: sender }, each);
+            let ticket = state.enqueue(party, turn, PermitWaiter { amount, granted: sender }, each);
             Some((receiver, ticket))
         });
         let Some((granted, ticket)) = queued else { return self.permit(party, amount) };
-        let place = Queued { semaphore: self, party, place: (turn, ticket) };
+        let place = QueuePosition { semaphore: self, party, place: (turn, ticket) };
         match granted.await {
             Ok(permits) => permits,
             // The sender is dropped unused only when this future leaves the queue, which happens
@@ -150,17 +155,17 @@ impl FairSemaphore {
         }
     }
 
-    fn permit(self: &Arc<Self>, party: Party, amount: u32) -> FairPermits {
+    fn permit(self: &Arc<Self>, party: PartyId, amount: u32) -> FairPermits {
         FairPermits { semaphore: Arc::clone(self), party, amount }
     }
 
     /// Applies a change that can allow further grants, and sends these grants.
-    fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, u32) -> T) -> T {
-        let mut grants = Grants::new();
+    fn update<T>(self: &Arc<Self>, change: impl FnOnce(&mut SemaphoreState, u32) -> T) -> T {
+        let mut grants = PendingGrants::new();
         let changed = {
             let mut state = self.lock();
-            let changed = change(&mut state, self.each);
-            while let Some((party, Waiter { amount, granted })) = state.grant(self.each) {
+            let changed = change(&mut state, self.party_limit);
+            while let Some((party, PermitWaiter { amount, granted })) = state.grant_next(self.party_limit) {
                 grants.push((granted, self.permit(party, amount)));
             }
             changed
@@ -173,14 +178,14 @@ impl FairSemaphore {
     }
 
     // The lock is held only briefly, never across an await.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SemaphoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FairPermits {
     /// Returns the semaphore and the party of the permits.
-    pub(crate) fn source(&self) -> (&Arc<FairSemaphore>, Party) {
+    pub(crate) fn source(&self) -> (&Arc<FairSemaphore>, PartyId) {
         (&self.semaphore, self.party)
     }
 }
@@ -188,33 +193,33 @@ impl FairPermits {
 impl Drop for FairPermits {
     fn drop(&mut self) {
         let (party, amount) = (self.party, self.amount);
-        self.semaphore.change(|state, each| state.give(party, amount, each));
+        self.semaphore.update(|state, each| state.release(party, amount, each));
     }
 }
 
 /// A position in the queue, which is removed on drop.
-struct Queued<'a> {
+struct QueuePosition<'a> {
     semaphore: &'a Arc<FairSemaphore>,
-    party: Party,
-    place: (Turn, u64),
+    party: PartyId,
+    place: (WaitPriority, u64),
 }
 
-impl Drop for Queued<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         let (party, place) = (self.party, self.place);
         // The next waiter may request less, so it may be granted now.
-        self.semaphore.change(|state, each| state.leave(party, place, each));
+        self.semaphore.update(|state, each| state.dequeue(party, place, each));
     }
 }
 
-impl State {
+impl SemaphoreState {
     /// Takes permits if they are free and no eligible party waits. Returns whether it did.
-    fn take(&mut self, party: Party, amount: u32, each: u32) -> bool {
+    fn try_take(&mut self, party: PartyId, amount: u32, each: u32) -> bool {
         if amount > self.free || !self.eligible.is_empty() {
             return false;
         }
         let clock = self.tick();
-        let standing = self.parties.entry(party).or_insert_with(|| Standing::since(clock));
+        let standing = self.parties.entry(party).or_insert_with(|| PartyState::arrived_at(clock));
         // Waiters of the same party that are blocked by its limit go first.
         if !standing.queue.is_empty() || !standing.may_have(amount, each) {
             return false;
@@ -226,60 +231,61 @@ impl State {
     }
 
     /// Enqueues a waiter of a party. Returns its ticket.
-    fn wait(&mut self, party: Party, turn: Turn, waiter: Waiter, each: u32) -> u64 {
+    fn enqueue(&mut self, party: PartyId, turn: WaitPriority, waiter: PermitWaiter, each: u32) -> u64 {
         let ticket = self.tick();
-        let standing = self.parties.entry(party).or_insert_with(|| Standing::since(ticket));
-        if standing.is_gone() {
+        let standing = self.parties.entry(party).or_insert_with(|| PartyState::arrived_at(ticket));
+        if standing.is_idle() {
             standing.since = ticket;
         }
         standing.queue.insert((turn, ticket), waiter);
-        self.rank(party, each);
+        self.update_rank(party, each);
         ticket
     }
 
-    fn leave(&mut self, party: Party, place: (Turn, u64), each: u32) {
+    fn dequeue(&mut self, party: PartyId, place: (WaitPriority, u64), each: u32) {
         if let Some(standing) = self.parties.get_mut(&party)
             && standing.queue.remove(&place).is_some()
         {
-            self.rank(party, each);
+            self.update_rank(party, each);
         }
     }
 
-    fn give(&mut self, party: Party, amount: u32, each: u32) {
+    fn release(&mut self, party: PartyId, amount: u32, each: u32) {
         self.free += amount;
         if let Some(standing) = self.parties.get_mut(&party) {
             standing.held = standing.held.saturating_sub(amount);
             if standing.queue.is_empty() {
-                self.forget(party);
+                self.remove_if_idle(party);
             } else {
-                self.rank(party, each);
+                self.update_rank(party, each);
             }
         }
     }
 
     /// Grants the request of the next waiter if enough permits are free. Otherwise the free permits
     /// stay reserved for it, so that large requests are not starved.
-    fn grant(&mut self, each: u32) -> Option<(Party, Waiter)> {
+    fn grant_next(&mut self, each: u32) -> Option<(PartyId, PermitWaiter)> {
         let (_, _, party) = *self.eligible.first()?;
         let clock = self.tick();
         let standing = self.parties.get_mut(&party)?;
-        let (place, amount) = standing.next()?;
+        let (place, amount) = standing.next_waiter()?;
         if amount > self.free {
             return None;
         }
         let waiter = standing.queue.remove(&place)?;
-        standing.returns = if place.0 == Turn::Again { standing.returns.saturating_add(1) } else { 0 };
+        standing.consecutive_resumes =
+            if place.0 == WaitPriority::Resumed { standing.consecutive_resumes.saturating_add(1) } else { 0 };
         standing.held += waiter.amount;
         standing.since = clock;
         self.free -= waiter.amount;
-        self.rank(party, each);
+        self.update_rank(party, each);
         Some((party, waiter))
     }
 
-    /// Updates the position of a party in [`State::eligible`] after a change.
-    fn rank(&mut self, party: Party, each: u32) {
+    /// Updates the position of a party in [`SemaphoreState::eligible`] after a change.
+    fn update_rank(&mut self, party: PartyId, each: u32) {
         let Some(standing) = self.parties.get_mut(&party) else { return };
-        let may = standing.next().is_some_and(|(_, amount)| standing.may_have(amount, each));
+        let may = standing.next_waiter().is_some_and(|(_, amount)| standing.may_have(amount, each));
         let rank = may.then_some((standing.held, standing.since, party));
         let old = std::mem::replace(&mut standing.rank, rank);
         if old != rank {
@@ -288,12 +294,12 @@ impl State {
             }
             self.eligible.extend(rank);
         }
-        self.forget(party);
+        self.remove_if_idle(party);
     }
 
     /// Removes an idle party, unless the table is small.
-    fn forget(&mut self, party: Party) {
-        if self.parties.len() > KNOWN && self.parties.get(&party).is_some_and(Standing::is_gone) {
+    fn remove_if_idle(&mut self, party: PartyId) {
+        if self.parties.len() > MIN_RETAINED_PARTIES && self.parties.get(&party).is_some_and(PartyState::is_idle) {
             self.parties.remove(&party);
         }
     }
@@ -304,14 +310,18 @@ impl State {
     }
 }
 
-impl Standing {
-    fn since(since: u64) -> Self {
-        Self { held: 0, since, returns: 0, queue: BTreeMap::new(), rank: None }
+impl PartyState {
+    fn arrived_at(since: u64) -> Self {
+        Self { held: 0, since, consecutive_resumes: 0, queue: BTreeMap::new(), rank: None }
     }
 
     /// Returns the key of the next waiter and the number of permits that it requests.
-    fn next(&self) -> Option<((Turn, u64), u32)> {
-        let new = if self.returns < RETURNS { None } else { self.queue.range((Turn::First, 0)..).next() };
+    fn next_waiter(&self) -> Option<((WaitPriority, u64), u32)> {
+        let new = if self.consecutive_resumes < MAX_CONSECUTIVE_RESUMES {
+            None
+        } else {
+            self.queue.range((WaitPriority::New, 0)..).next()
+        };
         new.or_else(|| self.queue.first_key_value()).map(|(place, waiter)| (*place, waiter.amount))
     }
 
@@ -319,16 +329,16 @@ impl Standing {
         self.held == 0 || self.held.saturating_add(amount) <= each
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.held == 0 && self.queue.is_empty()
     }
 }
 
 /// A hasher for party ids, which the host chooses.
 #[derive(Debug, Default)]
-struct Spread(u64);
+struct PartyHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for PartyHasher {
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.write_u64(u64::from(*byte));
@@ -354,7 +364,7 @@ mod tests {
 
     type Acquiring = Pin<Box<dyn Future<Output = FairPermits> + Send>>;
 
-    fn acquiring(semaphore: &Arc<FairSemaphore>, party: Party, amount: u32, turn: Turn) -> Acquiring {
+    fn acquiring(semaphore: &Arc<FairSemaphore>, party: PartyId, amount: u32, turn: WaitPriority) -> Acquiring {
         let semaphore = Arc::clone(semaphore);
         Box::pin(async move { semaphore.acquire(party, amount, turn).await })
     }
@@ -371,7 +381,7 @@ mod tests {
     }
 
     /// Returns a future that waits for a permit.
-    async fn queued(semaphore: &Arc<FairSemaphore>, party: Party, turn: Turn) -> Acquiring {
+    async fn queued(semaphore: &Arc<FairSemaphore>, party: PartyId, turn: WaitPriority) -> Acquiring {
         let mut acquiring = acquiring(semaphore, party, 1, turn);
         assert!(now(&mut acquiring).await.is_none());
         acquiring
@@ -379,12 +389,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_permit_goes_to_the_party_with_the_fewest() {
-        let semaphore = Arc::new(FairSemaphore::open(4));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
         let mut many: Vec<_> = (0..3).map(|_| semaphore.try_acquire(1, 1).unwrap()).collect();
         let few = semaphore.try_acquire(2, 1).unwrap();
         let (mut first, mut second) =
-            (queued(&semaphore, 1, Turn::First).await, queued(&semaphore, 2, Turn::First).await);
-        let mut third = queued(&semaphore, 3, Turn::First).await;
+            (queued(&semaphore, 1, WaitPriority::New).await, queued(&semaphore, 2, WaitPriority::New).await);
+        let mut third = queued(&semaphore, 3, WaitPriority::New).await;
         many.pop();
         assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
         let third = now(&mut third).await.expect("it has none");
@@ -397,32 +407,32 @@ mod tests {
 
     #[tokio::test]
     async fn within_a_party_the_first_comes_first_and_who_was_there_before_it() {
-        let semaphore = Arc::new(FairSemaphore::open(1));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
         let held = semaphore.try_acquire(1, 1).unwrap();
-        let mut first = queued(&semaphore, 1, Turn::First).await;
-        let mut second = queued(&semaphore, 1, Turn::First).await;
-        let mut again = queued(&semaphore, 1, Turn::Again).await;
+        let mut first = queued(&semaphore, 1, WaitPriority::New).await;
+        let mut second = queued(&semaphore, 1, WaitPriority::New).await;
+        let mut again = queued(&semaphore, 1, WaitPriority::Resumed).await;
         drop(held);
         assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
         drop(now(&mut again).await.unwrap());
         assert!(now(&mut second).await.is_none());
         drop(now(&mut first).await.unwrap());
         drop(now(&mut second).await.unwrap());
-        assert_eq!(semaphore.held(), 0);
+        assert_eq!(semaphore.permits_in_use(), 0);
     }
 
     #[tokio::test]
     async fn those_that_come_again_and_again_do_not_keep_new_ones_from_beginning() {
-        let semaphore = Arc::new(FairSemaphore::open(1));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
         let mut held = semaphore.try_acquire(1, 1).unwrap();
-        let mut new = queued(&semaphore, 1, Turn::First).await;
-        for _ in 0..RETURNS {
-            let mut again = queued(&semaphore, 1, Turn::Again).await;
+        let mut new = queued(&semaphore, 1, WaitPriority::New).await;
+        for _ in 0..MAX_CONSECUTIVE_RESUMES {
+            let mut again = queued(&semaphore, 1, WaitPriority::Resumed).await;
             drop(held);
             assert!(now(&mut new).await.is_none());
             held = now(&mut again).await.unwrap();
         }
-        let mut again = queued(&semaphore, 1, Turn::Again).await;
+        let mut again = queued(&semaphore, 1, WaitPriority::Resumed).await;
         drop(held);
         assert!(now(&mut again).await.is_none());
         drop(now(&mut new).await.unwrap());
@@ -431,11 +441,11 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others() {
-        let semaphore = Arc::new(FairSemaphore::open(4));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
         let _held = [(1, 2), (3, 1)].map(|(party, amount)| semaphore.try_acquire(party, amount).unwrap());
-        let mut much = acquiring(&semaphore, 3, 3, Turn::First);
+        let mut much = acquiring(&semaphore, 3, 3, WaitPriority::New);
         assert!(now(&mut much).await.is_none());
-        let mut little = acquiring(&semaphore, 2, 1, Turn::First);
+        let mut little = acquiring(&semaphore, 2, 1, WaitPriority::New);
         assert!(now(&mut little).await.is_some(), "it has the fewest, and they are free");
     }
 
@@ -444,8 +454,8 @@ mod tests {
         // States of the future before it is dropped: not polled, waiting, granted, polled after the
         // grant.
         for looks in [0, 1, 2, 3] {
-            for turn in [Turn::Again, Turn::First] {
-                let semaphore = Arc::new(FairSemaphore::open(2));
+            for turn in [WaitPriority::Resumed, WaitPriority::New] {
+                let semaphore = Arc::new(FairSemaphore::without_party_limit(2));
                 let mut held = vec![semaphore.try_acquire(1, 1).unwrap(), semaphore.try_acquire(1, 1).unwrap()];
                 let mut gone = acquiring(&semaphore, 2, 1, turn);
                 let mut taken = None;
@@ -462,22 +472,22 @@ mod tests {
                 drop(gone);
                 drop(taken);
                 held.clear();
-                assert_eq!(semaphore.held(), 0, "{looks}");
+                assert_eq!(semaphore.permits_in_use(), 0, "{looks}");
                 let all: Vec<_> = (0..2).map(|_| semaphore.try_acquire(3, 1).expect("nobody waits")).collect();
                 drop(all);
-                assert!(semaphore.lock().parties.values().all(Standing::is_gone));
+                assert!(semaphore.lock().parties.values().all(PartyState::is_idle));
             }
         }
     }
 
     #[tokio::test]
     async fn parties_with_equally_many_take_turns() {
-        let semaphore = Arc::new(FairSemaphore::open(1));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
         let mut held = semaphore.try_acquire(1, 1);
         let mut waiting = Vec::new();
         for party in [1, 1, 1, 2, 2, 3] {
             // Resumed waiters do not displace others.
-            waiting.push((party, queued(&semaphore, party, Turn::Again).await));
+            waiting.push((party, queued(&semaphore, party, WaitPriority::Resumed).await));
         }
         let mut order = Vec::new();
         while let Some(permits) = held.take() {
@@ -498,61 +508,64 @@ mod tests {
     async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
         let semaphore = Arc::new(FairSemaphore::new(4, 3));
         let held: Vec<_> = (0..3).map(|_| semaphore.try_acquire(1, 1).unwrap()).collect();
-        let mut fourth = queued(&semaphore, 1, Turn::Again).await;
+        let mut fourth = queued(&semaphore, 1, WaitPriority::Resumed).await;
         let other = semaphore.try_acquire(2, 1).expect("the last one is for others");
         drop(other);
         assert!(now(&mut fourth).await.is_none());
         drop(held);
         assert!(now(&mut fourth).await.is_some());
-        assert_eq!(semaphore.held(), 0);
+        assert_eq!(semaphore.permits_in_use(), 0);
         let whole = semaphore.try_acquire(1, 9).expect("a party that has none gets all that there are");
-        assert_eq!(semaphore.held(), 4);
+        assert_eq!(semaphore.permits_in_use(), 4);
         drop(whole);
     }
 
     #[test]
     fn of_no_permits_nobody_gets_one() {
-        assert!(Arc::new(FairSemaphore::open(0)).try_acquire(1, 1).is_none());
+        assert!(Arc::new(FairSemaphore::without_party_limit(0)).try_acquire(1, 1).is_none());
     }
 
     #[tokio::test]
     async fn who_wants_much_is_not_overtaken_for_ever() {
-        let semaphore = Arc::new(FairSemaphore::open(4));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
         let (one, two) = (semaphore.try_acquire(1, 2).unwrap(), semaphore.try_acquire(2, 2).unwrap());
-        let mut much = acquiring(&semaphore, 3, 4, Turn::First);
+        let mut much = acquiring(&semaphore, 3, 4, WaitPriority::New);
         assert!(now(&mut much).await.is_none());
         drop(one);
         assert!(semaphore.try_acquire(4, 1).is_none(), "what is free is kept for it");
         drop(two);
         drop(now(&mut much).await.unwrap());
-        assert_eq!(semaphore.held(), 0);
+        assert_eq!(semaphore.permits_in_use(), 0);
     }
 
     #[tokio::test]
     async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
-        let semaphore = Arc::new(FairSemaphore::open(1));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
         let held = semaphore.try_acquire(1, 1).unwrap();
-        let first = queued(&semaphore, 2, Turn::First).await;
-        let second = queued(&semaphore, 3, Turn::First).await;
-        let mut third = queued(&semaphore, 4, Turn::First).await;
+        let first = queued(&semaphore, 2, WaitPriority::New).await;
+        let second = queued(&semaphore, 3, WaitPriority::New).await;
+        let mut third = queued(&semaphore, 4, WaitPriority::New).await;
         drop(first);
         drop(held);
         assert!(now(&mut third).await.is_none(), "the second was granted it");
         drop(second);
         let third = now(&mut third).await.unwrap();
         drop(third);
-        assert_eq!(semaphore.held(), 0);
+        assert_eq!(semaphore.permits_in_use(), 0);
         let state = semaphore.lock();
-        assert!(state.eligible.is_empty() && state.parties.values().all(Standing::is_gone), "nothing is left of them");
+        assert!(
+            state.eligible.is_empty() && state.parties.values().all(PartyState::is_idle),
+            "nothing is left of them"
+        );
     }
 
     #[tokio::test]
     async fn who_gives_up_much_lets_those_behind_it_have_less() {
-        let semaphore = Arc::new(FairSemaphore::open(2));
+        let semaphore = Arc::new(FairSemaphore::without_party_limit(2));
         let _held = semaphore.try_acquire(1, 1).unwrap();
-        let mut much = acquiring(&semaphore, 2, 2, Turn::First);
+        let mut much = acquiring(&semaphore, 2, 2, WaitPriority::New);
         assert!(now(&mut much).await.is_none());
-        let mut little = queued(&semaphore, 3, Turn::First).await;
+        let mut little = queued(&semaphore, 3, WaitPriority::New).await;
         drop(much);
         assert!(now(&mut little).await.is_some());
     }
@@ -567,7 +580,7 @@ mod tests {
                     let semaphore = Arc::clone(&semaphore);
                     tokio::spawn(async move {
                         for round in 0..200_u64 {
-                            let turn = if round % 3 == 0 { Turn::Again } else { Turn::First };
+                            let turn = if round % 3 == 0 { WaitPriority::Resumed } else { WaitPriority::New };
                             let mut acquiring = acquiring(&semaphore, task % 5, 1 + (round % 2) as u32, turn);
                             if (task + round) % 7 == 0 {
                                 // Dropped, whether or not it was granted.
@@ -576,7 +589,7 @@ mod tests {
                                 continue;
                             }
                             let permits = acquiring.await;
-                            assert!(semaphore.held() <= 3);
+                            assert!(semaphore.permits_in_use() <= 3);
                             tokio::task::yield_now().await;
                             drop(permits);
                         }
@@ -587,9 +600,9 @@ mod tests {
                 task.await.unwrap();
             }
         });
-        assert_eq!(semaphore.held(), 0);
+        assert_eq!(semaphore.permits_in_use(), 0);
         let state = semaphore.lock();
-        assert!(state.eligible.is_empty() && state.parties.len() <= KNOWN);
-        assert!(state.parties.values().all(Standing::is_gone));
+        assert!(state.eligible.is_empty() && state.parties.len() <= MIN_RETAINED_PARTIES);
+        assert!(state.parties.values().all(PartyState::is_idle));
     }
 }

@@ -4,41 +4,41 @@
 use std::fmt::Write as _;
 
 use toolbay_catalog::{PluginReport, Snapshot};
-use toolbay_mcp::Rights;
+use toolbay_mcp::CallerRights;
 use toolbay_model::text::line;
 
 /// Maximum length of the instructions, in characters, if the operator's text leaves room. Clients
 /// silently truncate longer ones.
-const MOST: usize = 2_048;
+const MAX_CHARS: usize = 2_048;
 
 /// Characters reserved for the last lines: the number of omitted plugins, and the note that others
 /// are still loading.
-const LAST: usize = 80;
+const RESERVED_CHARS: usize = 80;
 
 /// The separator between the operator's text and the lines, and the heading of the lines.
 const SEPARATOR: &str = "\n\n";
 const HEADING: &str = "Plugins:\n";
 
 /// Maximum size of the line about a plugin, in bytes.
-const LINE: usize = 240;
+const MAX_LINE_BYTES: usize = 240;
 
 /// Maximum number of names in the line about a plugin without a description of itself.
-const NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// Returns the instructions for a client with these rights. `own` is the operator's text. A plugin
 /// of which the client can access nothing has no line.
-pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
+pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> String {
     let own = own.trim_end();
-    let mut room = MOST.saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + LAST);
+    let mut room = MAX_CHARS.saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + RESERVED_CHARS);
     let mut lines = String::new();
     let mut left_out = 0_usize;
     for (id, report) in &snapshot.plugins {
-        let Some(offered) = offered(report, rights) else { continue };
+        let Some(offered) = first_visible_kind(report, rights) else { continue };
         if left_out > 0 {
             left_out += 1;
             continue;
         }
-        let about = line(&format!("{id}: {}", about(report, offered, rights)), LINE);
+        let about = line(&format!("{id}: {}", describe_plugin(report, offered, rights)), MAX_LINE_BYTES);
         match room.checked_sub("- \n".len() + about.chars().count()) {
             Some(left) => {
                 room = left;
@@ -62,19 +62,19 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
 }
 
 /// Returns the names of the first kind of item of which the client can access at least one, if any.
-fn offered<'a>(report: &'a PluginReport, rights: &Rights) -> Option<&'a [String]> {
+fn first_visible_kind<'a>(report: &'a PluginReport, rights: &CallerRights) -> Option<&'a [String]> {
     let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
     let kinds = [tools, skills, prompts, resources, templates];
     kinds.into_iter().find(|names| names.iter().any(|name| rights.allow(name))).map(Vec::as_slice)
 }
 
 /// Returns the plugin's description of itself, or else the first names that it offers.
-fn about(report: &PluginReport, offered: &[String], rights: &Rights) -> String {
+fn describe_plugin(report: &PluginReport, offered: &[String], rights: &CallerRights) -> String {
     if let Some(about) = &report.about {
         return about.clone();
     }
     let mut visible = offered.iter().filter(|name| rights.allow(name));
-    let shown = visible.by_ref().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = visible.by_ref().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
     match visible.count() {
         0 => shown,
         more => format!("{shown} and {more} more"),
@@ -83,13 +83,13 @@ fn about(report: &PluginReport, offered: &[String], rights: &Rights) -> String {
 
 #[cfg(test)]
 mod tests {
-    use toolbay_catalog::Status;
+    use toolbay_catalog::PluginFileStatus;
 
     use super::*;
 
     fn report(about: Option<&str>, tools: &[&str]) -> PluginReport {
         PluginReport {
-            status: Status::Ready,
+            status: PluginFileStatus::Ready,
             digest: None,
             about: about.map(str::to_owned),
             problems: Vec::new(),
@@ -115,25 +115,29 @@ mod tests {
             ("notes".to_owned(), report(None, &["n.a", "n.b", "n.c", "n.d", "n.e", "n.f", "n.g"])),
             ("broken".to_owned(), report(None, &[])),
         ]);
-        insta::assert_snapshot!(of(&snapshot, &Rights::All, "Amounts are in EUR.\n"), @r"
+        insta::assert_snapshot!(render(&snapshot, &CallerRights::All, "Amounts are in EUR.\n"), @r"
         Amounts are in EUR.
 
         Plugins:
         - notes: n.a, n.b, n.c, n.d, n.e and 2 more
         - weather: Forecasts for cities.
         ");
-        let only = Rights::Only(vec!["forecast".to_owned().try_into().unwrap()]);
-        assert_eq!(of(&snapshot, &only, ""), "Plugins:\n- weather: Forecasts for cities.");
-        let two = Rights::Only(["n.c", "n.f"].map(|name| name.to_owned().try_into().unwrap()).to_vec());
-        assert_eq!(of(&snapshot, &two, ""), "Plugins:\n- notes: n.c, n.f");
-        assert_eq!(of(&Snapshot::default(), &Rights::All, ""), "");
+        let only = CallerRights::Only(vec!["forecast".to_owned().try_into().unwrap()]);
+        assert_eq!(render(&snapshot, &only, ""), "Plugins:\n- weather: Forecasts for cities.");
+        let two = CallerRights::Only(["n.c", "n.f"].map(|name| name.to_owned().try_into().unwrap()).to_vec());
+        assert_eq!(render(&snapshot, &two, ""), "Plugins:\n- notes: n.c, n.f");
+        assert_eq!(render(&Snapshot::default(), &CallerRights::All, ""), "");
     }
 
     #[test]
     fn the_lines_are_bounded() {
         let many = (0..1_000).map(|n| (format!("p{n:04}"), report(Some(&"x".repeat(500)), &["t"])));
-        let text = of(&snapshot(many), &Rights::All, "");
-        assert!((MOST - LAST - LINE..=MOST).contains(&text.chars().count()), "{}", text.len());
+        let text = render(&snapshot(many), &CallerRights::All, "");
+        assert!(
+            (MAX_CHARS - RESERVED_CHARS - MAX_LINE_BYTES..=MAX_CHARS).contains(&text.chars().count()),
+            "{}",
+            text.len()
+        );
         assert!(text.ends_with(" more"), "{text}");
     }
 
@@ -141,13 +145,13 @@ mod tests {
     fn the_text_of_the_operator_comes_first_and_takes_the_room_of_the_lines() {
         let plugins = || (0..100).map(|n| (format!("p{n:04}"), report(Some("Wörter."), &["t"])));
         let own = "ü".repeat(1_000);
-        let text = of(&snapshot(plugins()), &Rights::All, &own);
+        let text = render(&snapshot(plugins()), &CallerRights::All, &own);
         assert!(text.starts_with(&format!("{own}\n\nPlugins:\n- p0000: Wörter.")), "{text}");
-        assert!(text.ends_with(" more") && text.chars().count() <= MOST, "{}", text.chars().count());
+        assert!(text.ends_with(" more") && text.chars().count() <= MAX_CHARS, "{}", text.chars().count());
         // Text that exceeds the maximum by itself is the operator's decision. None of it is
         // omitted.
         let own = "ü".repeat(3_000);
-        let text = of(&snapshot(plugins()), &Rights::All, &own);
+        let text = render(&snapshot(plugins()), &CallerRights::All, &own);
         assert_eq!(text, format!("{own}\n\nPlugins:\n- and 100 more"));
     }
 }

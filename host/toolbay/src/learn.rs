@@ -15,45 +15,45 @@ use std::thread::JoinHandle;
 use toolbay_catalog::{Grant, read_grant};
 use toolbay_model::text::line;
 
-use self::proposal::{Lines, proposal};
+use self::proposal::{PermissionLines, render_proposal};
 
 /// Suffix of a proposal's file name, after that of the grant.
-const ENDING: &str = ".proposed";
+const PROPOSAL_SUFFIX: &str = ".proposed";
 
 /// Maximum number of plugins with proposals. A person would not read more.
-const PLUGINS: usize = 1_000;
+const MAX_PLUGINS: usize = 1_000;
 
 /// Maximum size of a logged reason, in bytes.
-const LOGGED: usize = 1_000;
+const MAX_REASON_BYTES: usize = 1_000;
 
 /// Collects denials. A thread writes them as proposals.
-pub(crate) struct Learner {
-    shared: Arc<Shared>,
+pub(crate) struct GrantLearner {
+    shared: Arc<LearnerShared>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-struct Shared {
+struct LearnerShared {
     folder: PathBuf,
-    learned: Mutex<Learned>,
+    learned: Mutex<ObservedDenials>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Learned {
-    plugins: BTreeMap<String, Lines>,
+struct ObservedDenials {
+    plugins: BTreeMap<String, PermissionLines>,
     /// The plugins whose proposals are not written yet.
     unwritten: BTreeSet<String>,
-    is_over: bool,
+    is_finished: bool,
 }
 
-impl Learner {
+impl GrantLearner {
     /// Starts a thread that writes proposals to the plugin directory.
     ///
     /// # Errors
     ///
     /// The system provides no thread.
     pub(crate) fn start(folder: PathBuf) -> io::Result<Self> {
-        let shared = Arc::new(Shared { folder, learned: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(LearnerShared { folder, learned: Mutex::default(), changed: Condvar::new() });
         let writing = Arc::clone(&shared);
         let writer = std::thread::Builder::new().name("toolbay-learn".to_owned()).spawn(move || writing.write_all())?;
         Ok(Self { shared, writer: Mutex::new(Some(writer)) })
@@ -61,9 +61,9 @@ impl Learner {
 
     /// Records the permissions that would have allowed a denied operation. `remedy` is lines of
     /// TOML for `[permissions]`.
-    pub(crate) fn note(&self, plugin: &str, remedy: &str) {
-        let mut learned = self.shared.learned();
-        if !learned.plugins.contains_key(plugin) && learned.plugins.len() >= PLUGINS {
+    pub(crate) fn record_denial(&self, plugin: &str, remedy: &str) {
+        let mut learned = self.shared.lock_denials();
+        if !learned.plugins.contains_key(plugin) && learned.plugins.len() >= MAX_PLUGINS {
             return;
         }
         if learned.plugins.entry(plugin.to_owned()).or_default().add(remedy) {
@@ -74,7 +74,7 @@ impl Learner {
 
     /// Writes the remaining proposals, and stops the thread.
     pub(crate) fn finish(&self) {
-        self.shared.learned().is_over = true;
+        self.shared.lock_denials().is_finished = true;
         self.shared.changed.notify_one();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer
@@ -85,40 +85,42 @@ impl Learner {
     }
 }
 
-impl Drop for Learner {
+impl Drop for GrantLearner {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-impl Shared {
-    fn learned(&self) -> MutexGuard<'_, Learned> {
+impl LearnerShared {
+    fn lock_denials(&self) -> MutexGuard<'_, ObservedDenials> {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes each changed proposal in turn, until [`Learner::finish`] is called and all are
+    /// Writes each changed proposal in turn, until [`GrantLearner::finish`] is called and all are
     /// written.
     fn write_all(&self) {
-        while let Some((plugin, lines)) = self.next() {
-            let name = line(&format!("{plugin}.toml{ENDING}"), LOGGED);
-            match write(&self.folder, &plugin, &lines) {
+        while let Some((plugin, lines)) = self.next_unwritten() {
+            let name = line(&format!("{plugin}.toml{PROPOSAL_SUFFIX}"), MAX_REASON_BYTES);
+            match write_proposal(&self.folder, &plugin, &lines) {
                 Ok(true) => tracing::info!(plugin, "wrote a proposed grant: {name}; to accept it, rename it"),
                 Ok(false) => {}
-                Err(why) => tracing::warn!(plugin, "cannot write the proposed grant {name}: {}", line(&why, LOGGED)),
+                Err(why) => {
+                    tracing::warn!(plugin, "cannot write the proposed grant {name}: {}", line(&why, MAX_REASON_BYTES))
+                }
             }
         }
     }
 
     /// Waits for the next proposal to write. The lock is held only while its lines are copied,
     /// because guests wait for it.
-    fn next(&self) -> Option<(String, Lines)> {
-        let mut learned = self.learned();
+    fn next_unwritten(&self) -> Option<(String, PermissionLines)> {
+        let mut learned = self.lock_denials();
         loop {
             if let Some(plugin) = learned.unwritten.pop_first() {
                 let lines = learned.plugins.get(&plugin).cloned().unwrap_or_default();
                 return Some((plugin, lines));
             }
-            if learned.is_over {
+            if learned.is_finished {
                 return None;
             }
             learned = self.changed.wait(learned).unwrap_or_else(PoisonError::into_inner);
@@ -128,16 +130,16 @@ impl Shared {
 
 /// Replaces a plugin's proposal. A link or a file at its path is replaced, and never followed.
 /// Returns whether the current grant lacks anything.
-fn write(folder: &Path, plugin: &str, lines: &Lines) -> Result<bool, String> {
+fn write_proposal(folder: &Path, plugin: &str, lines: &PermissionLines) -> Result<bool, String> {
     let name = format!("{plugin}.toml");
     let current = read_grant(folder, plugin).map_err(|error| error.why().to_owned())?.unwrap_or_default();
-    let Some(text) = proposal(&name, &current, lines)? else { return Ok(false) };
+    let Some(text) = render_proposal(&name, &current, lines)? else { return Ok(false) };
     // An invalid grant must not be written as a proposal.
     Grant::parse(&name, &text, folder)?;
     let failed = |error: io::Error| error.to_string();
     let mut file = tempfile::Builder::new().prefix(".proposed-").tempfile_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(folder.join(format!("{name}{ENDING}"))).map_err(|error| failed(error.error))?;
+    file.persist(folder.join(format!("{name}{PROPOSAL_SUFFIX}"))).map_err(|error| failed(error.error))?;
     Ok(true)
 }
 
@@ -150,9 +152,9 @@ mod tests {
 
     /// Returns the proposal for `weather` after these denials.
     fn learned(folder: &Path, remedies: &[&str]) -> Option<String> {
-        let learner = Learner::start(folder.to_owned()).unwrap();
+        let learner = GrantLearner::start(folder.to_owned()).unwrap();
         for remedy in remedies {
-            learner.note("weather", remedy);
+            learner.record_denial("weather", remedy);
         }
         learner.finish();
         fs::read_to_string(folder.join("weather.toml.proposed")).ok()
@@ -205,10 +207,10 @@ mod tests {
     #[test]
     fn no_more_plugins_are_kept_than_a_person_reads() {
         let folder = tempfile::tempdir().unwrap();
-        let learner = Learner::start(folder.path().join("missing")).unwrap();
-        for n in 0..PLUGINS + 10 {
-            learner.note(&n.to_string(), "http = [\"https://b.example.com\"]");
+        let learner = GrantLearner::start(folder.path().join("missing")).unwrap();
+        for n in 0..MAX_PLUGINS + 10 {
+            learner.record_denial(&n.to_string(), "http = [\"https://b.example.com\"]");
         }
-        assert_eq!(learner.shared.learned().plugins.len(), PLUGINS);
+        assert_eq!(learner.shared.lock_denials().plugins.len(), MAX_PLUGINS);
     }
 }

@@ -1,22 +1,22 @@
 //! What operators read: what was counted, and what the parts of the server know of themselves.
 
-use toolbay_catalog::{Snapshot, Status};
-use toolbay_mcp::{MetricsForm, Traffic};
-use toolbay_otel::Family;
+use toolbay_catalog::{PluginFileStatus, Snapshot};
+use toolbay_mcp::{MetricsForm, TransportTraffic};
+use toolbay_otel::MetricFamily;
 
-use crate::metrics::{Figures, Process, families, write};
-use crate::service::Service;
+use crate::metrics::{ProcessFigures, ServerFigures, families, write};
+use crate::service::CallService;
 
 /// The metrics of a server as text; `None` if there are none. Blocks: it looks at files of the system.
-pub(crate) fn measured(service: &Service, form: MetricsForm, traffic: Traffic) -> Option<String> {
+pub(crate) fn measured(service: &CallService, form: MetricsForm, traffic: TransportTraffic) -> Option<String> {
     write(gathered(service, Some(traffic))?, form)
 }
 
 /// The metrics of a server; `None` if there are none. Blocks: it looks at files of the system.
-pub(crate) fn gathered(service: &Service, traffic: Option<Traffic>) -> Option<Vec<Family>> {
+pub(crate) fn gathered(service: &CallService, traffic: Option<TransportTraffic>) -> Option<Vec<MetricFamily>> {
     let metrics = service.metrics()?;
     let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
-    let figures = Figures {
+    let figures = ServerFigures {
         running: admission.running(),
         suspended: admission.suspended(),
         waiting: admission.waiting(),
@@ -35,16 +35,21 @@ pub(crate) fn gathered(service: &Service, traffic: Option<Traffic>) -> Option<Ve
         state: service.state_size(),
         lost: service.lost_lines(),
         unsent: service.telemetry().map(toolbay_otel::Telemetry::lost),
-        process: Process::read(),
+        process: ProcessFigures::read(),
     };
     Some(families(metrics, &figures))
 }
 
 /// How many plugins have which status.
 fn plugins(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
-    [(Status::Loading, "loading"), (Status::Ready, "ready"), (Status::Stale, "stale"), (Status::Refused, "refused")]
-        .map(|(status, word)| {
-            let count = snapshot.plugins.values().filter(|report| report.status == status).count();
-            (word, count as u64)
-        })
+    [
+        (PluginFileStatus::Loading, "loading"),
+        (PluginFileStatus::Ready, "ready"),
+        (PluginFileStatus::Stale, "stale"),
+        (PluginFileStatus::Refused, "refused"),
+    ]
+    .map(|(status, word)| {
+        let count = snapshot.plugins.values().filter(|report| report.status == status).count();
+        (word, count as u64)
+    })
 }

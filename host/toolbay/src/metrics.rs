@@ -2,7 +2,7 @@
 //!
 //! A call adds to atomics when it ends: no lock is taken, nothing is allocated and no clock is read for that. Reading them
 //! takes no lock either, but for a moment to find the tools that were called. What other parts count anyway is not counted
-//! twice: it is a [`Figures`] when somebody asks.
+//! twice: it is a [`ServerFigures`] when somebody asks.
 
 mod counts;
 mod exposition;
@@ -13,9 +13,9 @@ mod process;
 mod times;
 mod tools;
 
-pub(crate) use self::counts::{Change, Metrics, Stage};
+pub(crate) use self::counts::{CallStage, PluginChange, ServerMetrics};
 pub(crate) use self::exposition::write;
 pub(crate) use self::families::families;
-pub(crate) use self::figures::Figures;
-pub(crate) use self::process::Process;
+pub(crate) use self::figures::ServerFigures;
+pub(crate) use self::process::ProcessFigures;
 pub(crate) use self::tools::{PluginMeters, ToolMeter};

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use toolbay_audit::ArgumentsRecord;
-use toolbay_console::{CallNote, Excerpt, Watch};
+use toolbay_console::{CallNote, ServerActivity, TextExcerpt};
 use toolbay_model::text::shown;
-use toolbay_model::{Answer, Body, CallError, Content, ErrorKind, Failure, Output, Rejection, Reply, Usage};
+use toolbay_model::{
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock, ContentBody, ErrorKind,
+    ToolOutput,
+};
 
-use crate::outcome::Outcome;
+use crate::outcome::EndedAs;
 
 /// Longest name that is taken along, in bytes: clients make them up.
 const NAME: usize = 256;
@@ -18,21 +21,21 @@ const TEXT: usize = 4 << 10;
 
 /// What the console is told of a call. Dropped before the call has ended, it says that the call was cancelled.
 #[derive(Debug)]
-pub(crate) struct Noticed {
-    watch: Arc<Watch>,
+pub(crate) struct ConsoleSink {
+    watch: Arc<ServerActivity>,
     began: Instant,
     caller: String,
     tool: String,
     plugin: Option<String>,
-    arguments: Option<Excerpt>,
+    arguments: Option<TextExcerpt>,
     /// Whether arguments and results are told as well.
     contents: bool,
     ended: bool,
 }
 
-impl Noticed {
+impl ConsoleSink {
     /// Begins with a call of `tool`. Its `contents` are told or not.
-    pub(crate) fn begin(watch: &Arc<Watch>, caller: &str, tool: &str, contents: bool) -> Self {
+    pub(crate) fn begin(watch: &Arc<ServerActivity>, caller: &str, tool: &str, contents: bool) -> Self {
         let short = |name: &str| name.get(..name.floor_char_boundary(NAME)).unwrap_or_default().to_owned();
         Self {
             watch: Arc::clone(watch),
@@ -59,28 +62,34 @@ impl Noticed {
     /// Says what the arguments are.
     pub(crate) fn arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
-            let excerpt = Excerpt::of(text);
-            self.arguments = Some(Excerpt { cut: excerpt.cut || arguments.cut, ..excerpt });
+            let excerpt = TextExcerpt::of(text);
+            self.arguments = Some(TextExcerpt { cut: excerpt.cut || arguments.cut, ..excerpt });
         }
     }
 
     /// Ends with this answer.
-    pub(crate) fn end(&mut self, answer: &Answer) {
+    pub(crate) fn end(&mut self, answer: &CallResult) {
         let result = match &answer.result {
             Ok(reply) if self.contents => Some(excerpt(reply)),
             _ => None,
         };
         let why = answer.result.as_ref().err().map(|failure| self.why(failure));
-        self.tell(Outcome::of(answer).as_str(), why, answer.usage, result);
+        self.tell(EndedAs::of(answer).as_str(), why, answer.usage, result);
     }
 
     /// Ends because it had no place.
-    pub(crate) fn reject(mut self, rejection: Rejection) {
+    pub(crate) fn reject(mut self, rejection: CallRejection) {
         let why = rejection.reason.to_string();
         self.tell(rejection.reason.kind().as_str(), Some(why), None, None);
     }
 
-    fn tell(&mut self, outcome: &'static str, why: Option<String>, usage: Option<Usage>, result: Option<Excerpt>) {
+    fn tell(
+        &mut self,
+        outcome: &'static str,
+        why: Option<String>,
+        usage: Option<CallUsage>,
+        result: Option<TextExcerpt>,
+    ) {
         self.ended = true;
         self.watch.call(CallNote {
             at: SystemTime::now(),
@@ -97,31 +106,31 @@ impl Noticed {
     }
 
     /// Why it failed, as the log says it. Values of arguments are told only with the other contents.
-    fn why(&self, failure: &Failure) -> String {
+    fn why(&self, failure: &CallFailure) -> String {
         match failure {
-            Failure::Unknown(kind, _) => format!("There is no such {kind}, or the caller has no right to it."),
-            Failure::MissingCapabilities(missing) => {
+            CallFailure::Unknown(kind, _) => format!("There is no such {kind}, or the caller has no right to it."),
+            CallFailure::MissingCapabilities(missing) => {
                 let names: Vec<&str> = missing.keys().map(String::as_str).collect();
                 format!("The client lacks capabilities: {}.", names.join(", "))
             }
-            Failure::InvalidArguments { violations, .. } if self.contents => {
+            CallFailure::InvalidArguments { violations, .. } if self.contents => {
                 let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
                 shown(said.join("; "), TEXT)
             }
-            Failure::InvalidArguments { violations, .. } => {
+            CallFailure::InvalidArguments { violations, .. } => {
                 format!("The arguments do not match the input schema in {} places.", violations.len())
             }
-            Failure::Outdated => "The plugin or its grant changed while the call waited for an answer.".to_owned(),
-            Failure::Unapproved(unapproved) => unapproved.to_string(),
-            Failure::Rejected(rejection) => rejection.reason.to_string(),
-            Failure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
-            Failure::Call(CallError::Denied { words, denied }) => shown(format_args!("{words} {denied}"), TEXT),
-            Failure::Call(error) => shown(error, TEXT),
+            CallFailure::Outdated => "The plugin or its grant changed while the call waited for an answer.".to_owned(),
+            CallFailure::Unapproved(unapproved) => unapproved.to_string(),
+            CallFailure::Rejected(rejection) => rejection.reason.to_string(),
+            CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
+            CallFailure::Call(CallError::Denied { words, denied }) => shown(format_args!("{words} {denied}"), TEXT),
+            CallFailure::Call(error) => shown(error, TEXT),
         }
     }
 }
 
-impl Drop for Noticed {
+impl Drop for ConsoleSink {
     fn drop(&mut self) {
         if !self.ended {
             let kind = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
@@ -131,9 +140,9 @@ impl Drop for Noticed {
 }
 
 /// The beginning of a reply.
-fn excerpt(reply: &Reply) -> Excerpt {
+fn excerpt(reply: &CallReply) -> TextExcerpt {
     match reply {
-        Reply::Tool(Output { content, structured, .. }) => {
+        CallReply::Tool(ToolOutput { content, structured, .. }) => {
             let mut text = String::new();
             for block in content {
                 if text.len() > TEXT {
@@ -145,58 +154,64 @@ fn excerpt(reply: &Reply) -> Excerpt {
             if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {
                 text = shown(structured, 2 * TEXT);
             }
-            Excerpt::of(text.trim_end())
+            TextExcerpt::of(text.trim_end())
         }
-        Reply::Questions(_) => Excerpt::of("a question to the caller"),
-        Reply::Prompt(_) => Excerpt::of("a prompt"),
-        Reply::Resource(items) => Excerpt::of(&format!("{} contents", items.len())),
-        Reply::Completion(_) => Excerpt::of("a completion"),
+        CallReply::Questions(_) => TextExcerpt::of("a question to the caller"),
+        CallReply::Prompt(_) => TextExcerpt::of("a prompt"),
+        CallReply::Resource(items) => TextExcerpt::of(&format!("{} contents", items.len())),
+        CallReply::Completion(_) => TextExcerpt::of("a completion"),
     }
 }
 
-fn block(block: &Content) -> String {
+fn block(block: &ContentBlock) -> String {
     match &block.body {
         // A character more than is kept, so that it is seen to be cut.
-        Body::Text(text) => text.get(..text.floor_char_boundary(TEXT + 4)).unwrap_or_default().to_owned(),
-        Body::Image(media) | Body::Audio(media) => format!("[{}, {} bytes]", media.mime_type, media.data.len()),
-        Body::ResourceLink(link) => format!("[{}]", link.uri),
-        Body::Resource(resource) => format!("[{}]", resource.uri),
+        ContentBody::Text(text) => text.get(..text.floor_char_boundary(TEXT + 4)).unwrap_or_default().to_owned(),
+        ContentBody::Image(media) | ContentBody::Audio(media) => {
+            format!("[{}, {} bytes]", media.mime_type, media.data.len())
+        }
+        ContentBody::ResourceLink(link) => format!("[{}]", link.uri),
+        ContentBody::Resource(resource) => format!("[{}]", resource.uri),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use toolbay_model::{Media, Violation};
+    use toolbay_model::{MediaContent, SchemaViolation};
 
     use super::*;
 
-    fn content(body: Body) -> Content {
-        Content { body, audience: Vec::new(), priority: None, last_modified: None }
+    fn content(body: ContentBody) -> ContentBlock {
+        ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
     }
 
     #[test]
     fn a_result_is_cut_and_has_no_bytes_of_media() {
-        let media = Media { data: Bytes::from_static(b"abc"), mime_type: "image/png".to_owned() };
-        let output = Output {
-            content: vec![content(Body::Text("one".into())), content(Body::Image(media))],
-            ..Output::default()
+        let media = MediaContent { data: Bytes::from_static(b"abc"), mime_type: "image/png".to_owned() };
+        let output = ToolOutput {
+            content: vec![content(ContentBody::Text("one".into())), content(ContentBody::Image(media))],
+            ..ToolOutput::default()
         };
-        assert_eq!(excerpt(&Reply::Tool(output)), Excerpt { text: "one\n[image/png, 3 bytes]".to_owned(), cut: false });
-        let long = Output { content: vec![content(Body::Text("é".repeat(1 << 20)))], ..Output::default() };
-        let cut = excerpt(&Reply::Tool(long));
+        assert_eq!(
+            excerpt(&CallReply::Tool(output)),
+            TextExcerpt { text: "one\n[image/png, 3 bytes]".to_owned(), cut: false }
+        );
+        let long =
+            ToolOutput { content: vec![content(ContentBody::Text("é".repeat(1 << 20)))], ..ToolOutput::default() };
+        let cut = excerpt(&CallReply::Tool(long));
         assert!(cut.cut && cut.text.len() <= TEXT);
-        let structured = Output { structured: Some(serde_json::json!({"a": [1, 2]})), ..Output::default() };
-        assert_eq!(excerpt(&Reply::Tool(structured)).text, "{\"a\":[1,2]}");
+        let structured = ToolOutput { structured: Some(serde_json::json!({"a": [1, 2]})), ..ToolOutput::default() };
+        assert_eq!(excerpt(&CallReply::Tool(structured)).text, "{\"a\":[1,2]}");
     }
 
     #[test]
     fn values_of_arguments_are_no_reason_unless_contents_are_kept() {
-        let violation = || Violation { pointer: "/a".into(), message: "\"hunter2\" is not a number".into() };
-        let failure = Failure::InvalidArguments { violations: vec![violation()], example: None };
+        let violation = || SchemaViolation { pointer: "/a".into(), message: "\"hunter2\" is not a number".into() };
+        let failure = CallFailure::InvalidArguments { violations: vec![violation()], example: None };
         for contents in [false, true] {
-            let watch = Arc::<Watch>::default();
-            let mut noticed = Noticed::begin(&watch, "stdio", "t", contents);
+            let watch = Arc::<ServerActivity>::default();
+            let mut noticed = ConsoleSink::begin(&watch, "stdio", "t", contents);
             assert_eq!(noticed.why(&failure).contains("hunter2"), contents);
             noticed.arguments(&ArgumentsRecord { text: Some("{}".into()), ..ArgumentsRecord::default() });
             assert_eq!(noticed.arguments.is_some(), contents);

@@ -10,12 +10,12 @@ use tokio::time::timeout_at;
 use toolbay_model::Interrupt;
 use toolbay_sandbox::cores;
 
-use crate::permit::Permit;
+use crate::permit::CallPermit;
 
 /// The threads: as many as there are processors, so that the system shares these half and half between them and the
 /// guests.
 #[derive(Clone, Debug)]
-pub(crate) struct Offload {
+pub(crate) struct OffloadPool {
     /// The guests' runtime has few threads that may block, and a guest can hold one for good: these are not of it.
     runtime: Handle,
     threads: Arc<Semaphore>,
@@ -30,7 +30,7 @@ pub(crate) struct OffloadShare(Arc<Semaphore>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLate;
 
-impl Offload {
+impl OffloadPool {
     /// Threads of the current runtime.
     pub(crate) fn new() -> Self {
         let threads = cores();
@@ -75,7 +75,7 @@ impl Offload {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         share: &OffloadShare,
-        permit: &Arc<Permit>,
+        permit: &Arc<CallPermit>,
         deadline: Instant,
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, TooLate> {
@@ -115,7 +115,7 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_work_is_interrupted_and_holds_its_permit_until_it_ends() {
-        let (offload, permit) = (Offload::new(), Arc::new(permit().await));
+        let (offload, permit) = (OffloadPool::new(), Arc::new(permit().await));
         let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let (end, may_end) = mpsc::channel::<()>();
@@ -139,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_a_thread_beyond_the_deadline_is_too_late() {
-        let (offload, permit) = (Offload { each: 1, ..Offload::new() }, Arc::new(permit().await));
+        let (offload, permit) = (OffloadPool { each: 1, ..OffloadPool::new() }, Arc::new(permit().await));
         let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
         let (end, may_end) = mpsc::channel::<()>();
         let first = offload.run(&share, &permit, later, move |_| may_end.recv().unwrap());
@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_client_has_threads_of_its_own() {
-        let offload = Offload { each: 1, threads: Arc::new(Semaphore::new(2)), ..Offload::new() };
+        let offload = OffloadPool { each: 1, threads: Arc::new(Semaphore::new(2)), ..OffloadPool::new() };
         let (permit, later) = (Arc::new(permit().await), Instant::now() + Duration::from_mins(1));
         let (greedy, other) = (offload.share(), offload.share());
         let (end, may_end) = mpsc::channel::<()>();

@@ -1,10 +1,10 @@
 //! How a call ended, in one word: for the audit log and for metrics.
 
-use toolbay_model::{Answer, CallError, ErrorKind, Failure, Reply};
+use toolbay_model::{CallError, CallFailure, CallReply, CallResult, ErrorKind};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum EndedAs {
     /// It succeeded.
     Ok,
     /// It ended with a question to its caller.
@@ -13,19 +13,19 @@ pub(crate) enum Outcome {
     Failed(ErrorKind),
 }
 
-impl Outcome {
+impl EndedAs {
     /// How many there are.
     pub(crate) const COUNT: usize = ErrorKind::ALL.len() + 2;
 
-    /// Every outcome, in the order of [`Outcome::index`].
+    /// Every outcome, in the order of [`EndedAs::index`].
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         [Self::Ok, Self::Asked].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
     }
 
     /// How a call with this answer ended.
-    pub(crate) fn of(answer: &Answer) -> Self {
+    pub(crate) fn of(answer: &CallResult) -> Self {
         match &answer.result {
-            Ok(Reply::Questions(_)) => Self::Asked,
+            Ok(CallReply::Questions(_)) => Self::Asked,
             Ok(_) => Self::Ok,
             Err(failure) => Self::Failed(failure.kind()),
         }
@@ -47,10 +47,10 @@ impl Outcome {
 }
 
 /// The key that raises the limit because of which a call failed; `None` if it did not fail because of one.
-pub(crate) fn limit(answer: &Answer) -> Option<&'static str> {
+pub(crate) fn limit(answer: &CallResult) -> Option<&'static str> {
     match &answer.result {
-        Err(Failure::Call(CallError::Limit { limit, .. })) => Some(limit.key()),
-        Err(Failure::Rejected(rejection)) => rejection.reason.key(),
+        Err(CallFailure::Call(CallError::Limit { limit, .. })) => Some(limit.key()),
+        Err(CallFailure::Rejected(rejection)) => rejection.reason.key(),
         _ => None,
     }
 }
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn each_outcome_has_a_place_and_a_word_of_its_own() {
-        let words: std::collections::BTreeSet<&str> = Outcome::all().map(Outcome::as_str).collect();
-        assert_eq!((words.len(), Outcome::all().count()), (Outcome::COUNT, Outcome::COUNT));
-        assert!(Outcome::all().enumerate().all(|(place, outcome)| outcome.index() == place));
+        let words: std::collections::BTreeSet<&str> = EndedAs::all().map(EndedAs::as_str).collect();
+        assert_eq!((words.len(), EndedAs::all().count()), (EndedAs::COUNT, EndedAs::COUNT));
+        assert!(EndedAs::all().enumerate().all(|(place, outcome)| outcome.index() == place));
     }
 }

@@ -15,9 +15,9 @@ const DOUBT: i32 = 64;
 
 /// How many calls in a row were short, less what is in doubt.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(AtomicI32);
+pub(crate) struct LatencyClass(AtomicI32);
 
-impl Pace {
+impl LatencyClass {
     /// Whether the next call is probably short.
     pub(crate) fn is_quick(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= QUICK
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_plugin_is_quick_after_short_calls_and_for_long_not_after_another() {
-        let pace = Pace::default();
-        let until_quick = |pace: &Pace| {
+        let pace = LatencyClass::default();
+        let until_quick = |pace: &LatencyClass| {
             (0..=DOUBT + QUICK).find(|_| {
                 let quick = pace.is_quick();
                 pace.note(SHORT, false);

@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use toolbay_catalog::{Different, Granted};
+use toolbay_catalog::{GrantReport, LimitOverrides};
 use toolbay_model::text::thousands;
-use toolbay_model::{Amount, Limits};
-use toolbay_policy::{Access, Scratch, StateBy, StateGrant};
+use toolbay_model::{LimitValue, Limits};
+use toolbay_policy::{MountAccess, ScratchPermission, StateBy, StateGrant};
 
 /// What a grant lets a plugin use, one thing a line.
-pub(crate) fn permissions(granted: &Granted) -> Vec<String> {
+pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
     let (permissions, mut lines) = (&granted.permissions, Vec::new());
     if !permissions.environment.is_empty() {
         lines.push(format!("environment variables: {}", permissions.environment.join(", ")));
     }
     for mount in &permissions.mounts {
         let access = match mount.access {
-            Access::Read => "read-only",
-            Access::ReadWrite => "read-write",
+            MountAccess::Read => "read-only",
+            MountAccess::ReadWrite => "read-write",
         };
         // Without `.` in the middle and at the end.
         let host: PathBuf = mount.host.components().collect();
@@ -25,7 +25,7 @@ pub(crate) fn permissions(granted: &Granted) -> Vec<String> {
         let entries = mount.most_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
         lines.push(format!("mount: {} at {} ({access}{by}{quota}{entries})", host.display(), mount.guest));
     }
-    if let Some(Scratch { guest, size, entries }) = &permissions.scratch {
+    if let Some(ScratchPermission { guest, size, entries }) = &permissions.scratch {
         lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
     }
     if !permissions.http.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn permissions(granted: &Granted) -> Vec<String> {
 }
 
 /// Everything else that a grant says, and every limit that differs from Toolbay's default.
-pub(crate) fn terms(granted: &Granted) -> Vec<String> {
+pub(crate) fn terms(granted: &GrantReport) -> Vec<String> {
     let mut lines = Vec::new();
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
@@ -66,9 +66,9 @@ pub(crate) fn terms(granted: &Granted) -> Vec<String> {
     if let Some(limit) = granted.rate_limit {
         lines.push(format!("rate limit per tool: {limit}"));
     }
-    let limit = |(key, amount): (&str, Amount)| format!("{key}: {amount}");
+    let limit = |(key, amount): (&str, LimitValue)| format!("{key}: {amount}");
     lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(limit));
-    for (tool, Different(limits)) in &granted.tools {
+    for (tool, LimitOverrides(limits)) in &granted.tools {
         let limits: Vec<String> = limits.iter().map(|(key, amount)| format!("{key} {amount}")).collect();
         lines.push(format!("tool {tool}: {}", limits.join(", ")));
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolbay_model::{CallError, Reply, Violation};
-use toolbay_schema::Schema;
+use toolbay_model::{CallError, CallReply, SchemaViolation};
+use toolbay_schema::JsonSchema;
 
 /// The output schema of a tool and what it is about; `None` if the tool has none.
 ///
@@ -12,10 +12,10 @@ use toolbay_schema::Schema;
 ///
 /// There is no structured content.
 pub(crate) fn structured<'a>(
-    schema: Option<&'a Arc<Schema>>,
-    reply: Option<&'a Reply>,
-) -> Result<Option<(&'a Schema, &'a Value)>, CallError> {
-    let (Some(schema), Some(Reply::Tool(output))) = (schema, reply) else { return Ok(None) };
+    schema: Option<&'a Arc<JsonSchema>>,
+    reply: Option<&'a CallReply>,
+) -> Result<Option<(&'a JsonSchema, &'a Value)>, CallError> {
+    let (Some(schema), Some(CallReply::Tool(output))) = (schema, reply) else { return Ok(None) };
     match &output.structured {
         Some(structured) => Ok(Some((schema, structured))),
         None => {
@@ -29,7 +29,7 @@ pub(crate) fn structured<'a>(
 /// # Errors
 ///
 /// There is one.
-pub(crate) fn judged(reply: Option<Reply>, violations: &[Violation]) -> Result<Option<Reply>, CallError> {
+pub(crate) fn judged(reply: Option<CallReply>, violations: &[SchemaViolation]) -> Result<Option<CallReply>, CallError> {
     if violations.is_empty() {
         return Ok(reply);
     }

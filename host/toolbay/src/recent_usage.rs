@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use toolbay_model::Usage;
+use toolbay_model::CallUsage;
 use toolbay_model::text::{duration, thousands};
 
 /// Number of calls that are recorded.
@@ -18,19 +18,19 @@ const MARGIN: u64 = 2;
 /// Usage of the most recent calls of one loaded plugin. A reloaded plugin starts with a new one.
 #[derive(Debug, Default)]
 pub(crate) struct RecentUsage {
-    calls: Mutex<VecDeque<Call>>,
+    calls: Mutex<VecDeque<UsageSample>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Call {
-    usage: Usage,
+struct UsageSample {
+    usage: CallUsage,
     /// Whether a limit stopped it, so that it would have used more.
     stopped: bool,
 }
 
 /// Limits that would have sufficed for the recorded calls, with a margin. Displays as a `[limits]` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Suggestion {
+pub(crate) struct LimitSuggestion {
     /// Number of recorded calls.
     pub(crate) calls: usize,
     /// How many of them a limit stopped.
@@ -45,20 +45,20 @@ pub(crate) struct Suggestion {
 
 impl RecentUsage {
     /// Records a call; `stopped` if a limit stopped it.
-    pub(crate) fn note(&self, usage: Usage, stopped: bool) {
+    pub(crate) fn note(&self, usage: CallUsage, stopped: bool) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() == CALLS {
             calls.pop_front();
         }
-        calls.push_back(Call { usage, stopped });
+        calls.push_back(UsageSample { usage, stopped });
     }
 
     /// Twice the maximum usage of the recorded calls, rounded up; `None` if there were no calls.
-    pub(crate) fn suggest(&self) -> Option<Suggestion> {
+    pub(crate) fn suggest(&self) -> Option<LimitSuggestion> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = |of: fn(&Usage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
+        let most = |of: fn(&CallUsage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
         let wall = most(|usage| u64::try_from(usage.wall.as_millis()).unwrap_or(u64::MAX))?;
-        Some(Suggestion {
+        Some(LimitSuggestion {
             calls: calls.len(),
             stopped: calls.iter().filter(|call| call.stopped).count(),
             fuel: round(most(|usage| usage.fuel)?).max(1_000_000),
@@ -77,7 +77,7 @@ fn round(n: u64) -> u64 {
 }
 
 /// A line to copy into a grant.
-impl fmt::Display for Suggestion {
+impl fmt::Display for LimitSuggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fuel = thousands(self.fuel).replace(',', "_");
         let timeout = duration(self.timeout);
@@ -96,8 +96,8 @@ impl fmt::Display for Suggestion {
 mod tests {
     use super::*;
 
-    fn usage(fuel: u64, wall_ms: u64, memory: u64) -> Usage {
-        Usage { fuel, wall: Duration::from_millis(wall_ms), memory, ..Usage::default() }
+    fn usage(fuel: u64, wall_ms: u64, memory: u64) -> CallUsage {
+        CallUsage { fuel, wall: Duration::from_millis(wall_ms), memory, ..CallUsage::default() }
     }
 
     #[test]

@@ -3,29 +3,29 @@
 
 use toolbay_catalog::Plugin;
 
-use crate::approval::Remembered;
-use crate::breaker::Breaker;
+use crate::approval::RememberedApprovals;
+use crate::breaker::CircuitBreaker;
 use crate::rate_counter::ToolRates;
 
 /// What one caller did with one loaded version of a plugin.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct CallerRecord {
     /// The caller's rates of the plugin's tools, unless all callers share them.
     pub(crate) rates: Option<ToolRates>,
     /// Whether the plugin is disabled for the caller.
-    pub(crate) breaker: Breaker,
+    pub(crate) breaker: CircuitBreaker,
     /// The tools that the caller was allowed to call without being asked again.
-    pub(crate) approvals: Remembered,
+    pub(crate) approvals: RememberedApprovals,
 }
 
-impl Record {
+impl CallerRecord {
     /// The record of a caller that has not called the plugin.
     pub(crate) fn of(plugin: &Plugin) -> Self {
         let own = plugin.terms.rate_limit.filter(|rate| !rate.shared);
         Self {
             rates: own.and_then(|rate| ToolRates::new(rate.limit)),
-            breaker: Breaker::default(),
-            approvals: Remembered::default(),
+            breaker: CircuitBreaker::default(),
+            approvals: RememberedApprovals::default(),
         }
     }
 }

@@ -6,12 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
 use serde_json::value::RawValue;
-use toolbay_catalog::Offer;
-use toolbay_mcp::Pattern;
-use toolbay_model::{Answerable, CallError, Journal, Limit, QuestionKind, Reply, Usage};
-use toolbay_recording::{Asked, Call, Missing, Outcome, Recorder, failed, replied};
-use toolbay_sandbox::{Tape, Taped};
-use toolbay_secrets::Secrets;
+use toolbay_catalog::ToolOffer;
+use toolbay_mcp::NamePattern;
+use toolbay_model::{CallError, CallJournal, CallReply, CallUsage, Limit, QuestionKind, QuestionKindSet};
+use toolbay_recording::{
+    CallRecorder, MissingInput, RecordedCall, RecordedOutcome, RecordedQuestions, failed, replied,
+};
+use toolbay_sandbox::{ReplayTape, TapedCall};
+use toolbay_secrets::SecretFilter;
 
 /// What a call takes beside what grows with it, in bytes.
 const FIXED: usize = 4 << 10;
@@ -21,60 +23,60 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The recording of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded {
-    recorder: Recorder,
+pub(crate) struct RecordingSink {
+    recorder: CallRecorder,
     /// The tools whose calls are recorded; `None` for all.
-    tools: Option<Arc<[Pattern]>>,
+    tools: Option<Arc<[NamePattern]>>,
 }
 
 /// A call that is being recorded. One that is cancelled is not.
-pub(crate) struct Taping {
-    recorder: Recorder,
-    tape: Tape,
-    of: Of,
+pub(crate) struct RecordedRun {
+    recorder: CallRecorder,
+    tape: ReplayTape,
+    of: RunContext,
 }
 
 /// What is known of a call before its guest is entered.
-struct Of {
-    offer: Arc<Offer>,
+struct RunContext {
+    offer: Arc<ToolOffer>,
     at: SystemTime,
     arguments: String,
-    journal: Arc<Journal>,
-    answerable: Answerable,
+    journal: Arc<CallJournal>,
+    answerable: QuestionKindSet,
     kept: Option<ByteSize>,
 }
 
 /// What came of a call, or its digest.
-enum Came {
-    Reply(Reply),
-    Outcome(Outcome),
+enum RunOutcome {
+    Reply(CallReply),
+    Outcome(RecordedOutcome),
 }
 
 /// Ends the recording when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Ending(pub(crate) Recorded);
+pub(crate) struct RecordingGuard(pub(crate) RecordingSink);
 
-impl Drop for Ending {
+impl Drop for RecordingGuard {
     fn drop(&mut self) {
         self.0.recorder.end(PATIENCE);
     }
 }
 
-impl Recorded {
+impl RecordingSink {
     /// Records the calls of tools that fit one of the patterns.
-    pub(crate) fn new(recorder: Recorder, tools: Option<Vec<Pattern>>) -> Self {
+    pub(crate) fn new(recorder: CallRecorder, tools: Option<Vec<NamePattern>>) -> Self {
         Self { recorder, tools: tools.map(Into::into) }
     }
 
     /// Begins to record a call of a tool with these arguments; `None` if it is not recorded.
     pub(crate) fn begin(
         &self,
-        offer: &Arc<Offer>,
+        offer: &Arc<ToolOffer>,
         arguments: &str,
-        journal: &Arc<Journal>,
-        answerable: Answerable,
+        journal: &Arc<CallJournal>,
+        answerable: QuestionKindSet,
         kept: Option<ByteSize>,
-    ) -> Option<Taping> {
+    ) -> Option<RecordedRun> {
         let name = &offer.tool.name;
         if self.tools.as_ref().is_some_and(|tools| !tools.iter().any(|pattern| pattern.fits(name))) {
             return None;
@@ -90,39 +92,39 @@ impl Recorded {
         // What is too large is not copied.
         let answers: usize = journal.answers.values().map(String::len).sum();
         let fits = room.take(arguments.len() + answers);
-        let tape = Tape::record(seed, self.recorder.salt(), room);
+        let tape = ReplayTape::record(seed, self.recorder.salt(), room);
         if !fits {
             tape.overflow();
         }
         let arguments = if fits { arguments.to_owned() } else { String::new() };
         let (offer, journal, at) = (Arc::clone(offer), Arc::clone(journal), SystemTime::now());
-        let of = Of { offer, at, arguments, journal, answerable, kept };
-        Some(Taping { recorder: self.recorder.clone(), tape, of })
+        let of = RunContext { offer, at, arguments, journal, answerable, kept };
+        Some(RecordedRun { recorder: self.recorder.clone(), tape, of })
     }
 }
 
-impl Taping {
+impl RecordedRun {
     /// What the sandbox records on.
-    pub(crate) fn tape(&self) -> Tape {
+    pub(crate) fn tape(&self) -> ReplayTape {
         self.tape.clone()
     }
 
     /// The call ended with this result of its guest, of which `size` bytes were returned.
-    pub(crate) fn end(self, result: &Result<Option<Reply>, CallError>, size: usize, usage: Usage) {
+    pub(crate) fn end(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
         let Self { recorder, tape, mut of } = self;
         let Some(mut taped) = tape.taped() else { return };
         let mut missing = Vec::new();
         match result {
-            Err(CallError::Limit { limit: Limit::Deadline(_), .. }) => missing.push(Missing::Deadline),
-            Err(CallError::Internal(_)) => missing.push(Missing::Internal),
+            Err(CallError::Limit { limit: Limit::Deadline(_), .. }) => missing.push(MissingInput::Deadline),
+            Err(CallError::Internal(_)) => missing.push(MissingInput::Internal),
             _ => {}
         }
         let came = match result {
-            Ok(Some(reply)) if taped.take(size) => Came::Reply(reply.clone()),
-            Ok(Some(reply)) => Came::Outcome(Outcome::Value(replied(reply)).digest()),
+            Ok(Some(reply)) if taped.take(size) => RunOutcome::Reply(reply.clone()),
+            Ok(Some(reply)) => RunOutcome::Outcome(RecordedOutcome::Value(replied(reply)).digest()),
             // No tool is unknown to its plugin.
             Ok(None) => return,
-            Err(error) => Came::Outcome(Outcome::Value(failed(error))),
+            Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(failed(error))),
         };
         let number = recorder.number();
         let room = taped.room().or_else(|| {
@@ -138,9 +140,16 @@ impl Taping {
     }
 }
 
-impl Of {
+impl RunContext {
     /// What is written: nothing of it is secret. Takes time in proportion to its size.
-    fn call(self, number: u64, taped: Taped, came: Came, mut missing: Vec<Missing>, usage: Usage) -> Call {
+    fn call(
+        self,
+        number: u64,
+        taped: TapedCall,
+        came: RunOutcome,
+        mut missing: Vec<MissingInput>,
+        usage: CallUsage,
+    ) -> RecordedCall {
         let Self { offer, at, arguments, journal, answerable, kept } = self;
         let plugin = &offer.plugin;
         let environment = plugin.environment(&offer.definition.tool.name);
@@ -151,8 +160,8 @@ impl Of {
         let mut given = [&arguments].into_iter().chain(environment.config.values()).chain(journal.answers.values());
         answers.redacted |= !secrets.is_empty() && given.any(|text| secrets.are_in(text.as_bytes()));
         let arguments = RawValue::from_string(secrets.redact(&arguments).into_owned()).ok();
-        if arguments.is_none() && !missing.contains(&Missing::TooLarge) {
-            missing.push(Missing::Secret);
+        if arguments.is_none() && !missing.contains(&MissingInput::TooLarge) {
+            missing.push(MissingInput::Secret);
         }
         let redacted = |values: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             values.iter().map(|(key, value)| (key.clone(), secrets.redact(value).into_owned())).collect()
@@ -160,7 +169,7 @@ impl Of {
         let kinds = QuestionKind::ALL.into_iter().filter(|kind| answerable.contains(*kind)).collect();
         let hex = |digest: toolbay_model::Digest| digest.to_string();
         let limits = serde_json::to_value(&environment.limits).and_then(serde_json::from_value);
-        let call = Call {
+        let call = RecordedCall {
             number,
             at: humantime::format_rfc3339_millis(at).to_string(),
             plugin: plugin.id.clone(),
@@ -178,19 +187,19 @@ impl Of {
             scratch: permissions.scratch.as_ref().and_then(|scratch| serde_json::to_value(scratch).ok()),
             config: redacted(&environment.config),
             secrets: environment.secrets.secrets().iter().map(|secret| secret.name.clone()).collect(),
-            asked: Asked { kinds, rounds: journal.rounds, answers: redacted(&journal.answers) },
+            asked: RecordedQuestions { kinds, rounds: journal.rounds, answers: redacted(&journal.answers) },
             answers,
             result: match came {
-                Came::Reply(reply) => Outcome::Value(replied(&reply)),
-                Came::Outcome(outcome) => outcome,
+                RunOutcome::Reply(reply) => RecordedOutcome::Value(replied(&reply)),
+                RunOutcome::Outcome(outcome) => outcome,
             },
             usage: usage.into(),
         };
-        if is_public(&call, &secrets) { call } else { call.bare(Missing::Secret) }
+        if is_public(&call, &secrets) { call } else { call.bare(MissingInput::Secret) }
     }
 }
 
 /// Whether no secret is in what is written of a call: its parts were redacted one by one.
-fn is_public(call: &Call, secrets: &Secrets) -> bool {
+fn is_public(call: &RecordedCall, secrets: &SecretFilter) -> bool {
     secrets.is_empty() || serde_json::to_vec(call).is_ok_and(|text| !secrets.are_in(&text))
 }

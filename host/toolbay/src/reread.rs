@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-use crate::config::{Config, ConfigError, Flags, Keys, Remaining};
+use crate::config::{Config, ConfigError, ConfigKeys, Flags, RemainingTokens};
 use crate::server::Server;
 use crate::telemetry;
 
@@ -19,13 +19,13 @@ const TRIES: usize = 30;
 
 /// What is in force, and where it came from.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningConfig {
     flags: Flags,
     config: Config,
-    keys: Keys,
+    keys: ConfigKeys,
 }
 
-impl Running {
+impl RunningConfig {
     /// Reads the configuration for the first time.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Running {
             return;
         };
         self.remove(server);
-        let changed = read.and_then(|(next, keys)| Ok((self.config.changed_to(&next)?, keys)));
+        let changed = read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
         let (config, keys) = match changed {
             Ok(read) => read,
             Err(mistake) => {
@@ -71,50 +71,52 @@ impl Running {
             }
             server.change(&config);
             tracing::info!("the configuration was read again; changed: {}", difference.live.join(", "));
-            for clamp in config.clamps() {
+            for clamp in config.clamp_messages() {
                 tracing::warn!("{clamp}");
             }
         }
         // What restricts may be among them, in a file that was cut off.
-        let vanished = self.keys.vanished(&keys);
+        let vanished = self.keys.removed_live_keys(&keys);
         if !vanished.is_empty() {
             let file = config.file.display();
             tracing::warn!("{file} no longer sets {}, so the defaults apply", vanished.join(", "));
         }
-        if config.http.lets_nobody_in() && !self.config.http.lets_nobody_in() {
+        if config.http.rejects_every_caller() && !self.config.http.rejects_every_caller() {
             tracing::warn!("{CLOSED}");
         }
-        if !difference.later.is_empty() {
-            tracing::warn!("to change {}, restart the server", difference.later.join(", "));
+        if !difference.after_restart.is_empty() {
+            tracing::warn!("to change {}, restart the server", difference.after_restart.join(", "));
         }
-        self.keys = self.keys.changed_to(&keys);
+        self.keys = self.keys.with_live_values(&keys);
         self.config = config;
     }
 
     /// Reads the file when it has been unchanged for some time; `None` if it goes on changing.
     #[expect(clippy::disallowed_methods, reason = "no event says that nobody goes on writing a file")]
-    fn settled(&self) -> Option<Result<(Config, Keys), ConfigError>> {
+    fn settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
         (0..TRIES).find_map(|_| {
-            let before = Stamp::of(&self.config.file);
-            let pause = before.as_ref().map_or(Duration::ZERO, Stamp::unsettled);
+            let before = ConfigStamp::of(&self.config.file);
+            let pause = before.as_ref().map_or(Duration::ZERO, ConfigStamp::unsettled);
             if !pause.is_zero() {
                 sleep(pause);
             }
             let read = Config::load_with_keys(&self.flags, variables());
-            (Stamp::of(&self.config.file) == before).then_some(read)
+            (ConfigStamp::of(&self.config.file) == before).then_some(read)
         })
     }
 
     /// Removes what the file no longer has of tokens and their rights, also if the file is refused for something else.
     fn remove(&mut self, server: &Server) {
-        let remaining = Remaining::read(&self.flags, variables());
-        let Some(narrowed) = remaining.and_then(|remaining| self.config.narrowed_to(&remaining)) else { return };
+        let remaining = RemainingTokens::read(&self.flags, variables());
+        let Some(narrowed) = remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining)) else {
+            return;
+        };
         server.change(&narrowed);
         let left = &narrowed.http.tokens;
         let changed = self.config.http.tokens.iter().filter(|token| !left.contains(token));
         let names: Vec<&str> = changed.map(|token| token.name.as_str()).collect();
         tracing::info!("tokens were removed or have fewer rights: {}", names.join(", "));
-        if narrowed.http.lets_nobody_in() {
+        if narrowed.http.rejects_every_caller() {
             tracing::warn!("{CLOSED}");
         }
         self.config = narrowed;
@@ -127,13 +129,13 @@ const CLOSED: &str =
 
 /// A file as it was seen.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp {
+struct ConfigStamp {
     place: (u64, u64),
     size: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl ConfigStamp {
     /// `None` if there is no such file.
     fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;

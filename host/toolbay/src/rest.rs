@@ -10,7 +10,7 @@ const CALLERS: usize = 100;
 
 /// Whether one loaded version of a plugin serves calls.
 #[derive(Debug, Default)]
-pub(crate) struct Rest {
+pub(crate) struct PluginSuspension {
     rests: AtomicBool,
     /// How often it was woken.
     woken: AtomicU64,
@@ -18,7 +18,7 @@ pub(crate) struct Rest {
     disabled: Mutex<VecDeque<(String, Instant)>>,
 }
 
-impl Rest {
+impl PluginSuspension {
     /// Whether it rejects all calls.
     pub(crate) fn rests(&self) -> bool {
         self.rests.load(Ordering::Relaxed)
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn whom_it_is_disabled_for_is_known_until_it_is_woken_or_time_passes() {
-        let rest = Rest::default();
+        let rest = PluginSuspension::default();
         rest.disabled_for("ada", Duration::ZERO);
         rest.disabled_for("bob", Duration::from_mins(1));
         rest.disabled_for("bob", Duration::from_mins(1));

@@ -12,35 +12,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytesize::ByteSize;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use toolbay_model::{Limits, Oversize, ResourceItem};
+use toolbay_model::{Limits, OversizePolicy, ResourceItem};
 
-pub(crate) use self::fit::{Offered, fit, shorten};
-use self::uri::{Address, Portion};
-use self::whole::{Unreadable, Whole};
+pub(crate) use self::fit::{ResultLink, fit, shorten};
+use self::uri::{ResultAddress, ResultPortion};
+use self::whole::{MissingPart, WholeResult};
 use crate::admission::ClientPermits;
-use crate::config::{LEAST, ResultsConfig};
+use crate::config::{MIN_SHOWN_RESULT, ResultsConfig};
 
 /// What a kept result takes beside its bytes: its places in tables, the names of its parts.
 const ENTRY: usize = 1 << 10;
 
 /// Results that their callers can read as resources.
 #[derive(Clone, Debug)]
-pub(crate) struct Results {
-    inner: Arc<Inner>,
+pub(crate) struct StoredResults {
+    inner: Arc<ResultsState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ResultsState {
     config: ResultsConfig,
-    kept: Mutex<Kept>,
+    kept: Mutex<ResultTable>,
     /// Where time passes for them.
     runtime: Handle,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct ResultTable {
     /// By the name of the caller. Nobody has an empty one.
-    of: HashMap<Arc<str>, Own>,
+    of: HashMap<Arc<str>, CallerResults>,
     bytes: usize,
     /// Whether a task waits for the next one whose time is over.
     watched: bool,
@@ -48,51 +48,51 @@ struct Kept {
 
 /// What is kept for one caller.
 #[derive(Debug, Default)]
-struct Own {
+struct CallerResults {
     /// Oldest first, which is also the order in which their time is over.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<StoredResult>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct StoredResult {
     id: String,
-    whole: Arc<Whole>,
+    whole: Arc<WholeResult>,
     until: Instant,
 }
 
-impl Entry {
+impl StoredResult {
     fn bytes(&self) -> usize {
         ENTRY + self.whole.size()
     }
 }
 
-impl Results {
+impl StoredResults {
     /// Keeps nothing yet. Must be called on a tokio runtime.
     pub(crate) fn new(config: ResultsConfig) -> Self {
-        Self { inner: Arc::new(Inner { config, kept: Mutex::default(), runtime: Handle::current() }) }
+        Self { inner: Arc::new(ResultsState { config, kept: Mutex::default(), runtime: Handle::current() }) }
     }
 
     /// What a tool's result within these limits can have.
-    pub(crate) fn room(&self, client: &ClientPermits, limits: &Limits) -> Room {
+    pub(crate) fn room(&self, client: &ClientPermits, limits: &Limits) -> ResultCapacity {
         let most = self.inner.config.shown.map_or(limits.output, |shown| shown.min(limits.output));
-        if limits.oversize == Oversize::Error || most < LEAST {
-            return Room { shown: None, kept: None };
+        if limits.oversize == OversizePolicy::Error || most < MIN_SHOWN_RESULT {
+            return ResultCapacity { shown: None, kept: None };
         }
         let shown = Some(bytes(most.as_u64())).filter(|_| !client.is_embedder);
-        Room { shown, kept: Some(self.inner.config.size) }
+        ResultCapacity { shown, kept: Some(self.inner.config.size) }
     }
 
     /// Keeps a result for the caller with this name, and returns where it can be read, and for how long; `None` if it is
     /// larger than what one caller can have, or the system has no random bytes.
-    pub(crate) fn keep(&self, caller: &str, whole: Whole) -> Option<Offered> {
+    pub(crate) fn keep(&self, caller: &str, whole: WholeResult) -> Option<ResultLink> {
         self.keep_from(Instant::now(), caller, whole)
     }
 
-    fn keep_from(&self, now: Instant, caller: &str, whole: Whole) -> Option<Offered> {
-        let address = Address::new()?;
+    fn keep_from(&self, now: Instant, caller: &str, whole: WholeResult) -> Option<ResultLink> {
+        let address = ResultAddress::new()?;
         let until = now + self.inner.config.ttl;
-        let entry = Entry { id: address.id().to_owned(), whole: Arc::new(whole), until };
+        let entry = StoredResult { id: address.id().to_owned(), whole: Arc::new(whole), until };
         let all = bytes(self.inner.config.memory.as_u64());
         if entry.bytes() > all / 2 {
             return None;
@@ -114,18 +114,18 @@ impl Results {
             kept.watched = true;
             self.inner.runtime.spawn(watch(Arc::downgrade(&self.inner)));
         }
-        Some(Offered { address, ttl: self.inner.config.ttl })
+        Some(ResultLink { address, ttl: self.inner.config.ttl })
     }
 
     /// What the caller with this name reads under a URI; `None` if it is not that of a result which is kept for it.
-    pub(crate) fn find(&self, caller: &str, uri: &str) -> Option<Reading> {
-        let (address, portion) = Address::parse(uri)?;
-        Some(Reading { whole: self.whole(Instant::now(), caller, &address)?, uri: uri.to_owned(), address, portion })
+    pub(crate) fn find(&self, caller: &str, uri: &str) -> Option<ResultRead> {
+        let (address, portion) = ResultAddress::parse(uri)?;
+        Some(ResultRead { whole: self.whole(Instant::now(), caller, &address)?, uri: uri.to_owned(), address, portion })
     }
 
-    fn whole(&self, now: Instant, caller: &str, address: &Address) -> Option<Arc<Whole>> {
+    fn whole(&self, now: Instant, caller: &str, address: &ResultAddress) -> Option<Arc<WholeResult>> {
         let kept = self.inner.kept();
-        let is_it = |entry: &&Entry| entry.id == address.id() && entry.until > now;
+        let is_it = |entry: &&StoredResult| entry.id == address.id() && entry.until > now;
         Some(Arc::clone(&kept.of.get(caller)?.entries.iter().find(is_it)?.whole))
     }
 
@@ -139,7 +139,7 @@ impl Results {
 
 /// What a tool's result can have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct ResultCapacity {
     /// The most bytes that its client gets, and a link to the whole; `None` if it gets all of it.
     pub(crate) shown: Option<usize>,
     /// The most bytes of the whole, if that can be more than `limits.output`.
@@ -148,15 +148,15 @@ pub(crate) struct Room {
 
 /// What is read of a result.
 #[derive(Debug)]
-pub(crate) struct Reading {
-    whole: Arc<Whole>,
+pub(crate) struct ResultRead {
+    whole: Arc<WholeResult>,
     uri: String,
-    address: Address,
+    address: ResultAddress,
     /// `None` if what follows the address says nothing that is known.
-    portion: Option<Portion>,
+    portion: Option<ResultPortion>,
 }
 
-impl Reading {
+impl ResultRead {
     /// How many bytes there are to read.
     pub(crate) fn size(&self) -> usize {
         self.portion.map_or(0, |portion| self.whole.to_read(portion))
@@ -167,18 +167,18 @@ impl Reading {
     /// # Errors
     ///
     /// The result does not have what is asked for.
-    pub(crate) fn read(&self) -> Result<Vec<ResourceItem>, Unreadable> {
-        self.whole.read(&self.uri, &self.address, self.portion.ok_or(Unreadable::Portion)?)
+    pub(crate) fn read(&self) -> Result<Vec<ResourceItem>, MissingPart> {
+        self.whole.read(&self.uri, &self.address, self.portion.ok_or(MissingPart::Portion)?)
     }
 }
 
-impl Inner {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+impl ResultsState {
+    fn kept(&self) -> MutexGuard<'_, ResultTable> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl ResultTable {
     fn drop_oldest_of(&mut self, caller: &str) {
         let Some(own) = self.of.get_mut(caller) else { return };
         if let Some(entry) = own.entries.pop_front() {
@@ -192,7 +192,7 @@ impl Kept {
 
     /// Drops those whose time is over, and returns when that is the case for the next one.
     fn expire(&mut self, now: Instant) -> Option<Instant> {
-        let over = |own: &Own| own.entries.front().is_some_and(|entry| entry.until <= now);
+        let over = |own: &CallerResults| own.entries.front().is_some_and(|entry| entry.until <= now);
         let callers: Vec<Arc<str>> =
             self.of.iter().filter(|(_, own)| over(own)).map(|(name, _)| Arc::clone(name)).collect();
         for caller in callers {
@@ -205,7 +205,7 @@ impl Kept {
 }
 
 /// Drops results when their time is over, until there are none.
-async fn watch(inner: Weak<Inner>) {
+async fn watch(inner: Weak<ResultsState>) {
     loop {
         let next = {
             let Some(inner) = inner.upgrade() else { return };
@@ -227,17 +227,17 @@ fn bytes(size: u64) -> usize {
 mod tests {
     use std::time::Duration;
 
-    use super::whole::Part;
+    use super::whole::StoredPart;
     use super::*;
 
     const TTL: Duration = Duration::from_mins(10);
 
-    fn results(memory: ByteSize) -> Results {
-        Results::new(ResultsConfig { memory, ttl: TTL, ..ResultsConfig::default() })
+    fn results(memory: ByteSize) -> StoredResults {
+        StoredResults::new(ResultsConfig { memory, ttl: TTL, ..ResultsConfig::default() })
     }
 
-    fn whole(bytes: usize) -> Whole {
-        Whole::new(vec![Part::text(None, "x".repeat(bytes))])
+    fn whole(bytes: usize) -> WholeResult {
+        WholeResult::new(vec![StoredPart::text(None, "x".repeat(bytes))])
     }
 
     #[tokio::test]
@@ -248,13 +248,13 @@ mod tests {
         assert!(is_there("ada", now) && !is_there("bob", now));
         assert!(is_there("ada", now + TTL - Duration::from_millis(1)));
         assert!(!is_there("ada", now + TTL));
-        assert!(results.find("ada", &Address::new().unwrap().to_string()).is_none());
+        assert!(results.find("ada", &ResultAddress::new().unwrap().to_string()).is_none());
     }
 
     #[tokio::test]
     async fn its_memory_is_freed_when_its_time_is_over_though_nobody_asks() {
         let ttl = Duration::from_millis(20);
-        let results = Results::new(ResultsConfig { ttl, ..ResultsConfig::default() });
+        let results = StoredResults::new(ResultsConfig { ttl, ..ResultsConfig::default() });
         // Twice, because the watch ends when there is nothing left.
         for _ in 0..2 {
             results.keep("ada", whole(1000)).unwrap();

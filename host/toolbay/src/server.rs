@@ -10,36 +10,42 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_audit::Audit;
-use toolbay_catalog::{Catalog, LiveRules, Loader, Reloader, Rules, Snapshot, Watcher, Witness, Writable, channel};
-use toolbay_confine::Reach;
-use toolbay_console::Watch;
-use toolbay_mcp::http::Doorkeeper;
-use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Client, RequestStates, Updates, http, stdio};
+use toolbay_audit::AuditLog;
+use toolbay_catalog::{
+    Catalog, FolderReloader, FolderWatcher, LiveRules, LoadPolicy, PluginLoader, PublishListener, Snapshot,
+    WritablePaths, channel,
+};
+use toolbay_confine::ReachableFiles;
+use toolbay_console::ServerActivity;
+use toolbay_mcp::http::AuthPolicy;
+use toolbay_mcp::streams::{StdinStream, StdoutStream};
+use toolbay_mcp::{ClientCall, ClientShare, RequestStates, ResourceUpdates, http, stdio};
 use toolbay_model::text::line;
-use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
-use toolbay_otel::{Ending as Sending, Telemetry};
-use toolbay_private::Private;
-use toolbay_recording::{Opened, Recorder};
+use toolbay_model::{
+    CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult, QuestionKind,
+    QuestionKindSet,
+};
+use toolbay_otel::{ExporterGuard as Sending, Telemetry};
+use toolbay_private::PrivateFolder;
+use toolbay_recording::{CallRecorder, RecordingFile};
 use toolbay_sandbox::Sandbox;
-use toolbay_schema::Schema;
-use toolbay_secrets::Programs;
-use toolbay_state::Store;
+use toolbay_schema::JsonSchema;
+use toolbay_secrets::ProgramRunner;
+use toolbay_state::StateStore;
 
 use crate::approval;
-use crate::audited::{Audited, Ending};
+use crate::audited::{AuditGuard, AuditSink};
 use crate::config::{Arguments, Config};
-use crate::console::{self, Operators};
-use crate::learn::Learner;
+use crate::console::{self, ConsoleOperators};
+use crate::learn::GrantLearner;
 use crate::measured::gathered;
-use crate::metrics::Metrics;
-use crate::recorded::{self, Recorded};
-use crate::service::{Protocol, Seen, Service};
-use crate::share::Share;
+use crate::metrics::ServerMetrics;
+use crate::recorded::{self, RecordingSink};
+use crate::service::{CallService, ProtocolState, ServiceObservers};
+use crate::share::ServerShare;
 use crate::stderr;
-use crate::wall::Wall;
-use crate::witness::Counting;
+use crate::wall::ConfinementWall;
+use crate::witness::ChangeCounter;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
 const EMBEDDER: &str = "embedder";
@@ -56,30 +62,30 @@ pub struct ServerBuilder {
     record: bool,
     compiler: Option<PathBuf>,
     telemetry: Option<Telemetry>,
-    programs: Programs,
-    reach: Option<Arc<Reach>>,
-    writable: Option<Arc<Writable>>,
+    programs: ProgramRunner,
+    reach: Option<Arc<ReachableFiles>>,
+    writable: Option<Arc<WritablePaths>>,
 }
 
 /// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
 /// continue.
 pub struct Server {
-    service: Service,
+    service: CallService,
     /// The share of the embedder, whose calls [`Server::call`] makes.
-    client: Arc<dyn Client>,
+    client: Arc<dyn ClientShare>,
     config: Config,
     /// Dropped early, while there is something to measure. What is left is sent.
     sending: Option<Sending>,
     /// What plugins get where their grants say nothing; `None` if the server loads none.
     rules: Option<Arc<LiveRules>>,
     /// Who is let in over HTTP.
-    doors: Doorkeeper,
+    doors: AuthPolicy,
     /// Who opens the console, once there is one.
-    operators: Mutex<Option<Operators>>,
+    operators: Mutex<Option<ConsoleOperators>>,
     _loading: DropGuard,
     /// Dropped last, so that the log has everything.
-    _audited: Option<Ending>,
-    _recorded: Option<recorded::Ending>,
+    _audited: Option<AuditGuard>,
+    _recorded: Option<recorded::RecordingGuard>,
 }
 
 impl ServerBuilder {
@@ -118,8 +124,8 @@ impl ServerBuilder {
 
     /// The wall around this process: what it cannot do any more, and who does it instead.
     #[must_use]
-    pub(crate) fn behind(self, wall: &Wall) -> Self {
-        let reach = wall.confined().and_then(toolbay_confine::Confined::reach);
+    pub(crate) fn behind(self, wall: &ConfinementWall) -> Self {
+        let reach = wall.confined().and_then(toolbay_confine::ConfinementReport::reach);
         Self { programs: wall.programs.clone(), reach, writable: wall.writable(), ..self }
     }
 
@@ -137,17 +143,17 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// As those of [`ServerBuilder::start`].
-    pub(crate) fn start_with(self, opened: Option<Opened>) -> anyhow::Result<Server> {
+    pub(crate) fn start_with(self, opened: Option<RecordingFile>) -> anyhow::Result<Server> {
         let Self { config, watch, audit, record, compiler, telemetry, programs, reach, writable } = self;
         // On another processor, while the engine is made.
-        tokio::task::spawn_blocking(Schema::prepare);
+        tokio::task::spawn_blocking(JsonSchema::prepare);
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
-        let rules = Rules { reach, writable, ..config.rules() };
-        let loader = Loader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
+        let rules = LoadPolicy { reach, writable, ..config.rules() };
+        let loader = PluginLoader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
         let rules = loader.rules();
         let (mut publisher, catalog) = channel();
         let audited = if audit { audited(&config)? } else { None };
@@ -158,17 +164,18 @@ impl ServerBuilder {
         let recorded = if record { recording(&config, opened)? } else { None };
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
-            publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
+            publisher = publisher.witnessed(Arc::new(ChangeCounter(Arc::clone(metrics))));
         }
-        let updates = Updates::default();
-        publisher = publisher.witnessed(Arc::new(Told(updates.clone())));
+        let updates = ResourceUpdates::default();
+        publisher = publisher.witnessed(Arc::new(SubscriptionNotifier(updates.clone())));
         // A command makes one call, and nobody asks it anything.
         let request_states = if watch { request_states(&config)? } else { unremembered()? };
-        let protocol = Protocol { updates, request_states };
+        let protocol = ProtocolState { updates, request_states };
         let folder = config.plugins.clone();
-        let learner = config.learn.then(|| Learner::start(folder)).transpose().context("failed to start learning")?;
+        let learner =
+            config.learn.then(|| GrantLearner::start(folder)).transpose().context("failed to start learning")?;
         let stop = CancellationToken::new();
-        tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
+        tokio::spawn(FolderReloader::new(loader, publisher).run(watcher, stop.clone()));
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
@@ -177,7 +184,7 @@ impl ServerBuilder {
             None if watch => config.otel.settings().map_err(anyhow::Error::msg)?.map(Telemetry::new),
             telemetry => telemetry,
         };
-        let seen = Seen { learner, audited, metrics, watch: shown, recorded, telemetry };
+        let seen = ServiceObservers { learner, audited, metrics, watch: shown, recorded, telemetry };
         let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
         server.rules = Some(rules);
         server.send()?;
@@ -186,9 +193,9 @@ impl ServerBuilder {
 }
 
 /// Tells clients that subscribed of the files that changed.
-struct Told(Updates);
+struct SubscriptionNotifier(ResourceUpdates);
 
-impl Witness for Told {
+impl PublishListener for SubscriptionNotifier {
     fn updated(&self, uris: &[String]) {
         for uri in uris {
             self.0.changed(uri);
@@ -196,7 +203,7 @@ impl Witness for Told {
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for SubscriptionNotifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Told").finish_non_exhaustive()
     }
@@ -205,7 +212,7 @@ impl fmt::Debug for Told {
 /// What seals the states of requests, which outlives the program if there is a folder for it.
 fn request_states(config: &Config) -> anyhow::Result<RequestStates> {
     let key = config.server.state_key().map_err(anyhow::Error::msg)?;
-    let opened = config.request_states().map(|folder| Private::open(&folder, "keys of request states"));
+    let opened = config.request_key_folder().map(|folder| PrivateFolder::open(&folder, "keys of request states"));
     match (opened, key) {
         (Some(Ok(private)), key) => {
             RequestStates::open(private, key).context("failed to open the keys of request states")
@@ -231,46 +238,46 @@ fn unremembered() -> anyhow::Result<RequestStates> {
 
 /// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it, but
 /// it can be sent.
-fn metrics(config: &Config) -> Option<Arc<Metrics>> {
-    let pushed = config.otel.metrics && config.otel.is_on();
+fn metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
+    let pushed = config.otel.metrics && config.otel.is_enabled();
     (pushed || config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
 /// What the console shows, if there is one. Its first lines are those of the log from now on.
-fn watched(config: &Config, serves: bool) -> Option<Arc<Watch>> {
+fn watched(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
     config.console.opener(&config.http).filter(|_| serves)?;
-    let watch = Arc::<Watch>::default();
+    let watch = Arc::<ServerActivity>::default();
     stderr::show(&watch);
     Some(watch)
 }
 
 /// The audit log that the configuration asks for.
-fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
+fn audited(config: &Config) -> anyhow::Result<Option<AuditSink>> {
     let Some(settings) = config.audit.settings() else { return Ok(None) };
-    let audit = Audit::open(&settings, config.server.entered()).context("failed to open the audit log")?;
-    Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
+    let audit = AuditLog::open(&settings, config.server.max_entered_calls()).context("failed to open the audit log")?;
+    Ok(Some(AuditSink::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
 /// The recording that the configuration asks for, in a file that may be `opened` already.
-fn recording(config: &Config, opened: Option<Opened>) -> anyhow::Result<Option<Recorded>> {
+fn recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<Option<RecordingSink>> {
     let Some(settings) = config.record.settings() else { return Ok(None) };
     let version = env!("CARGO_PKG_VERSION");
     let recorder = match opened {
-        Some(opened) => Recorder::start(opened, &settings, version)?,
-        None => Recorder::open(&settings, version)?,
+        Some(opened) => CallRecorder::start(opened, &settings, version)?,
+        None => CallRecorder::open(&settings, version)?,
     };
-    Ok(Some(Recorded::new(recorder, config.record.tools.clone())))
+    Ok(Some(RecordingSink::new(recorder, config.record.tools.clone())))
 }
 
 /// A watcher of the plugin folder; `None` if the system provides none, in which case the folder is checked every 2 s.
-fn watcher(config: &Config) -> Option<Watcher> {
-    Watcher::new(&config.plugins)
+fn watcher(config: &Config) -> Option<FolderWatcher> {
+    FolderWatcher::new(&config.plugins)
         .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
         .ok()
 }
 
 /// Opens the state as soon as a plugin may use it, so that the log says at once if that is not possible.
-async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationToken) {
+async fn open_state(state: Arc<dyn StateStore>, catalog: Catalog, stop: CancellationToken) {
     let granted = |snapshot: &Snapshot| {
         let grants = snapshot.plugins.values().filter_map(|report| report.grant.as_ref());
         grants.into_iter().any(|grant| grant.permissions.state.is_some())
@@ -294,7 +301,7 @@ impl Server {
             record: true,
             compiler: None,
             telemetry: None,
-            programs: Programs::default(),
+            programs: ProgramRunner::default(),
             reach: None,
             writable: None,
         }
@@ -311,8 +318,8 @@ impl Server {
     ///
     /// The system provides no random bytes.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> anyhow::Result<Self> {
-        let protocol = Protocol { updates: Updates::default(), request_states: unremembered()? };
-        let seen = Seen { metrics: metrics(&config), ..Seen::default() };
+        let protocol = ProtocolState { updates: ResourceUpdates::default(), request_states: unremembered()? };
+        let seen = ServiceObservers { metrics: metrics(&config), ..ServiceObservers::default() };
         Ok(Self::new(config, sandbox, catalog, seen, protocol, CancellationToken::new()))
     }
 
@@ -321,24 +328,24 @@ impl Server {
         config: Config,
         sandbox: Sandbox,
         catalog: Catalog,
-        seen: Seen,
-        protocol: Protocol,
+        seen: ServiceObservers,
+        protocol: ProtocolState,
         loading: CancellationToken,
     ) -> Self {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
-        let service = Service::new(catalog, sandbox, seen, protocol, &config);
-        let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
+        let service = CallService::new(catalog, sandbox, seen, protocol, &config);
+        let client: Arc<dyn ClientShare> = Arc::new(ServerShare::embedder(service.clone(), EMBEDDER));
         Self {
             service,
             client,
             config,
             sending: None,
             rules: None,
-            doors: Doorkeeper::default(),
+            doors: AuthPolicy::default(),
             operators: Mutex::default(),
             _loading: loading.drop_guard(),
-            _audited: audited.map(Ending),
-            _recorded: recorded.map(recorded::Ending),
+            _audited: audited.map(AuditGuard),
+            _recorded: recorded.map(recorded::RecordingGuard),
         }
     }
 
@@ -371,8 +378,13 @@ impl Server {
     ///
     /// A call that a person must allow first is refused: see [`Server::call_allowed`]. A result is whole, unless it is larger
     /// than both `limits.output` and `results.size`, or `limits.oversize` is `error`.
-    pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
-        self.run(tool, arguments, observer, Answerable::default(), Journal::default()).await
+    pub async fn call(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        observer: Arc<dyn CallObserver>,
+    ) -> CallResult {
+        self.run(tool, arguments, observer, QuestionKindSet::default(), CallJournal::default()).await
     }
 
     /// The same for somebody who can be asked. If the operator wants a person to allow the call, `allow` gets the question,
@@ -381,45 +393,45 @@ impl Server {
         &self,
         tool: String,
         arguments: Map<String, Value>,
-        observer: Arc<dyn Observer>,
+        observer: Arc<dyn CallObserver>,
         allow: impl AsyncFnOnce(&str) -> bool,
-    ) -> Answer {
+    ) -> CallResult {
         let asks = self.snapshot().tools.get(&tool).is_some_and(|offer| offer.asks().is_some());
-        let answerable = Answerable::default();
+        let answerable = QuestionKindSet::default();
         let answerable = if asks { answerable.with(QuestionKind::Form) } else { answerable };
         let (name, values) = (tool.clone(), arguments.clone());
-        let mut answer = self.run(name, values, Arc::clone(&observer), answerable, Journal::default()).await;
-        let Ok(Reply::Questions(interview)) = &mut answer.result else { return answer };
+        let mut answer = self.run(name, values, Arc::clone(&observer), answerable, CallJournal::default()).await;
+        let Ok(CallReply::Questions(interview)) = &mut answer.result else { return answer };
         let Some(text) = approval::text(&interview.questions) else {
             // The plugin's own, because its grant changed just now. Nobody answers these.
             let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
-            let failure = Failure::MissingCapabilities(QuestionKind::capabilities(&kinds));
-            return Answer { result: Err(failure), ..answer };
+            let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
+            return CallResult { result: Err(failure), ..answer };
         };
         let mut journal = std::mem::take(&mut interview.journal);
         journal.answers.insert(approval::KEY.to_owned(), approval::answer(allow(&text).await));
-        self.run(tool, arguments, observer, Answerable::default(), journal).await
+        self.run(tool, arguments, observer, QuestionKindSet::default(), journal).await
     }
 
     async fn run(
         &self,
         tool: String,
         arguments: Map<String, Value>,
-        observer: Arc<dyn Observer>,
-        answerable: Answerable,
-        journal: Journal,
-    ) -> Answer {
+        observer: Arc<dyn CallObserver>,
+        answerable: QuestionKindSet,
+        journal: CallJournal,
+    ) -> CallResult {
         let client = Arc::clone(&self.client);
-        let call = Call::of_nobody(Request::Tool { name: tool, arguments }, answerable, journal);
+        let call = ClientCall::of_nobody(CallRequest::Tool { name: tool, arguments }, answerable, journal);
         let running = self.service.sandbox().spawn(async move {
             match client.queue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,
-                Err(rejection) => Answer { result: Err(Failure::Rejected(rejection)), usage: None },
+                Err(rejection) => CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
             }
         });
         running.await.unwrap_or_else(|error| {
             let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
-            Answer { result: Err(Failure::Call(error)), usage: None }
+            CallResult { result: Err(CallFailure::Call(error)), usage: None }
         })
     }
 
@@ -428,7 +440,12 @@ impl Server {
     /// # Errors
     ///
     /// Reading failed. A client that stops reading is not an error.
-    pub async fn serve_stdio(&self, reader: Reader, writer: Writer, stop: CancellationToken) -> std::io::Result<()> {
+    pub async fn serve_stdio(
+        &self,
+        reader: StdinStream,
+        writer: StdoutStream,
+        stop: CancellationToken,
+    ) -> std::io::Result<()> {
         let ended = stdio::serve(Arc::new(self.service.clone()), reader, writer, stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
@@ -449,11 +466,11 @@ impl Server {
         let about = line(&folder.to_string_lossy(), ABOUT);
         let open = move || {
             let server = server.upgrade()?;
-            let watch = Arc::new(Watch::later());
+            let watch = Arc::new(ServerActivity::later());
             stderr::show(&watch);
             server.service.show(&watch);
             tokio::spawn(Arc::clone(&watch).take_in());
-            Some(console::beside(&server.service, &watch, &server.config))
+            Some(console::stdio_console(&server.service, &watch, &server.config))
         };
         Ok(AbortOnDropHandle::new(tokio::spawn(toolbay_console::serve(listener, about, open))))
     }
@@ -463,14 +480,18 @@ impl Server {
     /// # Errors
     ///
     /// A file that the configuration names cannot be read, or the listener has no address.
-    pub async fn serve_http(&self, listener: impl Into<http::Listener>, stop: CancellationToken) -> anyhow::Result<()> {
+    pub async fn serve_http(
+        &self,
+        listener: impl Into<http::SocketListener>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
         let listener = listener.into();
         let host = Arc::new(self.service.clone());
         let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
         let _taking_in = self.service.watch().map(|watch| {
-            if let Some((pages, operators)) = console::router(&self.service, watch, &self.config, &address) {
+            if let Some((pages, operators)) = console::http_console(&self.service, watch, &self.config, &address) {
                 options.pages = Some(pages);
                 *self.operators.lock().unwrap_or_else(PoisonError::into_inner) = Some(operators);
             }
@@ -488,12 +509,12 @@ impl Server {
     pub(crate) fn change(&self, config: &Config) {
         self.service.set_instructions(config.server.instructions.clone());
         self.service.admission().set_client_rate(config.client_rate_limit);
-        self.doors.change(config.http.doors());
+        self.doors.change(config.http.access_policy());
         if let Some(operators) = &*self.operators.lock().unwrap_or_else(PoisonError::into_inner) {
-            operators.change(config);
+            operators.update(config);
         }
         if let Some(live) = &self.rules {
-            let Rules { limits, rate_limit, approve, .. } = config.rules();
+            let LoadPolicy { limits, rate_limit, approve, .. } = config.rules();
             live.set(&limits, rate_limit, approve);
         }
     }
@@ -520,7 +541,7 @@ impl Server {
     }
 
     /// The service, for commands that use its parts.
-    pub(crate) fn service(&self) -> &Service {
+    pub(crate) fn service(&self) -> &CallService {
         &self.service
     }
 }

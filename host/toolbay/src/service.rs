@@ -12,45 +12,51 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
-use toolbay_catalog::{Catalog, Exhausted, Offer, Plugin, Snapshot, Steps, VIEW_LINKS};
-use toolbay_console::{Answered, ApprovalNote, DenialNote, Watch};
-use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Traffic, TrafficSource, Updates};
+use toolbay_catalog::{Catalog, MatchBudget, MatchBudgetExhausted, Plugin, Snapshot, ToolOffer, VIEW_LINKS};
+use toolbay_console::{ApprovalNote, ApprovalOutcome, DenialNote, ServerActivity};
+use toolbay_mcp::{
+    ClientCall, PageCache, ProtocolOptions, RequestStates, ResourceUpdates, TaskTable, TrafficSource, TransportTraffic,
+};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, Answerable, ArgumentCheck, AskedAbout, CallError, CompletionRequest, Digest, ErrorKind, Exchange, Failure,
-    Identity, Interrupt, Interview, Journal, Limit, Limits, LogLevel, Observer, Output, Progress, Question,
-    QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind, Trace, UseKind, Violation,
+    ArgumentCheck, AskedAbout, CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
+    CallerIdentity, CompletionReference, CompletionRequest, Digest, ErrorKind, HttpExchange, Interrupt, Limit, Limits,
+    LogLevel, ProgressUpdate, Question, QuestionKind, QuestionKindSet, QuestionRound, ResourceItem, SchemaViolation,
+    TargetKind, ToolOutput, TraceContext, UseKind,
 };
 use toolbay_otel::Telemetry;
-use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
-use toolbay_schema::Conversion;
-use toolbay_state::Database;
+use toolbay_sandbox::{CallContext, FinishedCall, PluginRequest, Sandbox, UncheckedReply};
+use toolbay_schema::ValueConversion;
+use toolbay_state::StateDatabase;
 use tracing::Instrument as _;
 
-use crate::activity::Activity;
-use crate::admission::{Admission, ClientPermits};
-use crate::approval::{self, Case, Counts, Decision, REMEMBERED, Ruling, Scope, Step, Waiting};
-use crate::audited::{Audited, CallLine, Denials, Recorder};
+use crate::activity::PluginActivity;
+use crate::admission::{CallAdmission, ClientPermits};
+use crate::approval::{
+    self, ApprovalCase, ApprovalDecision, ApprovalRuling, ApprovalScope, ApprovalStep, ApprovalValidity, REMEMBERED,
+    WaitingApprovals,
+};
+use crate::audited::{ArgumentRecorder, AuditSink, CallLine, DenialRecorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
 use crate::call_span::CallSpan;
 use crate::config::Config;
-use crate::course::Course;
-use crate::learn::Learner;
-use crate::meant::{self, Meant};
-use crate::metrics::{Metrics, ToolMeter};
-use crate::noted::Noted;
-use crate::noticed::Noticed;
-use crate::offload::{Offload, OffloadShare, TooLate};
-use crate::permit::Permit;
+use crate::learn::GrantLearner;
+use crate::meant::{self, ConvertedArguments};
+use crate::metrics::{ServerMetrics, ToolMeter};
+use crate::noted::CallObservers;
+use crate::noticed::ConsoleSink;
+use crate::offload::{OffloadPool, OffloadShare, TooLate};
+use crate::permit::CallPermit;
 use crate::promise::{judged, structured};
-use crate::record::Record;
-use crate::recorded::{Recorded, Taping};
-use crate::results::{Reading, Results, Room, fit, shorten};
-use crate::tally::Tally;
-use crate::target::{Plain, TOO_EXPENSIVE, Target, no_values};
-use crate::tracer::Tracer;
-use crate::views::Views;
+use crate::record::CallerRecord;
+use crate::recorded::{RecordedRun, RecordingSink};
+use crate::results::{ResultCapacity, ResultRead, StoredResults, fit, shorten};
+use crate::stage_timer::StageTimer;
+use crate::tally::CallCounters;
+use crate::target::{CallTarget, PlainTarget, TOO_EXPENSIVE, no_values};
+use crate::tracer::SpanTracer;
+use crate::views::ViewDigests;
 
 /// How long a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL: Duration = Duration::from_secs(10);
@@ -70,44 +76,44 @@ const LOGGED: usize = 1_000;
 
 /// Everything that a session needs to handle requests: catalog, sandbox, admission and configuration. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Service {
-    inner: Arc<Inner>,
+pub(crate) struct CallService {
+    inner: Arc<ServiceState>,
 }
 
-struct Inner {
+struct ServiceState {
     catalog: Catalog,
     sandbox: Sandbox,
-    admission: Admission,
-    offload: Offload,
-    activities: ByPlugin<Activity>,
-    views: Views,
-    listings: Listings,
-    updates: Updates,
+    admission: CallAdmission,
+    offload: OffloadPool,
+    activities: ByPlugin<PluginActivity>,
+    views: ViewDigests,
+    listings: PageCache,
+    updates: ResourceUpdates,
     request_states: RequestStates,
-    tasks: Tasks,
-    results: Results,
-    tally: Arc<Tally>,
-    metrics: Option<Arc<Metrics>>,
+    tasks: TaskTable,
+    results: StoredResults,
+    tally: Arc<CallCounters>,
+    metrics: Option<Arc<ServerMetrics>>,
     /// The state of plugins, of which only the size is asked here.
-    state: Option<Database>,
+    state: Option<StateDatabase>,
     breaker: BreakerRules,
     /// How arguments are checked where neither the caller nor the grant says it.
     arguments: ArgumentCheck,
     /// Proposes grants; `None` unless the operator asked for that.
-    learner: Option<Arc<Learner>>,
-    audited: Option<Audited>,
+    learner: Option<Arc<GrantLearner>>,
+    audited: Option<AuditSink>,
     /// What happens is told to the console, once there is one.
-    watch: OnceLock<Arc<Watch>>,
+    watch: OnceLock<Arc<ServerActivity>>,
     /// Calls whose approval somebody may give in the console; `None` if there can be none.
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingApprovals>,
     /// Whether the console is told what calls contain.
     contents: bool,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordingSink>,
     telemetry: Option<Telemetry>,
-    tracer: Option<Tracer>,
+    tracer: Option<SpanTracer>,
     /// What tells what clients have open over HTTP.
     traffic: Mutex<Option<TrafficSource>>,
-    options: Options,
+    options: ProtocolOptions,
     /// The operator's text for models. Replaced when the configuration changes.
     instructions: ArcSwap<String>,
     /// How long `tools/list` waits for plugins that are still loading at startup.
@@ -116,52 +122,58 @@ struct Inner {
 
 /// What sees what happens: `None` where nobody wants to know.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct ServiceObservers {
     /// Proposes grants out of what is denied.
-    pub(crate) learner: Option<Learner>,
+    pub(crate) learner: Option<GrantLearner>,
     /// Records it in the audit log.
-    pub(crate) audited: Option<Audited>,
+    pub(crate) audited: Option<AuditSink>,
     /// Counts it for operators.
-    pub(crate) metrics: Option<Arc<Metrics>>,
+    pub(crate) metrics: Option<Arc<ServerMetrics>>,
     /// Shows it to operators.
-    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) watch: Option<Arc<ServerActivity>>,
     /// Records calls.
-    pub(crate) recorded: Option<Recorded>,
+    pub(crate) recorded: Option<RecordingSink>,
     /// Sends it to a collector.
     pub(crate) telemetry: Option<Telemetry>,
 }
 
 /// What the protocol keeps at its host.
-pub(crate) struct Protocol {
+pub(crate) struct ProtocolState {
     /// Who wants to know of changes of resources.
-    pub(crate) updates: Updates,
+    pub(crate) updates: ResourceUpdates,
     /// What seals the states of calls that wait for answers.
     pub(crate) request_states: RequestStates,
 }
 
-impl Service {
+impl CallService {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
-    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, seen: Seen, protocol: Protocol, config: &Config) -> Self {
-        let Seen { learner, audited, metrics, watch, recorded, telemetry } = seen;
-        let Protocol { updates, request_states } = protocol;
-        let inner = Inner {
+    pub(crate) fn new(
+        catalog: Catalog,
+        sandbox: Sandbox,
+        seen: ServiceObservers,
+        protocol: ProtocolState,
+        config: &Config,
+    ) -> Self {
+        let ServiceObservers { learner, audited, metrics, watch, recorded, telemetry } = seen;
+        let ProtocolState { updates, request_states } = protocol;
+        let inner = ServiceState {
             catalog,
-            admission: Admission::new(
+            admission: CallAdmission::new(
                 &config.server,
                 sandbox.calls(),
                 config.client_rate_limit,
                 config.http.listen.is_some(),
             ),
             sandbox,
-            offload: Offload::new(),
+            offload: OffloadPool::new(),
             activities: ByPlugin::default(),
-            views: Views::default(),
-            listings: Listings::default(),
+            views: ViewDigests::default(),
+            listings: PageCache::default(),
             updates,
             request_states,
-            tasks: Tasks::new(config.tasks.options()),
-            results: Results::new(config.results),
-            tally: Arc::new(Tally::new(metrics.clone())),
+            tasks: TaskTable::new(config.tasks.options()),
+            results: StoredResults::new(config.results),
+            tally: Arc::new(CallCounters::new(metrics.clone())),
             metrics,
             state: config.database(),
             breaker: config.breaker,
@@ -169,13 +181,13 @@ impl Service {
             learner: learner.map(Arc::new),
             audited,
             watch: watch.map_or_else(OnceLock::new, OnceLock::from),
-            waiting: config.console.is_possible(&config.http).then(Waiting::default),
+            waiting: config.console.is_possible(&config.http).then(WaitingApprovals::default),
             contents: config.console.contents,
             recorded,
-            tracer: telemetry.as_ref().and_then(|telemetry| Tracer::new(telemetry, &config.otel)),
+            tracer: telemetry.as_ref().and_then(|telemetry| SpanTracer::new(telemetry, &config.otel)),
             telemetry,
             traffic: Mutex::default(),
-            options: config.protocol(),
+            options: config.protocol_options(),
             instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
             first_list: config.server.first_list,
         };
@@ -188,17 +200,17 @@ impl Service {
     }
 
     /// The tool list as callers see it.
-    pub(crate) fn views(&self) -> &Views {
+    pub(crate) fn views(&self) -> &ViewDigests {
         &self.inner.views
     }
 
     /// The pages of the tool list that were written.
-    pub(crate) fn listings(&self) -> &Listings {
+    pub(crate) fn listings(&self) -> &PageCache {
         &self.inner.listings
     }
 
     /// Who wants to know of changes of resources.
-    pub(crate) fn updates(&self) -> &Updates {
+    pub(crate) fn updates(&self) -> &ResourceUpdates {
         &self.inner.updates
     }
 
@@ -208,7 +220,7 @@ impl Service {
     }
 
     /// The calls that go on as tasks.
-    pub(crate) fn tasks(&self) -> &Tasks {
+    pub(crate) fn tasks(&self) -> &TaskTable {
         &self.inner.tasks
     }
 
@@ -218,17 +230,17 @@ impl Service {
     }
 
     /// Admission of calls.
-    pub(crate) fn admission(&self) -> &Admission {
+    pub(crate) fn admission(&self) -> &CallAdmission {
         &self.inner.admission
     }
 
     /// The threads for what takes long.
-    pub(crate) fn offload(&self) -> &Offload {
+    pub(crate) fn offload(&self) -> &OffloadPool {
         &self.inner.offload
     }
 
     /// How the protocol is served.
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &ProtocolOptions {
         &self.inner.options
     }
 
@@ -243,12 +255,12 @@ impl Service {
     }
 
     /// Counts of how calls ended.
-    pub(crate) fn tally(&self) -> &Arc<Tally> {
+    pub(crate) fn tally(&self) -> &Arc<CallCounters> {
         &self.inner.tally
     }
 
     /// What is counted for operators, if anything is.
-    pub(crate) fn metrics(&self) -> Option<&Arc<Metrics>> {
+    pub(crate) fn metrics(&self) -> Option<&Arc<ServerMetrics>> {
         self.inner.metrics.as_ref()
     }
 
@@ -258,12 +270,12 @@ impl Service {
     }
 
     /// What begins spans, if they are sent.
-    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+    pub(crate) fn tracer(&self) -> Option<&SpanTracer> {
         self.inner.tracer.as_ref()
     }
 
     /// What clients have open over HTTP; `None` if nothing is served there.
-    pub(crate) fn traffic(&self) -> Option<Traffic> {
+    pub(crate) fn traffic(&self) -> Option<TransportTraffic> {
         self.traffic_source().as_ref().and_then(|source| source())
     }
 
@@ -278,13 +290,13 @@ impl Service {
     }
 
     /// The audit log, if there is one.
-    pub(crate) fn audited(&self) -> Option<&Audited> {
+    pub(crate) fn audited(&self) -> Option<&AuditSink> {
         self.inner.audited.as_ref()
     }
 
     /// Lines that the audit log lost; `None` if there is no log.
     pub(crate) fn lost_lines(&self) -> Option<u64> {
-        self.inner.audited.as_ref().map(Audited::lost)
+        self.inner.audited.as_ref().map(AuditSink::lost)
     }
 
     /// Bytes of the state of plugins; `None` if there is none. Blocks.
@@ -305,22 +317,22 @@ impl Service {
     }
 
     /// Begins what the console is told of a call; `None` if there is none.
-    pub(crate) fn noticed(&self, client: &ClientPermits, tool: &str) -> Option<Noticed> {
-        Some(Noticed::begin(self.watch()?, &client.name, tool, self.inner.contents))
+    pub(crate) fn noticed(&self, client: &ClientPermits, tool: &str) -> Option<ConsoleSink> {
+        Some(ConsoleSink::begin(self.watch()?, &client.name, tool, self.inner.contents))
     }
 
     /// What happens, for the console; `None` if there is none.
-    pub(crate) fn watch(&self) -> Option<&Arc<Watch>> {
+    pub(crate) fn watch(&self) -> Option<&Arc<ServerActivity>> {
         self.inner.watch.get()
     }
 
     /// Has a console that begins now told what happens from now on. There is one at the most.
-    pub(crate) fn show(&self, watch: &Arc<Watch>) {
+    pub(crate) fn show(&self, watch: &Arc<ServerActivity>) {
         drop(self.inner.watch.set(Arc::clone(watch)));
     }
 
     /// Calls whose approval somebody may give in the console; `None` if there can be no console.
-    pub(crate) fn waiting(&self) -> Option<&Waiting> {
+    pub(crate) fn waiting(&self) -> Option<&WaitingApprovals> {
         self.inner.waiting.as_ref()
     }
 
@@ -332,25 +344,26 @@ impl Service {
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
-        mut call: Call,
-        observer: Arc<dyn Observer>,
-        noted: &mut Noted,
-        held: &mut Option<Arc<Permit>>,
-    ) -> Answer {
-        let Noted { counted, line, noticed, span } = noted;
+        mut call: ClientCall,
+        observer: Arc<dyn CallObserver>,
+        noted: &mut CallObservers,
+        held: &mut Option<Arc<CallPermit>>,
+    ) -> CallResult {
+        let CallObservers { counted, line, noticed, span } = noted;
         let mut line = line.as_mut();
-        let failed = |failure| Answer { result: Err(failure), usage: None };
-        let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
+        let failed = |failure| CallResult { result: Err(failure), usage: None };
+        let unknown = |request: &CallRequest| failed(CallFailure::Unknown(request.kind(), request.target().to_owned()));
         if !call.permitted {
             // Neither the answer nor its time says whether there is such a thing.
             return unknown(&call.request);
         }
-        let quick = |snapshot: &Snapshot| Target::find(snapshot, &call.request, &mut Steps::new(Steps::QUICK));
+        let quick =
+            |snapshot: &Snapshot| CallTarget::find(snapshot, &call.request, &mut MatchBudget::new(MatchBudget::QUICK));
         let ready = |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
         let target = match quick(&snapshot) {
             Ok(target) => target,
-            Err(Exhausted) => self.find(threads, Arc::clone(&snapshot), &call.request).await,
+            Err(MatchBudgetExhausted) => self.find(threads, Arc::clone(&snapshot), &call.request).await,
         };
         // From here on, only this part of the snapshot is needed.
         drop(snapshot);
@@ -373,45 +386,45 @@ impl Service {
         let metered = self.inner.metrics.as_deref().zip(meter);
         let missing = missing(&target, &call);
         if !missing.is_empty() {
-            return failed(Failure::MissingCapabilities(missing));
+            return failed(CallFailure::MissingCapabilities(missing));
         }
         let (name, edition, environment) = (target.name(), edition(plugin), target.environment());
         if call.journal.edition.is_some_and(|known| known != edition) {
-            return failed(Failure::Outdated);
+            return failed(CallFailure::Outdated);
         }
         if let Some(violation) = call.unreadable {
             let (violations, example) = (vec![*violation], target.example().map(str::to_owned));
-            return failed(Failure::InvalidArguments { violations, example });
+            return failed(CallFailure::InvalidArguments { violations, example });
         }
         if !activity.pace.is_quick() {
             self.inner.sandbox.moved().await;
         }
-        let mut course = Course::begin(&activity.pace, metered, span);
-        let record = client.records.of(plugin, || Record::of(plugin));
+        let mut course = StageTimer::start(&activity.pace, metered, span);
+        let record = client.records.of(plugin, || CallerRecord::of(plugin));
         let memory = environment.limits.memory;
         let permit = match self.inner.admission.admit(client, &activity, &record, (target.kind(), name), memory).await {
             Ok(permit) => permit,
-            Err(rejection) => return failed(Failure::Rejected(rejection)),
+            Err(rejection) => return failed(CallFailure::Rejected(rejection)),
         };
         // From here on, whatever is computed for the call is within its time, and holds its permit.
         let permit = Arc::clone(held.insert(Arc::new(permit)));
         let work = self.work(client, threads, permit, &environment.limits);
-        course.admitted(work.admitted);
+        course.record_admission(work.admitted);
         let identity = client.identity.as_ref();
         let full = line.as_ref().is_some_and(|line| line.audited().is_full());
-        let contents = noticed.as_ref().is_some_and(Noticed::keeps_contents);
+        let contents = noticed.as_ref().is_some_and(ConsoleSink::keeps_contents);
         let recorder = if line.is_some() || contents {
-            Some(Recorder::of(full || contents, &environment.secrets, identity, work.deadline).await)
+            Some(ArgumentRecorder::of(full || contents, &environment.secrets, identity, work.deadline).await)
         } else {
             None
         };
         let plain = target.plain(&call.request);
         let lenient = self.inner.arguments.of([call.arguments, plugin.terms.arguments]) == ArgumentCheck::Lenient;
         let checked = work.check_request(&target, call.request, recorder, lenient).await;
-        let Ok(Checked { request, violations, record: of_arguments, converted }) = checked else {
+        let Ok(CheckedRequest { request, violations, record: of_arguments, converted }) = checked else {
             let error = own_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
             tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
-            return failed(Failure::Call(error));
+            return failed(CallFailure::Call(error));
         };
         let digest = of_arguments.as_ref().and_then(|of_arguments| of_arguments.digest);
         if let Some(of_arguments) = of_arguments {
@@ -426,7 +439,7 @@ impl Service {
         call.held.shrink_to(request.size() + call.journal.size());
         if !violations.is_empty() {
             let example = target.example().map(str::to_owned);
-            return failed(Failure::InvalidArguments { violations, example });
+            return failed(CallFailure::InvalidArguments { violations, example });
         }
         if !converted.is_empty() {
             let (tool, caller, changed) = (target.shown(), &client.name, meant::told(&converted));
@@ -439,28 +452,29 @@ impl Service {
         if let Some(line) = &mut line
             && let Err(rejection) = line.let_in(work.deadline).await
         {
-            return failed(Failure::Rejected(rejection));
+            return failed(CallFailure::Rejected(rejection));
         }
         if let Some(plain) = plain {
             let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
             let result = work.read_plain(plain, request, &target).await;
-            return Answer { result: result.map(|reply| limited(&target, reply, &*observer)), usage: None };
+            return CallResult { result: result.map(|reply| limited(&target, reply, &*observer)), usage: None };
         }
         let Some(callable) = &plugin.component.callable else {
-            return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
+            return failed(CallFailure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
+        let case =
+            ApprovalCase::of(&target, &record.approvals, ApprovalScope::of(call.session, identity), call.answerable);
         let told = (line.as_deref_mut(), self.watch().map(Arc::as_ref));
         let journal = match work.approve(case, call.journal, (request.text(), digest), client, told).await {
             Ok(journal) => journal,
-            Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
+            Err(result) => return CallResult { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
         let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
         // A call with a span of its own has that in the log from its beginning.
         let (trace, span) =
             own.map_or_else(|| traced(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
         let taping = self.taping(&target, &request, &journal, call.answerable, work.room.kept);
-        let entry = Entry {
+        let entry = CallContext {
             environment,
             caller: identity,
             trace: trace.as_ref(),
@@ -468,12 +482,12 @@ impl Service {
             answerable: call.answerable,
             journal,
             deadline: work.deadline,
-            tape: taping.as_ref().map(Taping::tape).unwrap_or_default(),
+            tape: taping.as_ref().map(RecordedRun::tape).unwrap_or_default(),
             place: Some(&*work.permit),
         };
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
-        course.left(&entered);
+        course.record_finish(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
         if let Some(taping) = taping.filter(|_| entered.entered.is_some()) {
@@ -486,14 +500,15 @@ impl Service {
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         self.note_crash(&record, &activity, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
-        let Finished { usage, entered, waited, idled, stdout, stderr, log_dropped, .. } = entered;
-        let finished = Finished { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered: None };
+        let FinishedCall { usage, entered, waited, idled, stdout, stderr, log_dropped, .. } = entered;
+        let finished =
+            FinishedCall { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished, &course));
         let mut result = work.tell(&target, &request, finished.result, size, &*observer).await;
-        if let Ok(Reply::Tool(output)) = &mut result {
+        if let Ok(CallReply::Tool(output)) = &mut result {
             meant::tell(&mut output.meta, &converted);
         }
-        Answer { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
+        CallResult { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
     }
 
     /// What the host computes for one call within these limits, from now on.
@@ -501,36 +516,36 @@ impl Service {
         &'a self,
         client: &'a ClientPermits,
         threads: &'a OffloadShare,
-        permit: Arc<Permit>,
+        permit: Arc<CallPermit>,
         limits: &Limits,
-    ) -> Work<'a> {
+    ) -> HostWork<'a> {
         let (offload, results, timeout) = (&self.inner.offload, &self.inner.results, limits.timeout);
         let room = results.room(client, limits);
         let admitted = Instant::now();
-        Work { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
+        HostWork { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
     }
 
     /// What records a call, if it is one of a tool that is recorded.
     fn taping(
         &self,
-        target: &Target,
-        request: &Ready,
-        journal: &Arc<Journal>,
-        answerable: Answerable,
+        target: &CallTarget,
+        request: &ReadyRequest,
+        journal: &Arc<CallJournal>,
+        answerable: QuestionKindSet,
         kept: Option<ByteSize>,
-    ) -> Option<Taping> {
-        let (Some(recorded), Target::Tool(offer)) = (&self.inner.recorded, target) else { return None };
+    ) -> Option<RecordedRun> {
+        let (Some(recorded), CallTarget::Tool(offer)) = (&self.inner.recorded, target) else { return None };
         recorded.begin(offer, request.text(), journal, answerable, kept)
     }
 
     /// What counts a call of this target, if anything does.
-    fn meter(&self, target: &Target, request: &Request, activity: &Activity) -> Option<Arc<ToolMeter>> {
+    fn meter(&self, target: &CallTarget, request: &CallRequest, activity: &PluginActivity) -> Option<Arc<ToolMeter>> {
         let tools = &self.inner.metrics.as_ref()?.tools;
         Some(match (target, request) {
-            (_, Request::Completion(_)) => Arc::clone(&tools.completions),
-            (Target::Tool(offer), _) => activity.meters.tool(&offer.tool, tools),
-            (Target::Prompt(_), _) => Arc::clone(&tools.prompts),
-            (Target::Resource(_), _) => Arc::clone(&tools.resources),
+            (_, CallRequest::Completion(_)) => Arc::clone(&tools.completions),
+            (CallTarget::Tool(offer), _) => activity.meters.tool(&offer.tool, tools),
+            (CallTarget::Prompt(_), _) => Arc::clone(&tools.prompts),
+            (CallTarget::Resource(_), _) => Arc::clone(&tools.resources),
         })
     }
 
@@ -553,10 +568,10 @@ impl Service {
                 line.found(&offer.plugin, None);
             }
             line.arguments(ArgumentsRecord { digest: Some(*arguments), ..ArgumentsRecord::default() });
-            line.withdrawn(Decision { word, waited: began.elapsed().ok(), by: None });
+            line.withdrawn(ApprovalDecision { word, waited: began.elapsed().ok(), by: None });
         }
         let Some(watch) = self.watch() else { return };
-        Noticed::begin(watch, caller, tool, false).found(plugin);
+        ConsoleSink::begin(watch, caller, tool, false).found(plugin);
         watch.approval(ApprovalNote {
             at: SystemTime::now(),
             caller: caller.to_owned(),
@@ -570,45 +585,45 @@ impl Service {
     }
 
     /// What becomes of a call that waited for a yes and has it: it can be another plugin or grant by now, or one that rests.
-    pub(crate) fn allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> Answered {
+    pub(crate) fn allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> ApprovalOutcome {
         let snapshot = self.catalog().snapshot();
         match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
             Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition(now)) => {
-                if self.activity(now).rest.rests() { Answered::Resting } else { Answered::Done }
+                if self.activity(now).rest.rests() { ApprovalOutcome::Resting } else { ApprovalOutcome::Done }
             }
-            _ => Answered::Outdated,
+            _ => ApprovalOutcome::Outdated,
         }
     }
 
     /// The result that a request reads, which was too large for its client before.
-    pub(crate) fn kept(&self, client: &ClientPermits, request: &Request) -> Option<Reading> {
-        let Request::Resource { uri } = request else { return None };
+    pub(crate) fn kept(&self, client: &ClientPermits, request: &CallRequest) -> Option<ResultRead> {
+        let CallRequest::Resource { uri } = request else { return None };
         self.inner.results.find(&client.name, uri)
     }
 
-    /// Reads such a result, once `line` has room for it. The permit is left in `held`, as by [`Service::answer`].
+    /// Reads such a result, once `line` has room for it. The permit is left in `held`, as by [`CallService::answer`].
     pub(crate) async fn read_kept(
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
-        reading: Reading,
+        reading: ResultRead,
         line: Option<&mut CallLine>,
-        held: &mut Option<Arc<Permit>>,
-    ) -> Answer {
+        held: &mut Option<Arc<CallPermit>>,
+    ) -> CallResult {
         self.inner.sandbox.moved().await;
         let size = reading.size();
         // As it is read, and as it is written.
         let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
         let permit = match self.inner.admission.admit_host(client, ByteSize::b(memory)).await {
             Ok(permit) => permit,
-            Err(rejection) => return Answer { result: Err(Failure::Rejected(rejection)), usage: None },
+            Err(rejection) => return CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
         };
         let permit = Arc::clone(held.insert(Arc::new(permit)));
         let deadline = Instant::now() + READING;
         if let Some(line) = line
             && let Err(rejection) = line.let_in(deadline).await
         {
-            return Answer { result: Err(Failure::Rejected(rejection)), usage: None };
+            return CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None };
         }
         let read = if size <= AT_ONCE {
             Ok(reading.read())
@@ -616,18 +631,23 @@ impl Service {
             self.inner.offload.run(threads, &permit, deadline, move |_| reading.read()).await
         };
         let result = match read {
-            Ok(Ok(items)) => Ok(Reply::Resource(items)),
+            Ok(Ok(items)) => Ok(CallReply::Resource(items)),
             Ok(Err(why)) => Err(CallError::InvalidArguments(why.to_string())),
             Err(TooLate) => Err(CallError::limit(Limit::Deadline(READING))),
         };
-        Answer { result: result.map_err(Failure::Call), usage: None }
+        CallResult { result: result.map_err(CallFailure::Call), usage: None }
     }
 
     /// What passes on what a call reports, and logs what it was denied.
-    fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
+    fn logged(
+        &self,
+        inner: Arc<dyn CallObserver>,
+        target: &Arc<CallTarget>,
+        denials: Option<DenialRecorder>,
+    ) -> Arc<dyn CallObserver> {
         let (learner, metrics) = (self.inner.learner.clone(), self.inner.metrics.clone());
         let (watch, tracer) = (self.watch().cloned(), self.inner.tracer.clone());
-        Arc::new(Logged {
+        Arc::new(LogObserver {
             inner,
             target: Arc::clone(target),
             learner,
@@ -635,12 +655,12 @@ impl Service {
             watch,
             tracer,
             denials,
-            steps: Mutex::new(Steps::new(Steps::URI)),
+            steps: Mutex::new(MatchBudget::new(MatchBudget::URI)),
         })
     }
 
     /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
-    fn note_crash(&self, record: &Record, activity: &Activity, crashed: bool, plugin: &str, caller: &str) {
+    fn note_crash(&self, record: &CallerRecord, activity: &PluginActivity, crashed: bool, plugin: &str, caller: &str) {
         if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
             activity.rest.disabled_for(caller, rest);
@@ -654,12 +674,12 @@ impl Service {
     }
 
     /// What the calls of all callers do with this version of a plugin.
-    pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
-        self.inner.activities.of(plugin, || Activity::of(plugin, self.inner.admission.places(plugin)))
+    pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<PluginActivity> {
+        self.inner.activities.of(plugin, || PluginActivity::of(plugin, self.inner.admission.places(plugin)))
     }
 
     /// Logs how a call ended.
-    fn log_end(&self, target: &Target, finished: &Finished<Option<Reply>>, course: &Course<'_>) {
+    fn log_end(&self, target: &CallTarget, finished: &FinishedCall<Option<CallReply>>, course: &StageTimer<'_>) {
         let (plugin, tool, usage) = (&target.plugin().id, target.shown(), finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
             if !text.is_empty() {
@@ -678,7 +698,7 @@ impl Service {
         let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
         let Err(error) = &finished.result else {
             let (fuel, memory) = (usage.fuel, usage.memory);
-            tracing::debug!(plugin, tool, wall_ms, fuel, memory, stages = course.told(), "call succeeded");
+            tracing::debug!(plugin, tool, wall_ms, fuel, memory, stages = course.log_summary(), "call succeeded");
             return;
         };
         let said = line(&error.to_string(), LOGGED);
@@ -714,17 +734,17 @@ impl Service {
     }
 
     /// What a request is about whose URI takes long to compare with the templates: another thread does that.
-    async fn find(&self, threads: &OffloadShare, snapshot: Arc<Snapshot>, request: &Request) -> Option<Target> {
+    async fn find(&self, threads: &OffloadShare, snapshot: Arc<Snapshot>, request: &CallRequest) -> Option<CallTarget> {
         let uri = request.target().to_owned();
         let compare = move || {
-            let found = snapshot.resource(&uri, &mut Steps::new(Steps::URI));
+            let found = snapshot.resource(&uri, &mut MatchBudget::new(MatchBudget::URI));
             found
-                .unwrap_or_else(|Exhausted| {
+                .unwrap_or_else(|MatchBudgetExhausted| {
                     tracing::debug!("{TOO_EXPENSIVE}");
                     None
                 })
                 .cloned()
-                .map(Target::Resource)
+                .map(CallTarget::Resource)
         };
         self.offload().run_bounded(threads, compare).await.flatten()
     }
@@ -762,28 +782,28 @@ fn owned((name, value): (&String, &Value)) -> (String, Value) {
 }
 
 /// A reply of a call; its questions are answered by the same edition of the plugin.
-fn of_edition(reply: Reply, edition: Digest) -> Reply {
+fn of_edition(reply: CallReply, edition: Digest) -> CallReply {
     match reply {
-        Reply::Questions(mut interview) => {
+        CallReply::Questions(mut interview) => {
             interview.journal.edition = Some(edition);
-            Reply::Questions(interview)
+            CallReply::Questions(interview)
         }
         reply => reply,
     }
 }
 
 /// The capabilities that a target needs and the client of a call did not declare.
-fn missing(target: &Target, call: &Call) -> Map<String, Value> {
+fn missing(target: &CallTarget, call: &ClientCall) -> Map<String, Value> {
     target.needs().iter().filter(|(name, _)| !call.capabilities.contain(name)).map(owned).collect()
 }
 
 /// A reply with what clients may have of what it says of views: of one that was read, what the grant allows it to reach. A
 /// result names no view.
-fn limited(target: &Target, mut reply: Reply, observer: &dyn Observer) -> Reply {
-    if let Reply::Tool(output) = &mut reply {
+fn limited(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserver) -> CallReply {
+    if let CallReply::Tool(output) = &mut reply {
         unlink(output);
     }
-    let (Target::Resource(offer), Reply::Resource(items)) = (target, &mut reply) else { return reply };
+    let (CallTarget::Resource(offer), CallReply::Resource(items)) = (target, &mut reply) else { return reply };
     let grant = &offer.plugin.terms.environment.permissions.ui;
     for ResourceItem { resource, meta } in items {
         for denied in offer.entry.limit(&resource.uri, meta, grant) {
@@ -799,14 +819,14 @@ fn limited(target: &Target, mut reply: Reply, observer: &dyn Observer) -> Reply 
 
 /// Takes the members that name a view out of a result. The definition of the tool has them, after it was checked whose the
 /// view is.
-fn unlink(output: &mut Output) {
+fn unlink(output: &mut ToolOutput) {
     for member in VIEW_LINKS {
         output.meta.remove(member);
     }
 }
 
 /// The trace of a call within that of its request, and a span of the log that names both.
-fn traced(parent: Option<&Trace>) -> (Option<Trace>, tracing::Span) {
+fn traced(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span) {
     let Some(parent) = parent else { return (None, tracing::Span::none()) };
     let own = child(parent);
     let span = tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span);
@@ -814,7 +834,7 @@ fn traced(parent: Option<&Trace>) -> (Option<Trace>, tracing::Span) {
 }
 
 /// A new span of the trace, for the call. Without random bytes the parent stands for it.
-fn child(parent: &Trace) -> Trace {
+fn child(parent: &TraceContext) -> TraceContext {
     let mut id = [0; 8];
     parent.child(if getrandom::fill(&mut id).is_ok() { id } else { [0; 8] })
 }
@@ -830,33 +850,33 @@ fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
 }
 
 /// What the host computes for one call: with its permit, until its deadline, and what takes long elsewhere.
-struct Work<'a> {
-    offload: &'a Offload,
+struct HostWork<'a> {
+    offload: &'a OffloadPool,
     threads: &'a OffloadShare,
-    permit: Arc<Permit>,
+    permit: Arc<CallPermit>,
     /// When its turn came.
     admitted: Instant,
     deadline: Instant,
     /// The time that the call has.
     timeout: Duration,
-    results: &'a Results,
+    results: &'a StoredResults,
     client: &'a ClientPermits,
     /// What its result can have.
-    room: Room,
+    room: ResultCapacity,
 }
 
 /// A request whose arguments were checked.
-struct Checked {
-    request: Ready,
-    violations: Vec<Violation>,
+struct CheckedRequest {
+    request: ReadyRequest,
+    violations: Vec<SchemaViolation>,
     /// What the audit log says of the arguments.
     record: Option<ArgumentsRecord>,
     /// What was changed of the arguments, because it did not fit in its form.
-    converted: Vec<Conversion>,
+    converted: Vec<ValueConversion>,
 }
 
 /// A request in the form in which a guest gets it.
-enum Ready {
+enum ReadyRequest {
     /// A tool, with the arguments as JSON text. Empty if they do not match and nobody records them.
     Tool(String),
     /// A prompt, with the arguments by name.
@@ -867,7 +887,7 @@ enum Ready {
     Completion(CompletionRequest),
 }
 
-impl Ready {
+impl ReadyRequest {
     /// The bytes of what is left of the request.
     fn size(&self) -> usize {
         match self {
@@ -886,12 +906,12 @@ impl Ready {
     }
 
     /// What the guest is asked for, under its name within the plugin.
-    fn asked<'a>(&'a self, name: &'a str) -> Asked<'a> {
+    fn asked<'a>(&'a self, name: &'a str) -> PluginRequest<'a> {
         match self {
-            Self::Tool(arguments) => Asked::Tool { name, arguments },
-            Self::Prompt(arguments) => Asked::Prompt { name, arguments },
-            Self::Resource(uri) => Asked::Resource { uri },
-            Self::Completion(request) => Asked::Completion(request),
+            Self::Tool(arguments) => PluginRequest::Tool { name, arguments },
+            Self::Prompt(arguments) => PluginRequest::Prompt { name, arguments },
+            Self::Resource(uri) => PluginRequest::Resource { uri },
+            Self::Completion(request) => PluginRequest::Completion(request),
         }
     }
 }
@@ -900,7 +920,7 @@ fn sizes(texts: &BTreeMap<String, String>) -> usize {
     texts.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-impl Work<'_> {
+impl HostWork<'_> {
     /// The request as a guest gets it, how its arguments are wrong, and what `recorder` records of them.
     ///
     /// # Errors
@@ -908,36 +928,40 @@ impl Work<'_> {
     /// That was not known at the deadline.
     async fn check_request(
         &self,
-        target: &Arc<Target>,
-        request: Request,
-        recorder: Option<Recorder>,
+        target: &Arc<CallTarget>,
+        request: CallRequest,
+        recorder: Option<ArgumentRecorder>,
         lenient: bool,
-    ) -> Result<Checked, TooLate> {
+    ) -> Result<CheckedRequest, TooLate> {
         let (request, violations) = match (request, &**target) {
-            (Request::Tool { arguments, .. }, Target::Tool(offer)) => {
+            (CallRequest::Tool { arguments, .. }, CallTarget::Tool(offer)) => {
                 return self.check_arguments(offer, Value::Object(arguments), recorder, lenient).await;
             }
-            (Request::Prompt { arguments, .. }, Target::Prompt(offer)) => {
+            (CallRequest::Prompt { arguments, .. }, CallTarget::Prompt(offer)) => {
                 let violations = offer.entry.violations(&arguments);
-                (Ready::Prompt(arguments), violations)
+                (ReadyRequest::Prompt(arguments), violations)
             }
-            (Request::Resource { uri }, _) => (Ready::Resource(uri), Vec::new()),
-            (Request::Completion(asked), target) => {
+            (CallRequest::Resource { uri }, _) => (ReadyRequest::Resource(uri), Vec::new()),
+            (CallRequest::Completion(asked), target) => {
                 let reference = match asked.reference {
-                    Reference::Prompt(_) => Reference::Prompt(target.name().to_owned()),
-                    Reference::Resource(_) => Reference::Resource(target.name().to_owned()),
+                    CompletionReference::Prompt(_) => CompletionReference::Prompt(target.name().to_owned()),
+                    CompletionReference::Resource(_) => CompletionReference::Resource(target.name().to_owned()),
                 };
-                (Ready::Completion(CompletionRequest { reference, ..asked }), Vec::new())
+                (ReadyRequest::Completion(CompletionRequest { reference, ..asked }), Vec::new())
             }
             // Nothing else was found for these requests.
-            (Request::Tool { .. } | Request::Prompt { .. }, _) => (Ready::Tool(String::new()), Vec::new()),
+            (CallRequest::Tool { .. } | CallRequest::Prompt { .. }, _) => {
+                (ReadyRequest::Tool(String::new()), Vec::new())
+            }
         };
         let converted = Vec::new();
-        let Some(recorder) = recorder else { return Ok(Checked { request, violations, record: None, converted }) };
+        let Some(recorder) = recorder else {
+            return Ok(CheckedRequest { request, violations, record: None, converted });
+        };
         let size = request.size();
         let checked = move || {
             let record = Some(recorder.record(&recorded(&request)));
-            Checked { request, violations, record, converted }
+            CheckedRequest { request, violations, record, converted }
         };
         if size <= AT_ONCE {
             return Ok(checked());
@@ -952,18 +976,19 @@ impl Work<'_> {
     /// That was not known at the deadline.
     async fn check_arguments(
         &self,
-        offer: &Arc<Offer>,
+        offer: &Arc<ToolOffer>,
         mut arguments: Value,
-        recorder: Option<Recorder>,
+        recorder: Option<ArgumentRecorder>,
         lenient: bool,
-    ) -> Result<Checked, TooLate> {
+    ) -> Result<CheckedRequest, TooLate> {
         // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
         let input = &offer.definition.input;
         let glance = input.glance(&arguments).and_then(|violations| {
             // What fits is never changed.
-            let meant = if lenient && !violations.is_empty() { Meant::of(input, &arguments) } else { None };
+            let meant =
+                if lenient && !violations.is_empty() { ConvertedArguments::of(input, &arguments) } else { None };
             let (violations, converted) = match meant {
-                Some(Meant { value, converted }) if input.glance(&value)?.is_empty() => {
+                Some(ConvertedArguments { value, converted }) if input.glance(&value)?.is_empty() => {
                     arguments = value;
                     (Vec::new(), converted)
                 }
@@ -975,7 +1000,7 @@ impl Work<'_> {
         let glance = match glance {
             Some((text, violations, converted)) if recorder.is_none() || text.len() <= AT_ONCE => {
                 let record = recorder.map(|recorder| recorder.record(&text));
-                return Ok(Checked { request: Ready::Tool(text), violations, record, converted });
+                return Ok(CheckedRequest { request: ReadyRequest::Tool(text), violations, record, converted });
             }
             longer => longer,
         };
@@ -1001,7 +1026,7 @@ impl Work<'_> {
                 }
             };
             let record = recorder.map(|recorder| recorder.record(&text));
-            Ok(Checked { request: Ready::Tool(text), violations, record, converted })
+            Ok(CheckedRequest { request: ReadyRequest::Tool(text), violations, record, converted })
         });
         checked.await?
     }
@@ -1014,34 +1039,34 @@ impl Work<'_> {
     /// The question to the user, or why the call ends.
     async fn approve(
         &self,
-        case: Option<Case<'_>>,
-        journal: Arc<Journal>,
+        case: Option<ApprovalCase<'_>>,
+        journal: Arc<CallJournal>,
         (arguments, known): (&str, Option<Digest>),
         client: &ClientPermits,
-        (line, watch): (Option<&mut CallLine>, Option<&Watch>),
-    ) -> Result<Arc<Journal>, Result<Reply, Failure>> {
+        (line, watch): (Option<&mut CallLine>, Option<&ServerActivity>),
+    ) -> Result<Arc<CallJournal>, Result<CallReply, CallFailure>> {
         let Some(case) = case else { return Ok(journal) };
         let own_limit = |error| own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
-        let Ruling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
+        let ApprovalRuling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
         // What is remembered is not waited for.
         let watch = watch.filter(|_| decision.as_ref().is_some_and(|decision| decision.word != REMEMBERED));
-        let digest = if matches!(step, Step::Ask(..)) || watch.is_some() {
-            Some(self.digest(arguments, known).await.map_err(|error| Err(Failure::Call(own_limit(error))))?)
+        let digest = if matches!(step, ApprovalStep::Ask(..)) || watch.is_some() {
+            Some(self.digest(arguments, known).await.map_err(|error| Err(CallFailure::Call(own_limit(error))))?)
         } else {
             None
         };
         let result = match step {
-            Step::Enter(journal) => Ok(Arc::new(journal)),
-            Step::End(failure) => Err(Err(failure)),
-            Step::Ask(mut journal, asks) => {
+            ApprovalStep::Enter(journal) => Ok(Arc::new(journal)),
+            ApprovalStep::End(failure) => Err(Err(failure)),
+            ApprovalStep::Ask(mut journal, asks) => {
                 let (plugin, tool) = (&case.offer.plugin.id, &case.offer.tool.name);
                 let (plugin, tool) = (plugin.clone(), tool.clone());
                 journal.asked_about = digest.map(|arguments| Box::new(AskedAbout { plugin, tool, arguments }));
-                let counts = Counts::of(asks, case.scope);
+                let counts = ApprovalValidity::of(asks, case.scope);
                 match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
-                    Ok(question) => Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))),
+                    Ok(question) => Err(Ok(CallReply::Questions(QuestionRound { questions: vec![question], journal }))),
                     // Nobody is asked then.
-                    Err(error) => return Err(Err(Failure::Call(own_limit(error)))),
+                    Err(error) => return Err(Err(CallFailure::Call(own_limit(error)))),
                 }
             }
         };
@@ -1091,10 +1116,10 @@ impl Work<'_> {
     /// The question to the user whether to allow a call with these arguments. What is secret is not in it.
     async fn question(
         &self,
-        offer: &Arc<Offer>,
+        offer: &Arc<ToolOffer>,
         arguments: &str,
-        caller: Option<&Identity>,
-        counts: Counts,
+        caller: Option<&CallerIdentity>,
+        counts: ApprovalValidity,
     ) -> Result<Question, CallError> {
         let late = || CallError::limit(Limit::Deadline(self.timeout));
         let vault = &offer.plugin.environment(&offer.definition.tool.name).secrets;
@@ -1110,31 +1135,36 @@ impl Work<'_> {
     }
 
     /// What a file has to say, which no guest is entered for.
-    async fn read_plain(&self, plain: Plain, request: Ready, target: &Target) -> Result<Reply, Failure> {
+    async fn read_plain(
+        &self,
+        plain: PlainTarget,
+        request: ReadyRequest,
+        target: &CallTarget,
+    ) -> Result<CallReply, CallFailure> {
         let (file, arguments) = match (plain, request) {
-            (Plain::Nothing, _) => return Ok(Reply::Completion(no_values())),
-            (file, Ready::Prompt(arguments)) => (file, arguments),
+            (PlainTarget::Nothing, _) => return Ok(CallReply::Completion(no_values())),
+            (file, ReadyRequest::Prompt(arguments)) => (file, arguments),
             (file, _) => (file, BTreeMap::new()),
         };
         let most = target.environment().limits.output;
         let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
-            Plain::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(Reply::Prompt(output))),
-            Plain::Resource(file) => Ok(file.read(most)?.map(|item| Reply::Resource(vec![item]))),
-            Plain::Nothing => Ok(Some(Reply::Completion(no_values()))),
+            PlainTarget::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(CallReply::Prompt(output))),
+            PlainTarget::Resource(file) => Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item]))),
+            PlainTarget::Nothing => Ok(Some(CallReply::Completion(no_values()))),
         });
         match read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout)))) {
             Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(Failure::Unknown(target.kind(), target.shown().to_owned())),
-            Err(error) => Err(Failure::Call(own_limit(error, target.plugin(), target.name()))),
+            Ok(None) => Err(CallFailure::Unknown(target.kind(), target.shown().to_owned())),
+            Err(error) => Err(CallFailure::Call(own_limit(error, target.plugin(), target.name()))),
         }
     }
 
     /// What became of entering a guest, checked, and the bytes that it returned.
     async fn judge(
         &self,
-        target: &Arc<Target>,
-        entered: Result<Unchecked, CallError>,
-    ) -> (Result<Option<Reply>, CallError>, usize) {
+        target: &Arc<CallTarget>,
+        entered: Result<UncheckedReply, CallError>,
+    ) -> (Result<Option<CallReply>, CallError>, usize) {
         match entered {
             Ok(returned) => {
                 let size = returned.size();
@@ -1147,12 +1177,12 @@ impl Work<'_> {
     /// What the client gets of a reply of `size` bytes, or is told of a failure.
     async fn tell(
         &self,
-        target: &Target,
-        request: &Ready,
-        result: Result<Option<Reply>, CallError>,
+        target: &CallTarget,
+        request: &ReadyRequest,
+        result: Result<Option<CallReply>, CallError>,
         size: usize,
-        observer: &dyn Observer,
-    ) -> Result<Reply, Failure> {
+        observer: &dyn CallObserver,
+    ) -> Result<CallReply, CallFailure> {
         let shown = self.room.shown;
         match result {
             Ok(Some(reply)) => {
@@ -1161,7 +1191,7 @@ impl Work<'_> {
             }
             Ok(None) => Err(unknown_of(request, target)),
             Err(CallError::Incapable(kinds)) => Err(unanswered(request, &kinds)),
-            Err(error) => Err(Failure::Call(shortened(error, shown))),
+            Err(error) => Err(CallFailure::Call(shortened(error, shown))),
         }
     }
 
@@ -1171,9 +1201,9 @@ impl Work<'_> {
     /// # Errors
     ///
     /// The structured content that the tool promised is among what does not fit, or there was no time left.
-    async fn fit(&self, target: &Target, reply: Reply, most: Option<usize>) -> Result<Reply, Failure> {
+    async fn fit(&self, target: &CallTarget, reply: CallReply, most: Option<usize>) -> Result<CallReply, CallFailure> {
         let (output, most, offer) = match (reply, most, target) {
-            (Reply::Tool(output), Some(most), Target::Tool(offer)) => (output, most, offer),
+            (CallReply::Tool(output), Some(most), CallTarget::Tool(offer)) => (output, most, offer),
             (reply, ..) => return Ok(reply),
         };
         let promised = offer.definition.output.is_some();
@@ -1183,19 +1213,23 @@ impl Work<'_> {
                 let broken = promised && fitted.is_unstructured;
                 let shown = fitted.offer(target.shown(), |whole| self.results.keep(&self.client.name, whole));
                 // A client would not accept such a result as one that succeeded.
-                if broken { Err(Failure::Oversized(Box::new(shown))) } else { Ok(Reply::Tool(shown)) }
+                if broken { Err(CallFailure::Oversized(Box::new(shown))) } else { Ok(CallReply::Tool(shown)) }
             }
-            Ok(Err(output)) => Ok(Reply::Tool(*output)),
+            Ok(Err(output)) => Ok(CallReply::Tool(*output)),
             Err(TooLate) => {
                 let error = CallError::limit(Limit::Deadline(self.timeout));
-                Err(Failure::Call(own_limit(error, target.plugin(), target.name())))
+                Err(CallFailure::Call(own_limit(error, target.plugin(), target.name())))
             }
         }
     }
 
     /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no
     /// such resource.
-    async fn check_output(&self, target: &Arc<Target>, returned: Unchecked) -> Result<Option<Reply>, CallError> {
+    async fn check_output(
+        &self,
+        target: &Arc<CallTarget>,
+        returned: UncheckedReply,
+    ) -> Result<Option<CallReply>, CallError> {
         let kept = self.room.kept;
         let limits = &target.environment().limits;
         let reply = if returned.size() <= AT_ONCE {
@@ -1234,33 +1268,33 @@ fn shortened(mut error: CallError, most: Option<usize>) -> CallError {
 }
 
 /// What the audit log says of a request that is no call of a tool.
-fn recorded(request: &Ready) -> String {
+fn recorded(request: &ReadyRequest) -> String {
     match request {
-        Ready::Tool(text) => text.clone(),
-        Ready::Prompt(arguments) => json!(arguments).to_string(),
-        Ready::Resource(uri) => json!({"uri": uri}).to_string(),
-        Ready::Completion(asked) => {
+        ReadyRequest::Tool(text) => text.clone(),
+        ReadyRequest::Prompt(arguments) => json!(arguments).to_string(),
+        ReadyRequest::Resource(uri) => json!({"uri": uri}).to_string(),
+        ReadyRequest::Completion(asked) => {
             json!({"argument": asked.argument, "value": asked.value, "context": asked.context}).to_string()
         }
     }
 }
 
 /// The plugin cannot go on without an answer that it does not get.
-fn unanswered(request: &Ready, kinds: &[QuestionKind]) -> Failure {
+fn unanswered(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
     match request {
         // MCP allows no questions then, whatever the client can answer.
-        Ready::Completion(_) => {
-            Failure::Call(CallError::Failed("a completion cannot ask its caller anything".to_owned()))
+        ReadyRequest::Completion(_) => {
+            CallFailure::Call(CallError::Failed("a completion cannot ask its caller anything".to_owned()))
         }
-        _ => Failure::MissingCapabilities(QuestionKind::capabilities(kinds)),
+        _ => CallFailure::MissingCapabilities(QuestionKind::capabilities(kinds)),
     }
 }
 
 /// The plugin said that it has no such thing.
-fn unknown_of(request: &Ready, target: &Target) -> Failure {
+fn unknown_of(request: &ReadyRequest, target: &CallTarget) -> CallFailure {
     match request {
-        Ready::Resource(uri) => Failure::Unknown(TargetKind::Resource, uri.clone()),
-        _ => Failure::Unknown(target.kind(), target.shown().to_owned()),
+        ReadyRequest::Resource(uri) => CallFailure::Unknown(TargetKind::Resource, uri.clone()),
+        _ => CallFailure::Unknown(target.kind(), target.shown().to_owned()),
     }
 }
 
@@ -1275,19 +1309,19 @@ fn edition(plugin: &Plugin) -> Digest {
 }
 
 /// Also writes a guest's log lines to the host's log.
-struct Logged {
-    inner: Arc<dyn Observer>,
-    target: Arc<Target>,
-    learner: Option<Arc<Learner>>,
-    metrics: Option<Arc<Metrics>>,
-    watch: Option<Arc<Watch>>,
-    tracer: Option<Tracer>,
-    denials: Option<Denials>,
+struct LogObserver {
+    inner: Arc<dyn CallObserver>,
+    target: Arc<CallTarget>,
+    learner: Option<Arc<GrantLearner>>,
+    metrics: Option<Arc<ServerMetrics>>,
+    watch: Option<Arc<ServerActivity>>,
+    tracer: Option<SpanTracer>,
+    denials: Option<DenialRecorder>,
     /// What the call may still cost by naming resources that changed.
-    steps: Mutex<Steps>,
+    steps: Mutex<MatchBudget>,
 }
 
-impl Observer for Logged {
+impl CallObserver for LogObserver {
     fn log(&self, level: LogLevel, message: &str) {
         let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
         match level {
@@ -1301,7 +1335,7 @@ impl Observer for Logged {
         self.inner.log(level, message);
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: ProgressUpdate) {
         self.inner.progress(progress);
     }
 
@@ -1311,7 +1345,7 @@ impl Observer for Logged {
         }
         let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
         if let (Some(learner), Some(lines)) = (&self.learner, lines) {
-            learner.note(plugin, lines);
+            learner.record_denial(plugin, lines);
         }
         let line = lines.map(|lines| lines.replace('\n', " and "));
         let remedy = line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
@@ -1343,11 +1377,11 @@ impl Observer for Logged {
         }
     }
 
-    fn span(&self, call: &Trace) -> Option<Trace> {
+    fn span(&self, call: &TraceContext) -> Option<TraceContext> {
         self.tracer.as_ref()?.within(call)
     }
 
-    fn exchanged(&self, exchange: Exchange) {
+    fn exchanged(&self, exchange: HttpExchange) {
         if let Some(tracer) = &self.tracer {
             tracer.exchanged(exchange);
         }
@@ -1365,7 +1399,7 @@ mod tests {
     #[test]
     fn a_result_names_no_view() {
         let meta = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view", "x": 1});
-        let mut output = Output { meta: meta.as_object().unwrap().clone(), ..Output::default() };
+        let mut output = ToolOutput { meta: meta.as_object().unwrap().clone(), ..ToolOutput::default() };
         unlink(&mut output);
         assert_eq!(Value::Object(output.meta), json!({"x": 1}));
     }

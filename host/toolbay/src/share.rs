@@ -1,56 +1,56 @@
-//! One client's share of the server: implements the protocol's `Client` and `Place`.
+//! One client's share of the server: implements the protocol's `ClientShare` and `QueuePlace`.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
-use toolbay_catalog::{Exhausted, Snapshot, Steps};
-use toolbay_mcp::{Call, Client, Place};
-use toolbay_model::{Answer, Observer, Rejection};
+use toolbay_catalog::{MatchBudget, MatchBudgetExhausted, Snapshot};
+use toolbay_mcp::{ClientCall, ClientShare, QueuePlace};
+use toolbay_model::{CallObserver, CallRejection, CallResult};
 use tracing::Instrument as _;
 
 use crate::admission::ClientPermits;
 use crate::call_span::CallSpan;
-use crate::noted::Noted;
+use crate::noted::CallObservers;
 use crate::offload::OffloadShare;
-use crate::outcome::Outcome;
-use crate::permit::Permit;
-use crate::service::Service;
+use crate::outcome::EndedAs;
+use crate::permit::CallPermit;
+use crate::service::CallService;
 use crate::target::TOO_EXPENSIVE;
 
 /// One client's share of the server.
-pub(crate) struct Share {
-    service: Service,
+pub(crate) struct ServerShare {
+    service: CallService,
     permits: Arc<ClientPermits>,
     threads: OffloadShare,
 }
 
 /// A place in a client's queue, and the call that is made from it.
-struct Queued {
-    service: Service,
+struct QueuedCall {
+    service: CallService,
     permits: Arc<ClientPermits>,
     threads: OffloadShare,
     /// What is noted of the call, however it ends.
-    noted: Noted,
+    noted: CallObservers,
     /// As long as the host computes something for the call.
-    permit: Option<Arc<Permit>>,
+    permit: Option<Arc<CallPermit>>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Share {
+impl ServerShare {
     /// The share of the caller with this name.
-    pub(crate) fn new(service: Service, name: &str) -> Self {
+    pub(crate) fn new(service: CallService, name: &str) -> Self {
         let permits = service.admission().client(name);
         Self::with(service, permits)
     }
 
     /// The share of the program that the server is a part of, which gets results whole.
-    pub(crate) fn embedder(service: Service, name: &str) -> Self {
+    pub(crate) fn embedder(service: CallService, name: &str) -> Self {
         let permits = service.admission().embedder(name);
         Self::with(service, permits)
     }
 
-    fn with(service: Service, permits: ClientPermits) -> Self {
+    fn with(service: CallService, permits: ClientPermits) -> Self {
         let threads = service.offload().share();
         Self { service, permits: Arc::new(permits), threads }
     }
@@ -58,14 +58,14 @@ impl Share {
 
 /// Those of `uris` under which there is a resource: at once if that is quick, or else on another thread within the budget of
 /// a request.
-async fn existing(service: &Service, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
+async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
     let snapshot = service.catalog().snapshot();
-    let mut steps = Steps::new(Steps::QUICK);
-    let found: Result<Vec<bool>, Exhausted> =
+    let mut steps = MatchBudget::new(MatchBudget::QUICK);
+    let found: Result<Vec<bool>, MatchBudgetExhausted> =
         uris.iter().map(|uri| Ok(snapshot.resource(uri, &mut steps)?.is_some())).collect();
     match found {
         Ok(found) => uris.into_iter().zip(found).filter_map(|(uri, found)| found.then_some(uri)).collect(),
-        Err(Exhausted) => {
+        Err(MatchBudgetExhausted) => {
             service.offload().run_bounded(threads, move || find(&snapshot, uris)).await.unwrap_or_default()
         }
     }
@@ -73,31 +73,31 @@ async fn existing(service: &Service, threads: &OffloadShare, uris: Vec<String>) 
 
 /// Those of `uris` under which there is a resource. What one of them costs is no reason not to find another that is quick.
 fn find(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
-    let mut request = Steps::new(Steps::REQUEST);
+    let mut request = MatchBudget::new(MatchBudget::REQUEST);
     let mut expensive = Vec::new();
     uris.retain(|uri| {
-        let found = snapshot.resource(uri, &mut Steps::new(Steps::QUICK));
+        let found = snapshot.resource(uri, &mut MatchBudget::new(MatchBudget::QUICK));
         if found.is_err() {
             expensive.push(uri.clone());
         }
         matches!(found, Ok(Some(_)))
     });
     for uri in expensive {
-        match request.part(Steps::URI, |steps| snapshot.resource(&uri, steps).map(|found| found.is_some())) {
+        match request.part(MatchBudget::URI, |steps| snapshot.resource(&uri, steps).map(|found| found.is_some())) {
             Ok(true) => uris.push(uri),
             Ok(false) => {}
-            Err(Exhausted) => tracing::debug!("{TOO_EXPENSIVE}"),
+            Err(MatchBudgetExhausted) => tracing::debug!("{TOO_EXPENSIVE}"),
         }
     }
     uris
 }
 
-impl Client for Share {
+impl ClientShare for ServerShare {
     fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(existing(&self.service, &self.threads, uris))
     }
 
-    fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection> {
+    fn queue(&self, tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         let mut counted = self.service.tally().begin(tool);
         let line = self.service.line(&self.permits, tool);
         let noticed = self.service.noticed(&self.permits, tool);
@@ -106,11 +106,11 @@ impl Client for Share {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
                 let span = service.tracer().map(|tracer| CallSpan::queued(tracer, &permits.name));
-                let noted = Noted { counted, line, noticed, span };
-                Ok(Box::new(Queued { service, permits, threads, noted, permit: None, _place: place }))
+                let noted = CallObservers { counted, line, noticed, span };
+                Ok(Box::new(QueuedCall { service, permits, threads, noted, permit: None, _place: place }))
             }
             Err(rejection) => {
-                counted.end(Outcome::Failed(rejection.reason.kind()), rejection.reason.key());
+                counted.end(EndedAs::Failed(rejection.reason.kind()), rejection.reason.key());
                 if let Some(line) = line {
                     line.reject(rejection);
                 }
@@ -122,9 +122,9 @@ impl Client for Share {
         }
     }
 
-    fn rejected(&self, tool: &str, rejection: Rejection) {
+    fn rejected(&self, tool: &str, rejection: CallRejection) {
         if let Some(metrics) = self.service.metrics() {
-            metrics.ended(None, tool, Outcome::Failed(rejection.reason.kind()));
+            metrics.ended(None, tool, EndedAs::Failed(rejection.reason.kind()));
             if let Some(key) = rejection.reason.key() {
                 metrics.limited(key);
             }
@@ -138,8 +138,8 @@ impl Client for Share {
     }
 }
 
-impl Place for Queued {
-    fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
+impl QueuePlace for QueuedCall {
+    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
         Box::pin(async move {
             let Self { service, permits, threads, noted, permit, .. } = self;
             let logged = noted.span.as_mut().map_or_else(tracing::Span::none, |span| {

@@ -1,7 +1,7 @@
 //! Standard error. Nobody waits for whoever reads it, or does so no longer.
 //!
 //! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a full disk. Neither may
-//! hold up a call or end the server. So lines go into a [`Queue`] of bounded size, which a thread of its own empties. The
+//! hold up a call or end the server. So lines go into a [`StderrQueue`] of bounded size, which a thread of its own empties. The
 //! thread may wait for good; nobody waits for it, but for a moment when the process ends. What finds no room, or cannot be
 //! written, is counted, and the number is the first thing to be said when there is room again.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
-use toolbay_console::Watch;
+use toolbay_console::ServerActivity;
 use toolbay_model::text::line;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
@@ -33,9 +33,9 @@ const LONGEST: usize = 4_000;
 
 /// What the program prints on its standard error, as a stream that never blocks and never fails.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stderr;
+pub(crate) struct StderrWriter;
 
-impl Write for Stderr {
+impl Write for StderrWriter {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         if let Some(watch) = watched().upgrade() {
             watch.log(&String::from_utf8_lossy(lines));
@@ -54,13 +54,13 @@ impl Write for Stderr {
 }
 
 /// Has what is printed from now on shown by a console, for as long as that is there.
-pub(crate) fn show(watch: &Arc<Watch>) {
+pub(crate) fn show(watch: &Arc<ServerActivity>) {
     *watched() = Arc::downgrade(watch);
 }
 
 /// The console that shows what is printed. Held for a moment.
-fn watched() -> MutexGuard<'static, Weak<Watch>> {
-    static WATCHED: Mutex<Weak<Watch>> = Mutex::new(Weak::new());
+fn watched() -> MutexGuard<'static, Weak<ServerActivity>> {
+    static WATCHED: Mutex<Weak<ServerActivity>> = Mutex::new(Weak::new());
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -72,14 +72,14 @@ pub(crate) fn say(message: &str) {
 /// Prints a message as it is, but for control characters: each of its lines is one line on a terminal.
 pub(crate) fn print(message: &str) {
     let lines: Vec<String> = message.split('\n').map(|text| line(text, LONGEST)).collect();
-    drop(Stderr.write((lines.join("\n") + "\n").as_bytes()));
+    drop(StderrWriter.write((lines.join("\n") + "\n").as_bytes()));
 }
 
 /// Writes what is left when it is dropped, as far as that can be written now.
 #[derive(Debug)]
-pub(crate) struct Flushed;
+pub(crate) struct FlushGuard;
 
-impl Drop for Flushed {
+impl Drop for FlushGuard {
     fn drop(&mut self) {
         if let Some(queue) = STARTED.get().and_then(Option::as_ref) {
             queue.flush(PATIENCE);
@@ -88,29 +88,29 @@ impl Drop for Flushed {
 }
 
 /// The queue for standard error; `None` if the system has no thread to empty it.
-fn queue() -> Option<&'static Queue> {
+fn queue() -> Option<&'static StderrQueue> {
     STARTED
         .get_or_init(|| {
             // Not by way of `std`, whose lock a write that blocks would hold.
             let file = File::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
             let writing = thread::Builder::new().name("toolbay-log".to_owned());
             writing.spawn(move || queue().map(|queue| queue.write_to(&file))).ok()?;
-            Some(Queue::default())
+            Some(StderrQueue::default())
         })
         .as_ref()
 }
 
-static STARTED: OnceLock<Option<Queue>> = OnceLock::new();
+static STARTED: OnceLock<Option<StderrQueue>> = OnceLock::new();
 
 /// Lines that wait to be written.
 #[derive(Debug, Default)]
-struct Queue {
-    state: Mutex<State>,
+struct StderrQueue {
+    state: Mutex<StderrState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StderrState {
     waiting: Vec<u8>,
     /// Lines that found no room.
     dropped: u64,
@@ -118,7 +118,7 @@ struct State {
     writing: bool,
 }
 
-impl Queue {
+impl StderrQueue {
     /// Adds lines, or counts them if there is no room.
     fn push(&self, lines: &[u8]) {
         let mut state = self.lock();
@@ -133,14 +133,14 @@ impl Queue {
 
     /// Waits until everything is written, for `patience` at most.
     fn flush(&self, patience: Duration) {
-        let unwritten = |state: &mut State| state.writing || !state.waiting.is_empty();
+        let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
         drop(self.changed.wait_timeout_while(self.lock(), patience, unwritten));
     }
 
     /// Writes to `file` what is and will be in the queue. Does not return.
     fn write_to(&self, file: &File) {
         let mut batch = Vec::new();
-        let mut output = Output { file, torn: false };
+        let mut output = BlockingOutput { file, torn: false };
         // Lines that nobody knows to be lost.
         let mut lost = 0;
         loop {
@@ -162,19 +162,19 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StderrState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A file that may block, and fail.
-struct Output<'a> {
+struct BlockingOutput<'a> {
     file: &'a File,
     /// Writing failed within a line.
     torn: bool,
 }
 
-impl Output<'_> {
+impl BlockingOutput<'_> {
     /// Writes lines. Returns how many of them are not written in full.
     fn write(&mut self, lines: &[u8]) -> u64 {
         if self.torn {
@@ -236,13 +236,13 @@ mod tests {
     const DEADLINE: Duration = Duration::from_mins(1);
 
     /// A queue, and what reads what comes out of it.
-    fn started() -> (Arc<Queue>, BufReader<PipeReader>) {
+    fn started() -> (Arc<StderrQueue>, BufReader<PipeReader>) {
         let (reader, writer) = pipe().unwrap();
         (writing_to(File::from(OwnedFd::from(writer))), BufReader::new(reader))
     }
 
-    fn writing_to(file: File) -> Arc<Queue> {
-        let queue = Arc::<Queue>::default();
+    fn writing_to(file: File) -> Arc<StderrQueue> {
+        let queue = Arc::<StderrQueue>::default();
         let writing = Arc::clone(&queue);
         thread::spawn(move || writing.write_to(&file));
         queue
@@ -310,13 +310,13 @@ mod tests {
     #[test]
     fn lines_that_cannot_be_written_are_counted_and_told() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut output = Output { file: &full, torn: false };
+        let mut output = BlockingOutput { file: &full, torn: false };
         assert_eq!(output.write(b"one\ntwo\n"), 2);
         assert_eq!(output.confess(2), 2);
         let (reader, writer) = pipe().unwrap();
         let (file, mut reader) = (File::from(OwnedFd::from(writer)), BufReader::new(reader));
         // As after a line of which only the start found room.
-        let mut output = Output { file: &file, torn: true };
+        let mut output = BlockingOutput { file: &file, torn: true };
         assert_eq!(output.confess(2), 0);
         assert_eq!(output.write(b"three\n"), 0);
         assert_eq!(next(&mut reader), "\n");

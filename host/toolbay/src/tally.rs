@@ -6,38 +6,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolbay_model::ErrorKind;
 
-use crate::metrics::{Metrics, ToolMeter};
-use crate::outcome::Outcome;
+use crate::metrics::{ServerMetrics, ToolMeter};
+use crate::outcome::EndedAs;
 
 /// Counts how calls ended since the server started.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct CallCounters {
     succeeded: AtomicU64,
     failed: [AtomicU64; ErrorKind::ALL.len()],
     /// Calls that ended because of an error in the server.
     internal_errors: AtomicU64,
-    metrics: Option<Arc<Metrics>>,
+    metrics: Option<Arc<ServerMetrics>>,
 }
 
 /// A call that has not been counted yet. Dropping it counts the call.
 #[derive(Debug)]
-pub(crate) struct Uncounted {
-    tally: Arc<Tally>,
+pub(crate) struct PendingCount {
+    tally: Arc<CallCounters>,
     tool: String,
     /// What counts the calls of its tool, once that is found.
     meter: Option<Arc<ToolMeter>>,
     ended: bool,
 }
 
-impl Tally {
+impl CallCounters {
     /// Nothing was called yet. What is called counts for `metrics`, too.
-    pub(crate) fn new(metrics: Option<Arc<Metrics>>) -> Self {
+    pub(crate) fn new(metrics: Option<Arc<ServerMetrics>>) -> Self {
         Self { metrics, ..Self::default() }
     }
 
     /// Starts to track a call of `tool`.
-    pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> Uncounted {
-        Uncounted { tally: Arc::clone(self), tool: tool.to_owned(), meter: None, ended: false }
+    pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> PendingCount {
+        PendingCount { tally: Arc::clone(self), tool: tool.to_owned(), meter: None, ended: false }
     }
 
     fn of(&self, kind: ErrorKind) -> Option<&AtomicU64> {
@@ -74,7 +74,7 @@ impl Tally {
     }
 }
 
-impl Uncounted {
+impl PendingCount {
     /// Says what counts the calls of its tool.
     pub(crate) fn found(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
         self.meter = meter;
@@ -82,11 +82,11 @@ impl Uncounted {
     }
 
     /// Counts the call, and the limit that it reached, by the key that raises it.
-    pub(crate) fn end(&mut self, outcome: Outcome, limit: Option<&'static str>) {
+    pub(crate) fn end(&mut self, outcome: EndedAs, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
-            Outcome::Ok | Outcome::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
-            Outcome::Failed(kind) => drop(self.tally.count(kind)),
+            EndedAs::Ok | EndedAs::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
+            EndedAs::Failed(kind) => drop(self.tally.count(kind)),
         }
         self.meter(outcome);
         if let (Some(metrics), Some(limit)) = (&self.tally.metrics, limit) {
@@ -94,14 +94,14 @@ impl Uncounted {
         }
     }
 
-    fn meter(&self, outcome: Outcome) {
+    fn meter(&self, outcome: EndedAs) {
         if let Some(metrics) = &self.tally.metrics {
             metrics.ended(self.meter.as_deref(), &self.tool, outcome);
         }
     }
 }
 
-impl Drop for Uncounted {
+impl Drop for PendingCount {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -110,10 +110,10 @@ impl Drop for Uncounted {
         if std::thread::panicking() {
             let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");
-            self.meter(Outcome::Failed(ErrorKind::Internal));
+            self.meter(EndedAs::Failed(ErrorKind::Internal));
         } else {
             self.tally.count(ErrorKind::Cancelled);
-            self.meter(Outcome::Failed(ErrorKind::Cancelled));
+            self.meter(EndedAs::Failed(ErrorKind::Cancelled));
         }
     }
 }
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn every_end_is_counted_once() {
-        let metrics = Arc::<Metrics>::default();
-        let tally = Arc::new(Tally::new(Some(Arc::clone(&metrics))));
-        tally.begin("a").end(Outcome::Ok, None);
+        let metrics = Arc::<ServerMetrics>::default();
+        let tally = Arc::new(CallCounters::new(Some(Arc::clone(&metrics))));
+        tally.begin("a").end(EndedAs::Ok, None);
         for count in 1..=2 {
-            tally.begin("a").end(Outcome::Failed(ErrorKind::Trap), None);
+            tally.begin("a").end(EndedAs::Failed(ErrorKind::Trap), None);
             assert_eq!(tally.traps(), count);
         }
-        tally.begin("a").end(Outcome::Failed(ErrorKind::Fuel), Some("limits.fuel"));
+        tally.begin("a").end(EndedAs::Failed(ErrorKind::Fuel), Some("limits.fuel"));
         drop(tally.begin("a"));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _running = tally.begin("a");

@@ -4,41 +4,46 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolbay_catalog::{
-    Exhausted, FileResource, Offer, Plugin, PromptOffer, ResourceOffer, Snapshot, Steps, TextPrompt,
+    FileResource, MatchBudget, MatchBudgetExhausted, Plugin, PromptOffer, ResourceOffer, Snapshot, TextPrompt,
+    ToolOffer,
 };
-use toolbay_model::{Completions, Reference, Request, TargetKind};
-use toolbay_sandbox::Environment;
-use toolbay_schema::Schema;
+use toolbay_model::{CallRequest, CompletionReference, CompletionResult, TargetKind};
+use toolbay_sandbox::PluginContext;
+use toolbay_schema::JsonSchema;
 
 /// Said when the budget of a URI is used up.
 pub(crate) const TOO_EXPENSIVE: &str = "a URI was not compared with all resource templates: it would take too long";
 
 /// What a request is about.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub(crate) enum CallTarget {
     /// A tool.
-    Tool(Arc<Offer>),
+    Tool(Arc<ToolOffer>),
     /// A prompt, or the completion of one of its arguments.
     Prompt(Arc<PromptOffer>),
     /// A resource, or the completion of a variable of a template.
     Resource(Arc<ResourceOffer>),
 }
 
-impl Target {
+impl CallTarget {
     /// What `request` is about; `None` if there is no such thing. Comparing a URI with templates draws on a budget.
     ///
     /// # Errors
     ///
     /// The budget is used up.
-    pub(crate) fn find(snapshot: &Snapshot, request: &Request, steps: &mut Steps) -> Result<Option<Self>, Exhausted> {
+    pub(crate) fn find(
+        snapshot: &Snapshot,
+        request: &CallRequest,
+        steps: &mut MatchBudget,
+    ) -> Result<Option<Self>, MatchBudgetExhausted> {
         Ok(match request {
-            Request::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
-            Request::Prompt { name, .. } => snapshot.prompts.get(name).cloned().map(Self::Prompt),
-            Request::Resource { uri } => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
-            Request::Completion(asked) => match &asked.reference {
-                Reference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
+            CallRequest::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
+            CallRequest::Prompt { name, .. } => snapshot.prompts.get(name).cloned().map(Self::Prompt),
+            CallRequest::Resource { uri } => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
+            CallRequest::Completion(asked) => match &asked.reference {
+                CompletionReference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
                 // A URI of a template is as good as the template.
-                Reference::Resource(uri) => match snapshot.templates.get(uri) {
+                CompletionReference::Resource(uri) => match snapshot.templates.get(uri) {
                     Some(template) => Some(Self::Resource(Arc::clone(template))),
                     None => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
                 },
@@ -92,7 +97,7 @@ impl Target {
     }
 
     /// What applies to the call.
-    pub(crate) fn environment(&self) -> &Environment {
+    pub(crate) fn environment(&self) -> &PluginContext {
         match self {
             Self::Tool(offer) => offer.plugin.environment(&offer.definition.tool.name),
             Self::Prompt(_) | Self::Resource(_) => &self.plugin().terms.environment,
@@ -100,7 +105,7 @@ impl Target {
     }
 
     /// What the structured content of a result must fit; `None` if nothing says that.
-    pub(crate) fn output(&self) -> Option<&Arc<Schema>> {
+    pub(crate) fn output(&self) -> Option<&Arc<JsonSchema>> {
         match self {
             Self::Tool(offer) => offer.definition.output.as_ref(),
             Self::Prompt(_) | Self::Resource(_) => None,
@@ -117,14 +122,16 @@ impl Target {
     }
 
     /// The file that answers `request` without a guest.
-    pub(crate) fn plain(&self, request: &Request) -> Option<Plain> {
+    pub(crate) fn plain(&self, request: &CallRequest) -> Option<PlainTarget> {
         match (self, request) {
-            (Self::Prompt(offer), Request::Prompt { .. }) => offer.text.clone().map(Plain::Prompt),
-            (Self::Resource(offer), Request::Resource { .. }) => offer.file.clone().map(Plain::Resource),
-            (Self::Prompt(offer), Request::Completion(_)) if offer.text.is_some() => Some(Plain::Nothing),
-            (Self::Resource(offer), Request::Completion(_)) if offer.file.is_some() => Some(Plain::Nothing),
+            (Self::Prompt(offer), CallRequest::Prompt { .. }) => offer.text.clone().map(PlainTarget::Prompt),
+            (Self::Resource(offer), CallRequest::Resource { .. }) => offer.file.clone().map(PlainTarget::Resource),
+            (Self::Prompt(offer), CallRequest::Completion(_)) if offer.text.is_some() => Some(PlainTarget::Nothing),
+            (Self::Resource(offer), CallRequest::Completion(_)) if offer.file.is_some() => Some(PlainTarget::Nothing),
             // A plugin that completes nothing has no values.
-            (_, Request::Completion(_)) if !self.plugin().component.contents.completes => Some(Plain::Nothing),
+            (_, CallRequest::Completion(_)) if !self.plugin().component.contents.completes => {
+                Some(PlainTarget::Nothing)
+            }
             _ => None,
         }
     }
@@ -132,7 +139,7 @@ impl Target {
 
 /// What answers a request without a guest.
 #[derive(Clone, Debug)]
-pub(crate) enum Plain {
+pub(crate) enum PlainTarget {
     /// A prompt in a file.
     Prompt(Arc<TextPrompt>),
     /// A file that is a resource.
@@ -142,6 +149,6 @@ pub(crate) enum Plain {
 }
 
 /// The completion of an argument that nobody completes.
-pub(crate) fn no_values() -> Completions {
-    Completions { values: Vec::new(), total: Some(0), has_more: false }
+pub(crate) fn no_values() -> CompletionResult {
+    CompletionResult { values: Vec::new(), total: Some(0), has_more: false }
 }

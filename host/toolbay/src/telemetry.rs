@@ -20,8 +20,8 @@ use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::log_records::LogRecords;
-use crate::stderr::{Stderr, say};
+use crate::log_export::LogExportLayer;
+use crate::stderr::{StderrWriter, say};
 
 /// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -80,9 +80,9 @@ fn in_full(filter: &str) -> Result<String, String> {
 }
 
 /// Replaces the filter of the log that was started.
-static REPLACE: OnceLock<Replace> = OnceLock::new();
+static REPLACE: OnceLock<LineBreakWriter> = OnceLock::new();
 
-type Replace = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
+type LineBreakWriter = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
 /// From now on, logs with `filter`.
 ///
@@ -100,11 +100,11 @@ pub(crate) fn change(filter: &str) -> Result<(), String> {
 /// # Errors
 ///
 /// Says what is wrong with the filter.
-pub(crate) fn init(filter: &str, records: Option<LogRecords>) -> Result<(), String> {
+pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(directives(filter)?)
         .fmt_fields(debug_fn(field).delimited(" "))
-        .with_writer(|| Stderr)
+        .with_writer(|| StderrWriter)
         .with_ansi(stderr().is_terminal())
         .with_target(false)
         // It would print its errors on standard error, and end the process if that fails.
@@ -145,7 +145,7 @@ fn panicked(panic: &PanicHookInfo<'_>) {
     say(&format!("internal error in the thread {name}{place}: {}", shown(words(panic), LONGEST)));
     let trace = Backtrace::capture();
     if trace.status() == BacktraceStatus::Captured {
-        drop(Stderr.write_all(trace.to_string().as_bytes()));
+        drop(StderrWriter.write_all(trace.to_string().as_bytes()));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolbay_catalog::Snapshot;
-use toolbay_mcp::{Rights, View};
+use toolbay_mcp::{CallerRights, CallerView};
 
 /// Different rights whose digest is remembered.
 const RIGHTS: usize = 256;
@@ -12,19 +12,19 @@ const RIGHTS: usize = 256;
 /// The digests of the lists that are current. Many streams wait for their changes, and few of them have rights of their
 /// own.
 #[derive(Debug, Default)]
-pub(crate) struct Views {
-    current: Mutex<Current>,
+pub(crate) struct ViewDigests {
+    current: Mutex<CurrentDigests>,
 }
 
 #[derive(Debug, Default)]
-struct Current {
+struct CurrentDigests {
     listing: u64,
-    views: HashMap<Rights, View>,
+    views: HashMap<CallerRights, CallerView>,
 }
 
-impl Views {
+impl ViewDigests {
     /// The lists of `snapshot` as a caller with these rights sees them.
-    pub(crate) fn of(&self, snapshot: &Snapshot, rights: &Rights) -> View {
+    pub(crate) fn of(&self, snapshot: &Snapshot, rights: &CallerRights) -> CallerView {
         let listing = snapshot.listing;
         let known = {
             let current = self.current();
@@ -35,7 +35,7 @@ impl Views {
         }
         // Not under the lock: others need not wait for it.
         let visible = |name: &str| rights.allow(name);
-        let view = View {
+        let view = CallerView {
             listing,
             tools: snapshot.digest_of_tools(visible),
             prompts: snapshot.digest_of_prompts(visible),
@@ -45,19 +45,19 @@ impl Views {
         view
     }
 
-    fn remember(&self, rights: &Rights, view: View) {
+    fn remember(&self, rights: &CallerRights, view: CallerView) {
         let mut current = self.current();
         if view.listing < current.listing {
             return;
         }
         if view.listing > current.listing || current.views.len() >= RIGHTS {
-            *current = Current { listing: view.listing, views: HashMap::new() };
+            *current = CurrentDigests { listing: view.listing, views: HashMap::new() };
         }
         current.views.insert(rights.clone(), view);
     }
 
     // Held for a few instructions and never across an await.
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, CurrentDigests> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,14 +68,14 @@ mod tests {
 
     #[test]
     fn a_digest_is_of_its_list_and_not_of_another() {
-        let views = Views::default();
-        let of = |listing| views.of(&Snapshot { listing, ..Snapshot::default() }, &Rights::All);
+        let views = ViewDigests::default();
+        let of = |listing| views.of(&Snapshot { listing, ..Snapshot::default() }, &CallerRights::All);
         // What a wrong digest would be returned for.
-        let wrong = View { listing: 7, tools: 1, prompts: 2, resources: 3 };
-        views.remember(&Rights::All, wrong);
+        let wrong = CallerView { listing: 7, tools: 1, prompts: 2, resources: 3 };
+        views.remember(&CallerRights::All, wrong);
         assert_eq!(of(7), wrong);
         let empty = Snapshot::default();
-        let right = |listing| View {
+        let right = |listing| CallerView {
             listing,
             tools: empty.digest_of_tools(|_| true),
             prompts: empty.digest_of_prompts(|_| true),
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(of(8), right(8));
         for n in 0..10 * RIGHTS {
             let pattern = format!("tool-{n}").try_into().unwrap();
-            views.of(&Snapshot { listing: 8, ..Snapshot::default() }, &Rights::Only(vec![pattern]));
+            views.of(&Snapshot { listing: 8, ..Snapshot::default() }, &CallerRights::Only(vec![pattern]));
         }
         assert!(views.current().views.len() <= RIGHTS);
     }

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use toolbay_catalog::{Writable, names_program};
-use toolbay_confine::{Confined, confine};
-use toolbay_secrets::Programs;
+use toolbay_catalog::{WritablePaths, names_program};
+use toolbay_confine::{ConfinementReport, confine};
+use toolbay_secrets::ProgramRunner;
 
-pub(crate) use self::needs::Needs;
+pub(crate) use self::needs::ConfinementNeeds;
 use crate::config::{Config, ConfigError, Confine};
 
 /// The command that runs the worker.
@@ -25,34 +25,34 @@ pub(crate) const WORKER: &str = "secret-worker";
 
 /// What a server is confined by, and what it still has others do.
 #[derive(Debug, Default)]
-pub(crate) struct Wall {
+pub(crate) struct ConfinementWall {
     /// `None` if the operator wants no confinement.
-    confined: Option<Confined>,
+    confined: Option<ConfinementReport>,
     /// Folders that were created so that they can be kept, with what for.
     created: Vec<(&'static str, PathBuf)>,
     /// What decides about the server and could still be written.
     overlaps: Vec<String>,
-    writable: Option<Arc<Writable>>,
-    pub(crate) programs: Programs,
+    writable: Option<Arc<WritablePaths>>,
+    pub(crate) programs: ProgramRunner,
 }
 
-impl Wall {
+impl ConfinementWall {
     /// Confines this process as `config` wants it, to what it `needs`. Must be called before the process has a second thread.
     ///
     /// # Errors
     ///
     /// The operator requires what the kernel cannot do, or the worker cannot be started.
-    pub(crate) fn build(config: &Config, needs: Needs) -> Result<Self, ConfigError> {
+    pub(crate) fn build(config: &Config, needs: ConfinementNeeds) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
-        let Needs { plan, writable, overlaps, .. } = needs;
+        let ConfinementNeeds { plan, writable, overlaps, .. } = needs;
         let mut worker = Command::new("/proc/self/exe");
         worker.arg(WORKER).arg("--").arg(&config.plugins);
         if writable.required {
             worker.args(writable.paths());
         }
-        let programs = Programs::started_by(worker).map_err(|error| {
+        let programs = ProgramRunner::started_by(worker).map_err(|error| {
             ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
         })?;
         let created = create(config);
@@ -88,25 +88,25 @@ impl Wall {
     }
 
     /// What the server may still write; `None` if nothing confines it.
-    pub(crate) fn writable(&self) -> Option<Arc<Writable>> {
+    pub(crate) fn writable(&self) -> Option<Arc<WritablePaths>> {
         self.writable.clone()
     }
 
     /// What is on; `None` if nothing is.
-    pub(crate) fn confined(&self) -> Option<&Confined> {
+    pub(crate) fn confined(&self) -> Option<&ConfinementReport> {
         self.confined.as_ref()
     }
 }
 
 /// Creates the folders that the server will want for itself: only what is there can be kept.
 fn create(config: &Config) -> Vec<(&'static str, PathBuf)> {
-    let missing = config.kept().into_iter().filter(|(_, folder)| !folder.exists());
+    let missing = config.own_folders().into_iter().filter(|(_, folder)| !folder.exists());
     // What cannot be created is complained about by whoever needs it.
     missing.filter(|(_, folder)| DirBuilder::new().recursive(true).mode(0o700).create(folder).is_ok()).collect()
 }
 
 /// Whether the grant with this file name, as it is now in the plugin folder, has its plugin's secrets printed by this
 /// program, none of whose files is `writable` by the server. Blocks.
-pub(crate) fn is_granted(folder: &Path, grant: &str, words: &[String], writable: &Writable) -> bool {
+pub(crate) fn is_granted(folder: &Path, grant: &str, words: &[String], writable: &WritablePaths) -> bool {
     grant.strip_suffix(".toml").is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
 }

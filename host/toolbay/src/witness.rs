@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use toolbay_audit::Event;
-use toolbay_catalog::{Snapshot, Witness};
+use toolbay_audit::AuditEvent;
+use toolbay_catalog::{PublishListener, Snapshot};
 
 use crate::audited::changes;
-use crate::metrics::{Change, Metrics};
+use crate::metrics::{PluginChange, ServerMetrics};
 
 /// Counts changes of plugins, and forgets the tools that are offered no more.
 #[derive(Debug)]
-pub(crate) struct Counting(pub(crate) Arc<Metrics>);
+pub(crate) struct ChangeCounter(pub(crate) Arc<ServerMetrics>);
 
-impl Witness for Counting {
+impl PublishListener for ChangeCounter {
     fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
         for event in changes(previous, next) {
             match event {
-                Event::Load { .. } => self.0.changed(Change::Load),
-                Event::Grant { .. } => self.0.changed(Change::Grant),
-                Event::Refused { .. } => self.0.changed(Change::Refused),
-                Event::Removed { .. } => self.0.changed(Change::Removed),
+                AuditEvent::Load { .. } => self.0.changed(PluginChange::Load),
+                AuditEvent::Grant { .. } => self.0.changed(PluginChange::Grant),
+                AuditEvent::Refused { .. } => self.0.changed(PluginChange::Refused),
+                AuditEvent::Removed { .. } => self.0.changed(PluginChange::Removed),
                 _ => {}
             }
         }

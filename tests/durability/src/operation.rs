@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 use bytesize::ByteSize;
-use toolbay_state::{Bucket, Change, Owner, Quota};
+use toolbay_state::{BucketChange, StateBucket, StateOwner, StateQuota};
 
 /// Keys of one task.
 const KEYS: u64 = 97;
 
 /// What the state that all tasks share may have.
-pub(crate) const SHARED: Quota = Quota { size: ByteSize::kib(48), keys: 60 };
+pub(crate) const SHARED: StateQuota = StateQuota { size: ByteSize::kib(48), keys: 60 };
 
 /// What the state of a task may have: more than it needs.
-pub(crate) const AMPLE: Quota = Quota { size: ByteSize::mib(10), keys: 1_000 };
+pub(crate) const AMPLE: StateQuota = StateQuota { size: ByteSize::mib(10), keys: 1_000 };
 
 /// The key of a task's counter.
 const COUNTER: &str = "counter";
@@ -50,36 +50,36 @@ impl Task {
     /// One operation more.
     pub(crate) fn advance(&mut self) {
         match change(self.done) {
-            Change::Set(entries) => self.kept.extend(entries),
-            Change::Delete(keys) => self.kept.retain(|key, _| !keys.contains(key)),
-            Change::Increment { key, .. } => {
+            BucketChange::Set(entries) => self.kept.extend(entries),
+            BucketChange::Delete(keys) => self.kept.retain(|key, _| !keys.contains(key)),
+            BucketChange::Increment { key, .. } => {
                 let before =
                     self.kept.get(&key).and_then(|value| std::str::from_utf8(value).ok()?.parse::<i128>().ok());
                 self.kept.insert(key, (before.unwrap_or(0) + 1).to_string().into_bytes());
             }
-            Change::Swap { key, value, .. } => drop(self.kept.insert(key, value)),
+            BucketChange::Swap { key, value, .. } => drop(self.kept.insert(key, value)),
         }
         self.done += 1;
     }
 
     /// Where it keeps.
-    pub(crate) fn bucket(&self) -> Result<Bucket> {
+    pub(crate) fn bucket(&self) -> Result<StateBucket> {
         bucket(self.index)
     }
 }
 
 /// Where a task keeps. The tasks are plugins.
-pub(crate) fn bucket(task: usize) -> Result<Bucket> {
-    Ok(Bucket::new(Owner { plugin: format!("task-{task}").into(), caller: None }, "")?)
+pub(crate) fn bucket(task: usize) -> Result<StateBucket> {
+    Ok(StateBucket::new(StateOwner { plugin: format!("task-{task}").into(), caller: None }, "")?)
 }
 
 /// What all tasks share.
-pub(crate) fn shared() -> Result<Bucket> {
-    Ok(Bucket::new(Owner { plugin: "shared".into(), caller: None }, "")?)
+pub(crate) fn shared() -> Result<StateBucket> {
+    Ok(StateBucket::new(StateOwner { plugin: "shared".into(), caller: None }, "")?)
 }
 
 /// The operation of a task with this number.
-pub(crate) fn change(number: u64) -> Change {
+pub(crate) fn change(number: u64) -> BucketChange {
     let key = |number: u64| format!("key-{}", number * 31 % KEYS);
     let value = |number: u64| {
         let mut value = number.to_string().into_bytes();
@@ -87,19 +87,21 @@ pub(crate) fn change(number: u64) -> Change {
         value
     };
     match number % 10 {
-        0..=4 => Change::Set(vec![(key(number), value(number))]),
-        5 | 6 => Change::Set((number..number + 3).map(|n| (key(n), value(n))).collect()),
-        7 => Change::Delete(vec![key(number), key(number + 1)]),
-        _ => Change::Increment { key: COUNTER.to_owned(), delta: 1, range: 0..=i128::from(u64::MAX) },
+        0..=4 => BucketChange::Set(vec![(key(number), value(number))]),
+        5 | 6 => BucketChange::Set((number..number + 3).map(|n| (key(n), value(n))).collect()),
+        7 => BucketChange::Delete(vec![key(number), key(number + 1)]),
+        _ => BucketChange::Increment { key: COUNTER.to_owned(), delta: 1, range: 0..=i128::from(u64::MAX) },
     }
 }
 
 /// What a task tries with the state that all share, after the operation with this number; `None` for nothing.
-pub(crate) fn attempt(task: usize, number: u64) -> Option<Change> {
+pub(crate) fn attempt(task: usize, number: u64) -> Option<BucketChange> {
     let key = || format!("{}", (number + task as u64 * 7) % 90);
     match number % 8 {
-        0 | 3 => Some(Change::Set(vec![(key(), vec![0; usize::try_from(number * 37 % 3_000).unwrap_or_default()])])),
-        5 => Some(Change::Delete(vec![key()])),
+        0 | 3 => {
+            Some(BucketChange::Set(vec![(key(), vec![0; usize::try_from(number * 37 % 3_000).unwrap_or_default()])]))
+        }
+        5 => Some(BucketChange::Delete(vec![key()])),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use bytesize::ByteSize;
-use toolbay_state::{Bucket, Database, Error, Free, Start, Store as _, Used};
+use toolbay_state::{PageStart, QuotaUsage, StateBucket, StateDatabase, StateError, StateStore as _, UnmeteredPayer};
 
 use crate::operation::{SHARED, Task};
 
@@ -19,7 +19,7 @@ use crate::operation::{SHARED, Task};
 pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
     // A runtime for each time: the database is closed when it is gone, so that the next process can open it.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let database = Database::new(folder.to_owned(), ByteSize::gib(1));
+    let database = StateDatabase::new(folder.to_owned(), ByteSize::gib(1));
     runtime.block_on(async {
         let mut unsaid = 0;
         for (index, task) in tasks.iter_mut().enumerate() {
@@ -35,8 +35,8 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
             }
         }
         for holding in database.holdings().await.map_err(|error| told(&error))? {
-            let sum = |of: fn(&Used) -> u64| holding.buckets.values().map(of).sum::<u64>();
-            let counted = Used { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) };
+            let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
+            let counted = QuotaUsage { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) };
             ensure!(counted == holding.used, "{} is said to keep {:?}", holding.plugin, holding);
             if holding.plugin == "shared" {
                 let fits = counted.keys <= SHARED.keys && counted.bytes <= SHARED.size.as_u64();
@@ -53,20 +53,20 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
 }
 
 /// All keys and values of a bucket.
-async fn all(database: &Database, bucket: &Bucket) -> Result<BTreeMap<String, Vec<u8>>, Error> {
-    let (mut kept, mut start) = (BTreeMap::new(), Start::First);
+async fn all(database: &StateDatabase, bucket: &StateBucket) -> Result<BTreeMap<String, Vec<u8>>, StateError> {
+    let (mut kept, mut start) = (BTreeMap::new(), PageStart::First);
     loop {
-        let page = database.keys(bucket, start, Arc::new(Free)).await?;
-        let values = database.get(bucket, page.keys.clone(), Arc::new(Free)).await?;
+        let page = database.keys(bucket, start, Arc::new(UnmeteredPayer)).await?;
+        let values = database.get(bucket, page.keys.clone(), Arc::new(UnmeteredPayer)).await?;
         let last = page.keys.last().cloned();
         kept.extend(page.keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?))));
         match last {
-            Some(last) if page.more => start = Start::After(last),
+            Some(last) if page.more => start = PageStart::After(last),
             _ => return Ok(kept),
         }
     }
 }
 
-fn told(error: &Error) -> anyhow::Error {
+fn told(error: &StateError) -> anyhow::Error {
     anyhow::anyhow!("{}", error.details())
 }

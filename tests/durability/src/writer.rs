@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use bytesize::ByteSize;
-use toolbay_state::{Database, Error, Free, Store as _};
+use toolbay_state::{StateDatabase, StateError, StateStore as _, UnmeteredPayer};
 
 use crate::operation::{AMPLE, SHARED, attempt, bucket, change, shared};
 
 /// Keeps state, and says which operations are done, until it is killed.
 pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let database = Database::new(folder.to_owned(), ByteSize::gib(1));
+    let database = StateDatabase::new(folder.to_owned(), ByteSize::gib(1));
     let mut tasks = tokio::task::JoinSet::new();
     for (index, first) in from.iter().copied().enumerate() {
         tasks.spawn_on(task(database.clone(), index, first), runtime.handle());
@@ -25,15 +25,15 @@ pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
     }
 }
 
-async fn task(database: Database, index: usize, first: u64) -> Result<()> {
+async fn task(database: StateDatabase, index: usize, first: u64) -> Result<()> {
     let (own, shared) = (bucket(index)?, shared()?);
     for number in first.. {
-        database.change(&own, AMPLE, change(number), Arc::new(Free)).await?;
+        database.change(&own, AMPLE, change(number), Arc::new(UnmeteredPayer)).await?;
         // One line, written at once.
         stdout().lock().write_all(format!("{index} {number}.\n").as_bytes())?;
         if let Some(attempt) = attempt(index, number) {
-            match database.change(&shared, SHARED, attempt, Arc::new(Free)).await {
-                Ok(_) | Err(Error::Size(_) | Error::Keys(_)) => {}
+            match database.change(&shared, SHARED, attempt, Arc::new(UnmeteredPayer)).await {
+                Ok(_) | Err(StateError::Size(_) | StateError::Keys(_)) => {}
                 Err(error) => bail!("{}", error.details()),
             }
         }

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio_util::sync::CancellationToken;
 use toolbay_inside::Inside;
-use toolbay_mcp::jsonrpc::{self, Id};
+use toolbay_mcp::jsonrpc::{self, RequestId};
 use toolbay_mcp::{Revision, definition_json, result_json};
 use toolbay_model::TargetKind;
-use toolbay_schema::{Budget, Schema};
+use toolbay_schema::{CheckBudget, JsonSchema};
 use toolbay_testkit::{Tiny, Tool, guests};
 
 /// Bytes of messages.
@@ -40,18 +40,18 @@ fn messages(criterion: &mut Criterion) {
             bencher.iter(|| drop(black_box(jsonrpc::decode(black_box(line.as_bytes())))));
         });
         let schema = snapshot.tools.get("echo").expect("the tool").tool.input_schema.get().to_owned();
-        let schema = Schema::compile(&schema).expect("a schema");
+        let schema = JsonSchema::compile(&schema).expect("a schema");
         let value = Value::from(arguments.clone());
-        assert_eq!(schema.fits(&value, Budget::CHECK).map(|(fits, _)| fits), Some(true));
+        assert_eq!(schema.fits(&value, CheckBudget::CHECK).map(|(fits, _)| fits), Some(true));
         group.bench_function(BenchmarkId::new("validate", size), |bencher| {
-            bencher.iter(|| black_box(schema.fits(black_box(&value), Budget::CHECK)));
+            bencher.iter(|| black_box(schema.fits(black_box(&value), CheckBudget::CHECK)));
         });
         group.bench_function(BenchmarkId::new("encode", size), |bencher| {
             bencher.iter_batched(
                 || inside.call("echo", &arguments),
                 |answer| {
                     let result = result_json(answer, TargetKind::Tool, Revision::NEWEST);
-                    black_box(jsonrpc::result(&Id::Number(1.into()), &result.expect("a result")))
+                    black_box(jsonrpc::result(&RequestId::Number(1.into()), &result.expect("a result")))
                 },
                 BatchSize::SmallInput,
             );

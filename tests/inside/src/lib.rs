@@ -13,8 +13,11 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay::{CompileConfig, Config, Server};
-use toolbay_catalog::{Candidate, Catalog, Loader, Publisher, Reloader, Snapshot, Watcher, assemble, channel};
-use toolbay_model::{Answer, LimitsPatch, Quiet};
+use toolbay_catalog::{
+    Catalog, CatalogPublisher, FolderReloader, FolderWatcher, PluginCandidate, PluginLoader, Snapshot, assemble,
+    channel,
+};
+use toolbay_model::{CallResult, LimitsPatch, NoopObserver};
 use toolbay_sandbox::Sandbox;
 
 /// A server, with a plugin folder of its own.
@@ -23,7 +26,7 @@ pub struct Inside {
     config: Config,
     sandbox: Sandbox,
     catalog: Catalog,
-    publisher: Option<Publisher>,
+    publisher: Option<CatalogPublisher>,
     /// The server.
     pub server: Arc<Server>,
     /// What runs it.
@@ -83,7 +86,7 @@ impl Inside {
             let loader = Arc::new(self.loader(&self.config.plugins));
             let read = self.runtime.block_on(loader.load((*id).to_owned()));
             let read = read.map_err(|error| anyhow!("{id} is refused: {error:?}"))?;
-            let candidate = Candidate { plugin: Some(read.plugin), problem: None, remarks: read.remarks };
+            let candidate = PluginCandidate { plugin: Some(read.plugin), problem: None, remarks: read.remarks };
             candidates.insert((*id).to_owned(), candidate);
         }
         let publisher = self.publisher.as_ref().context("the server watches its folder")?;
@@ -98,8 +101,8 @@ impl Inside {
     /// It watches it already, or the system cannot.
     pub fn watch(&mut self) -> Result<()> {
         let publisher = self.publisher.take().context("the server watches its folder already")?;
-        let watcher = Watcher::new(&self.config.plugins).map_err(|error| anyhow!("{error}"))?;
-        let reloader = Reloader::new(self.loader(&self.config.plugins), publisher);
+        let watcher = FolderWatcher::new(&self.config.plugins).map_err(|error| anyhow!("{error}"))?;
+        let reloader = FolderReloader::new(self.loader(&self.config.plugins), publisher);
         self.runtime.spawn(reloader.run(Some(watcher), CancellationToken::new()));
         Ok(())
     }
@@ -110,11 +113,11 @@ impl Inside {
     }
 
     /// The answer to a call.
-    pub fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Answer {
-        self.runtime.block_on(self.server.call(tool.to_owned(), arguments.clone(), Arc::new(Quiet)))
+    pub fn call(&self, tool: &str, arguments: &Map<String, Value>) -> CallResult {
+        self.runtime.block_on(self.server.call(tool.to_owned(), arguments.clone(), Arc::new(NoopObserver)))
     }
 
-    fn loader(&self, plugins: &Path) -> Loader {
-        Loader::new(self.sandbox.clone(), self.config.rules(), plugins.to_owned())
+    fn loader(&self, plugins: &Path) -> PluginLoader {
+        PluginLoader::new(self.sandbox.clone(), self.config.rules(), plugins.to_owned())
     }
 }

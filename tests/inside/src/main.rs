@@ -17,7 +17,7 @@ use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, json};
 use toolbay_inside::Inside;
-use toolbay_model::{Answer, Body, Reply};
+use toolbay_model::{CallReply, CallResult, ContentBody};
 use toolbay_report::{Machine, Markdown, Page, Sample, Unit, number};
 use toolbay_testkit::build::Builder;
 use toolbay_testkit::terminal;
@@ -124,11 +124,11 @@ impl Place {
 }
 
 /// The text of a result.
-fn text(answer: Answer) -> Result<String> {
+fn text(answer: CallResult) -> Result<String> {
     let reply = answer.result.map_err(|failure| anyhow::anyhow!("the call failed: {failure:?}"))?;
-    let Reply::Tool(output) = reply else { anyhow::bail!("no result of a tool") };
+    let CallReply::Tool(output) = reply else { anyhow::bail!("no result of a tool") };
     let [content] = output.content.as_slice() else { anyhow::bail!("not one block") };
-    let Body::Text(text) = &content.body else { anyhow::bail!("no text") };
+    let ContentBody::Text(text) = &content.body else { anyhow::bail!("no text") };
     Ok(text.clone())
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use toolbay_settings::project::{Project as Manifest, Requirement};
+use toolbay_settings::project::{BuildRequirement, ProjectFile as Manifest};
 use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
@@ -62,7 +62,7 @@ impl Machine {
     }
 
     /// Installs what is missing where a registry has it, and says what is missing then.
-    pub(crate) fn provide(&self, requires: &[Requirement]) -> Result<Option<String>> {
+    pub(crate) fn provide(&self, requires: &[BuildRequirement]) -> Result<Option<String>> {
         for requirement in requires {
             let Err(mut why) = self.has(requirement) else { continue };
             if requirement.command.starts_with("go ") {
@@ -78,7 +78,7 @@ impl Machine {
     }
 
     /// Whether a program is there; if not, why not.
-    fn has(&self, requirement: &Requirement) -> Result<(), String> {
+    fn has(&self, requirement: &BuildRequirement) -> Result<(), String> {
         let command = &requirement.command;
         let output = self.shell(command).stderr(Stdio::null()).output().ok();
         let Some(output) = output.filter(|output| output.status.success()) else {
@@ -189,9 +189,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let machine = machine(folder.path());
         let missing = |command: &str, version: Option<&str>| {
-            let fine = Requirement { command: "true".into(), version: None, install: String::new() };
+            let fine = BuildRequirement { command: "true".into(), version: None, install: String::new() };
             let version = version.map(str::to_owned);
-            let requirement = Requirement { command: command.into(), version, install: "install it".into() };
+            let requirement = BuildRequirement { command: command.into(), version, install: "install it".into() };
             machine.provide(&[fine, requirement]).unwrap()
         };
         assert_eq!(missing("echo it version 1.27.3", Some("1.24")), None);

@@ -10,7 +10,7 @@ use proptest::sample::Index;
 use tempfile::TempDir;
 
 use super::*;
-use crate::event::{Event, Subject};
+use crate::event::{AuditEvent, CallSubject};
 use crate::folder::{files, name};
 use crate::journal::tests::{open, open_both, record};
 
@@ -20,7 +20,7 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     for _ in 0..2 {
         let [mut journal, mut rejected] = open_both(dir.path());
         for n in 0..30 {
-            let denied = Event::Denied { subject: Subject::default(), what: "y".repeat(n * 9), remedy: None };
+            let denied = AuditEvent::Denied { subject: CallSubject::default(), what: "y".repeat(n * 9), remedy: None };
             rejected.append(&[(SystemTime::now(), denied), record("z")]).unwrap();
             journal.anchor(rejected.end_of());
             journal.append(&[record(format!("{n} {}", "x".repeat(n * 7))), record("\n{\"seq\":1}\n")]).unwrap();
@@ -34,8 +34,8 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
         journal.end().unwrap();
     }
     let of = |part| files(dir.path(), part).unwrap().into_iter().map(move |first| name(part, first));
-    let logs = Part::ALL.into_iter().flat_map(of);
-    let names = logs.chain(Part::ALL.map(|part| part.head().to_owned())).chain([PUBLIC.to_owned()]);
+    let logs = LogPart::ALL.into_iter().flat_map(of);
+    let names = logs.chain(LogPart::ALL.map(|part| part.head().to_owned())).chain([PUBLIC.to_owned()]);
     let log: Vec<_> = names.map(|name| (name.clone(), fs::read(dir.path().join(name)).unwrap())).collect();
     assert!(log.len() >= 4, "two files or more");
     log
@@ -102,7 +102,7 @@ impl Log {
         }
     }
 
-    fn verify(&self) -> Report {
+    fn verify(&self) -> VerifyReport {
         for (path, lines) in &self.files {
             fs::write(path, lines.concat()).unwrap();
         }
@@ -110,7 +110,7 @@ impl Log {
     }
 }
 
-fn told(report: &Report) -> Vec<String> {
+fn told(report: &VerifyReport) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 

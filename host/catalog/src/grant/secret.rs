@@ -6,13 +6,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::is_name;
 use toolbay_policy::OriginPattern;
-use toolbay_secrets::{Carried, Source};
+use toolbay_secrets::{CredentialRule, SecretSource};
 
 /// A value to redact, and to add to requests (`[secrets.NAME]`). Exactly one of `environment`, `file`, `keyring`,
 /// `command` and `source` says where it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Secret {
+pub struct SecretTable {
     /// Name of the server's environment variable that holds the value.
     #[serde(deserialize_with = "variable")]
     pub environment: Option<String>,
@@ -20,7 +20,7 @@ pub struct Secret {
     #[serde(deserialize_with = "path")]
     pub file: Option<PathBuf>,
     /// The entry of the keyring of the server's user that holds the value.
-    pub keyring: Option<Keyring>,
+    pub keyring: Option<KeyringEntry>,
     /// A program that prints the value, and its arguments. It runs once when the plugin is loaded, without a shell.
     #[serde(deserialize_with = "command")]
     pub command: Option<Vec<String>>,
@@ -39,7 +39,7 @@ pub struct Secret {
 /// An entry of a keyring, as `secret-tool` and most libraries store it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Keyring {
+pub struct KeyringEntry {
     /// Its attribute `service`.
     #[serde(deserialize_with = "attribute")]
     pub service: String,
@@ -56,18 +56,18 @@ pub struct CallerFolder {
     #[serde(deserialize_with = "folder")]
     pub folder: PathBuf,
     /// Whose value it is.
-    pub by: By,
+    pub by: SecretScope,
 }
 
 /// Whose value a folder holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum SecretScope {
     /// That of the authenticated caller.
     Caller,
 }
 
-impl Secret {
+impl SecretTable {
     /// # Errors
     ///
     /// Keys that are missing or contradict each other.
@@ -100,15 +100,20 @@ impl Secret {
     }
 
     /// The only source.
-    fn source(&self) -> Result<Source, String> {
+    fn source(&self) -> Result<SecretSource, String> {
         let Self { environment, file, keyring, command, source, .. } = self;
-        let keyring = keyring.clone().map(|Keyring { service, user }| Source::Keyring { service, user });
+        let keyring = keyring.clone().map(|KeyringEntry { service, user }| SecretSource::Keyring { service, user });
         let sources = [
-            ("environment", environment.clone().map(Source::Environment)),
-            ("file", file.clone().map(Source::File)),
+            ("environment", environment.clone().map(SecretSource::Environment)),
+            ("file", file.clone().map(SecretSource::File)),
             ("keyring", keyring),
-            ("command", command.clone().map(Source::Command)),
-            ("source", source.clone().map(|CallerFolder { folder, by: By::Caller }| Source::CallerFolder(folder))),
+            ("command", command.clone().map(SecretSource::Command)),
+            (
+                "source",
+                source
+                    .clone()
+                    .map(|CallerFolder { folder, by: SecretScope::Caller }| SecretSource::CallerFolder(folder)),
+            ),
         ];
         let mut set = sources.into_iter().filter_map(|(key, source)| Some((key, source?)));
         match (set.next(), set.next()) {
@@ -125,14 +130,16 @@ impl Secret {
     /// # Errors
     ///
     /// A header that no request can have.
-    pub(super) fn named(&self, name: &str) -> Result<toolbay_secrets::Secret, String> {
+    pub(super) fn named(&self, name: &str) -> Result<toolbay_secrets::SecretSpec, String> {
         let origins = self.origins.clone();
         let carried = match (&self.header, &self.query) {
-            (Some(header), _) => Some(Carried::in_header(origins, header, self.format.as_deref().unwrap_or("{}"))?),
-            (None, Some(parameter)) => Some(Carried::in_query(origins, parameter)),
+            (Some(header), _) => {
+                Some(CredentialRule::in_header(origins, header, self.format.as_deref().unwrap_or("{}"))?)
+            }
+            (None, Some(parameter)) => Some(CredentialRule::in_query(origins, parameter)),
             (None, None) => None,
         };
-        Ok(toolbay_secrets::Secret { name: name.to_owned(), source: self.source()?, carried })
+        Ok(toolbay_secrets::SecretSpec { name: name.to_owned(), source: self.source()?, carried })
     }
 }
 
@@ -190,20 +197,20 @@ mod tests {
         Grant::parse("acme.toml", text, Path::new("/plugins"))
     }
 
-    fn source(keys: &str) -> Source {
+    fn source(keys: &str) -> SecretSource {
         let grant = parse(&format!("[secrets.token]\n{keys}")).unwrap();
         grant.secrets().unwrap().remove(0).source
     }
 
     #[test]
     fn each_source_is_read() {
-        assert_eq!(source("environment = \"A\""), Source::Environment("A".to_owned()));
-        assert_eq!(source("file = \"secrets/a\""), Source::File("secrets/a".into()));
+        assert_eq!(source("environment = \"A\""), SecretSource::Environment("A".to_owned()));
+        assert_eq!(source("file = \"secrets/a\""), SecretSource::File("secrets/a".into()));
         let words = ["pass", "show", "x"].map(str::to_owned);
-        assert_eq!(source("command = [\"pass\", \"show\", \"x\"]"), Source::Command(words.into()));
-        let keyring = Source::Keyring { service: "github".to_owned(), user: "ada".to_owned() };
+        assert_eq!(source("command = [\"pass\", \"show\", \"x\"]"), SecretSource::Command(words.into()));
+        let keyring = SecretSource::Keyring { service: "github".to_owned(), user: "ada".to_owned() };
         assert_eq!(source("keyring = { service = \"github\", user = \"ada\" }"), keyring);
-        let folder = Source::CallerFolder("secrets/github".into());
+        let folder = SecretSource::CallerFolder("secrets/github".into());
         assert_eq!(source("source = { folder = \"secrets/github\", by = \"caller\" }"), folder);
     }
 

@@ -6,31 +6,36 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use toolbay_model::text::line;
 
-use super::{GrantFile, Loader, REASON, Whole, without_code};
-use crate::component::Component;
-use crate::folder::Files;
-use crate::grant::{Grant, Kept};
+use super::{GrantFile, PluginLoader, PluginSources, REASON, without_code};
+use crate::component::LoadedComponent;
+use crate::folder::PluginFiles;
+use crate::grant::{Grant, GrantSecrets};
 use crate::load_error::LoadError;
-use crate::load_result::{Before, Instead, LoadResult, Loaded};
+use crate::load_result::{FallbackVersion, LoadOutcome, LoadResult, PreviousVersion};
 use crate::plugin::{Plugin, tool_name};
 
 /// Why the files cannot replace the version in service.
-struct Failure {
+struct UpdateFailure {
     error: LoadError,
     /// The grant, if it is settled and it is the component that is refused.
     grant: Option<Box<Grant>>,
 }
 
-impl Loader {
+impl PluginLoader {
     /// Loads the plugin `id` from these files. A grant gives rights only when it has been unchanged for
     /// [`SETTLE`](crate::grant_age::SETTLE): a first version waits for that. To a version in service applies until then what
     /// its grant allows as well.
-    pub(crate) async fn load_files(self: Arc<Self>, id: String, files: Files, before: Before) -> LoadResult {
+    pub(crate) async fn load_files(
+        self: Arc<Self>,
+        id: String,
+        files: PluginFiles,
+        before: PreviousVersion,
+    ) -> LoadResult {
         let Some(previous) = before.plugin.clone() else {
             let known = before.is_start.then(|| files.clone());
             return match self.load_first(&id, &files, known, &before.age).await {
                 Ok(loaded) => LoadResult::Loaded(loaded),
-                Err(error) => LoadResult::Failed(error, Instead::Same),
+                Err(error) => LoadResult::Failed(error, FallbackVersion::Same),
             };
         };
         match self.load_next(&id, &files, &before, &previous).await {
@@ -43,11 +48,11 @@ impl Loader {
     async fn load_next(
         self: &Arc<Self>,
         id: &str,
-        files: &Files,
-        before: &Before,
+        files: &PluginFiles,
+        before: &PreviousVersion,
         previous: &Arc<Plugin>,
-    ) -> Result<LoadResult, Failure> {
-        let failed = |error| Failure { error, grant: None };
+    ) -> Result<LoadResult, UpdateFailure> {
+        let failed = |error| UpdateFailure { error, grant: None };
         let GrantFile { grant, settles, .. } = self.read_grant(id, &before.age).await.map_err(failed)?;
         let in_force = &previous.terms.source;
         if files.component.is_none() {
@@ -67,15 +72,15 @@ impl Loader {
         if let Some(settles) = settles.filter(|_| !is_same) {
             return Ok(LoadResult::Pending(narrow(grant).await?, settles));
         }
-        let refused = |error| Failure { error, grant: (!is_same).then(|| Box::new(grant.clone())) };
+        let refused = |error| UpdateFailure { error, grant: (!is_same).then(|| Box::new(grant.clone())) };
         let component = match self.component(id, None, None, !is_same).await.map_err(refused)? {
-            Whole::Component(component, _) => component,
+            PluginSources::Component(component, _) => component,
             // Compiling it can take minutes, in which a stricter grant applies.
-            Whole::Unknown => match narrow(grant.clone()).await? {
+            PluginSources::Unknown => match narrow(grant.clone()).await? {
                 Some(narrowed) => return Ok(LoadResult::Pending(Some(narrowed), Instant::now())),
                 None => match self.component(id, None, None, false).await.map_err(refused)? {
-                    Whole::Component(component, _) => component,
-                    Whole::Unknown => return Err(failed(LoadError::Gone)),
+                    PluginSources::Component(component, _) => component,
+                    PluginSources::Unknown => return Err(failed(LoadError::Gone)),
                 },
             },
         };
@@ -93,11 +98,11 @@ impl Loader {
     async fn narrow(
         self: &Arc<Self>,
         id: &str,
-        component: Arc<Component>,
+        component: Arc<LoadedComponent>,
         grant: Grant,
-        before: &Before,
+        before: &PreviousVersion,
         previous: &Arc<Plugin>,
-    ) -> Result<Option<Loaded>, LoadError> {
+    ) -> Result<Option<LoadOutcome>, LoadError> {
         let (this, id, previous, are_rules_new) =
             (Arc::clone(self), id.to_owned(), Arc::clone(previous), before.are_rules_new);
         let narrowed = tokio::task::spawn_blocking(move || {
@@ -115,42 +120,42 @@ impl Loader {
     fn reapply(
         &self,
         id: String,
-        component: Arc<Component>,
+        component: Arc<LoadedComponent>,
         grant: Grant,
         previous: &Plugin,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
         let secrets = grant.secrets().map_err(refused)?;
         let secrets = previous.terms.environment.secrets.carrying(secrets).map_err(refused)?;
-        let (plugin, remarks) = self.apply(id, component, grant, Kept { secrets, remarks: Vec::new() })?;
-        Ok(Loaded { plugin: Arc::new(plugin.with_files(Arc::clone(&previous.files))), remarks })
+        let (plugin, remarks) = self.apply(id, component, grant, GrantSecrets { secrets, remarks: Vec::new() })?;
+        Ok(LoadOutcome { plugin: Arc::new(plugin.with_files(Arc::clone(&previous.files))), remarks })
     }
 
     /// What is in service although the files cannot be loaded.
     async fn keep(
         self: &Arc<Self>,
         id: &str,
-        files: &Files,
-        before: &Before,
+        files: &PluginFiles,
+        before: &PreviousVersion,
         previous: &Arc<Plugin>,
-        Failure { error, grant }: Failure,
+        UpdateFailure { error, grant }: UpdateFailure,
     ) -> LoadResult {
         if error == LoadError::Gone {
-            return LoadResult::Failed(error, Instead::Same);
+            return LoadResult::Failed(error, FallbackVersion::Same);
         }
         if files.component.is_none() && previous.digest().is_some() {
             // The component is deleted, whatever the grant says.
-            return LoadResult::Failed(error, Instead::Nothing);
+            return LoadResult::Failed(error, FallbackVersion::Nothing);
         }
         if let Some(grant) = grant {
             return self.keep_under(id, *grant, before, previous, error).await;
         }
         if !before.are_rules_new {
-            return LoadResult::Failed(error, Instead::Same);
+            return LoadResult::Failed(error, FallbackVersion::Same);
         }
         if previous.terms.source.is_partial {
             // What two files have in common depends on the rules, and these files are not in force.
-            return LoadResult::Failed(error, Instead::Nothing);
+            return LoadResult::Failed(error, FallbackVersion::Nothing);
         }
         let (this, id, previous) = (Arc::clone(self), id.to_owned(), Arc::clone(previous));
         let applied = tokio::task::spawn_blocking(move || {
@@ -158,8 +163,8 @@ impl Loader {
             this.reapply(id, Arc::clone(&previous.component), grant, &previous)
         });
         match applied.await {
-            Ok(Ok(loaded)) => LoadResult::Failed(error, Instead::Narrowed(loaded)),
-            Ok(Err(_)) | Err(_) => LoadResult::Failed(error, Instead::Nothing),
+            Ok(Ok(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
+            Ok(Err(_)) | Err(_) => LoadResult::Failed(error, FallbackVersion::Nothing),
         }
     }
 
@@ -168,13 +173,13 @@ impl Loader {
         self: &Arc<Self>,
         id: &str,
         grant: Grant,
-        before: &Before,
+        before: &PreviousVersion,
         previous: &Arc<Plugin>,
         error: LoadError,
     ) -> LoadResult {
         let component = Arc::clone(&previous.component);
         if grant.component.is_some_and(|pinned| pinned != component.digest) {
-            return LoadResult::Failed(error, Instead::Nothing);
+            return LoadResult::Failed(error, FallbackVersion::Nothing);
         }
         let fits = {
             let (grant, id, component) = (grant.clone(), id.to_owned(), Arc::clone(&component));
@@ -191,16 +196,16 @@ impl Loader {
             self.narrow(id, component, grant, before, previous).await
         };
         match applied {
-            Ok(Some(loaded)) => LoadResult::Failed(error, Instead::Narrowed(loaded)),
-            Ok(None) => LoadResult::Failed(error, Instead::Same),
+            Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
+            Ok(None) => LoadResult::Failed(error, FallbackVersion::Same),
             Err(LoadError::Refused(why)) => {
                 // Both files are refused, as the grant alone would be.
                 let both = line(&format!("{}; and {why}", error.why()), REASON);
-                LoadResult::Failed(LoadError::Refused(both), Instead::Same)
+                LoadResult::Failed(LoadError::Refused(both), FallbackVersion::Same)
             }
             Err(why) => {
                 let both = line(&format!("{}; and applying its grant failed: {}", error.why(), why.why()), REASON);
-                LoadResult::Failed(LoadError::Hindered(both), Instead::Nothing)
+                LoadResult::Failed(LoadError::Hindered(both), FallbackVersion::Nothing)
             }
         }
     }

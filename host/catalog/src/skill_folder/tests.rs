@@ -6,19 +6,19 @@ use toolbay_model::ResourceContent;
 
 use super::*;
 use crate::beneath::open_root;
-use crate::tree::{Flaw, Kind, scan};
+use crate::tree::{TreeError, TreeKind, scan};
 
 const MANIFEST_TEXT: &str = "---\nname: pdf\ndescription: Reads PDFs.\n---\nRead it.\n";
 
 /// A folder `pdf.skill`.
 struct Folder {
     dir: tempfile::TempDir,
-    shelf: Arc<Shelf>,
+    shelf: Arc<SkillMemory>,
 }
 
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = Self { dir: tempfile::tempdir().unwrap(), shelf: Shelf::new(ByteSize::mib(40)) };
+        let folder = Self { dir: tempfile::tempdir().unwrap(), shelf: SkillMemory::new(ByteSize::mib(40)) };
         fs::create_dir(folder.path("")).unwrap();
         for (path, text) in files {
             folder.write(path, text);
@@ -35,22 +35,22 @@ impl Folder {
         fs::write(self.path(path), text).unwrap();
     }
 
-    fn tree(&self) -> Tree {
-        scan(&self.path(""), Kind::Skill, 512).unwrap()
+    fn tree(&self) -> PlainTree {
+        scan(&self.path(""), TreeKind::Skill, 512).unwrap()
     }
 
     fn load_as(
         &self,
         id: &str,
-        tree: &Tree,
+        tree: &PlainTree,
         former: Option<&SkillFolder>,
     ) -> Result<(SkillFolder, Vec<String>), String> {
         let root = open_root(&self.path("")).unwrap();
         let (output, size) = (ByteSize::mib(4), ByteSize::mib(1));
-        let found = Found { id, root: &root, tree, output, size, shelf: &self.shelf, former };
+        let found = SkillSource { id, root: &root, tree, output, size, shelf: &self.shelf, former };
         SkillFolder::load(&found).map_err(|wrong| match wrong {
-            Wrong::Refused(why) => why,
-            Wrong::Hindered(error) => panic!("{error:?}"),
+            PlainFileError::Refused(why) => why,
+            PlainFileError::Hindered(error) => panic!("{error:?}"),
         })
     }
 
@@ -197,7 +197,7 @@ fn a_skill_has_at_most_512_files() {
     (0..511).for_each(|n| folder.write(&format!("{n}.md"), "x"));
     assert_eq!(folder.load().unwrap().0.files.len(), 512);
     folder.write("more.md", "x");
-    let excess = Flaw::Lasting("it has too many files: at most 512 files are allowed".to_owned());
+    let excess = TreeError::Lasting("it has too many files: at most 512 files are allowed".to_owned());
     assert_eq!(folder.tree().flaw, Some(excess));
 }
 
@@ -241,7 +241,7 @@ fn the_entries_are_bounded() {
     let root = open_root(&folder.path("")).unwrap();
     let (tree, output) = (folder.tree(), ByteSize::mib(1));
     let load = |size| {
-        SkillFolder::load(&Found {
+        SkillFolder::load(&SkillSource {
             id: "pdf",
             root: &root,
             tree: &tree,
@@ -252,6 +252,6 @@ fn the_entries_are_bounded() {
         })
     };
     assert!(load(ByteSize::mib(1)).is_ok());
-    let Err(Wrong::Refused(why)) = load(ByteSize::kib(500)) else { panic!("it is too large") };
+    let Err(PlainFileError::Refused(why)) = load(ByteSize::kib(500)) else { panic!("it is too large") };
     assert_eq!(why, "what clients are told of its files is larger than 500.0 KiB (to allow more, raise describe.size)");
 }

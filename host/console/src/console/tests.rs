@@ -4,20 +4,20 @@ use axum::body::to_bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
 use serde_json::{Map, Value, json};
-use toolbay_model::{Digest, Json, Usage};
+use toolbay_model::{CallUsage, Digest, JsonText};
 use tower_service::Service as _;
 
 use super::*;
-use crate::access::Admin;
+use crate::access::AdminToken;
 use crate::approvals::ApprovalNote;
 use crate::calls::tests::note;
-use crate::calls::{CallNote, Excerpt};
+use crate::calls::{CallNote, TextExcerpt};
 use crate::data::{
-    Answered, AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow,
-    ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
+    ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
 use crate::denials::DenialNote;
-use crate::operations::Viewer;
+use crate::operations::ConsoleViewer;
 
 const BODY_TIME: Duration = Duration::from_secs(60);
 
@@ -46,7 +46,7 @@ impl Stub {
     }
 }
 
-impl Operations for Stub {
+impl ConsoleOperations for Stub {
     fn status(&self) -> ServerStatus {
         ServerStatus {
             version: "1.2.3",
@@ -94,28 +94,28 @@ impl Operations for Stub {
         });
         (name == self.0).then(|| ToolDetail {
             row: self.tool(),
-            input: Json::from(json!({"type": "object", "properties": properties, "description": self.0})),
-            output: Some(Json::from(json!({"description": self.0}))),
+            input: JsonText::from(json!({"type": "object", "properties": properties, "description": self.0})),
+            output: Some(JsonText::from(json!({"description": self.0}))),
             hints: vec!["read-only"],
         })
     }
 
-    fn may_use(&self, viewer: &Viewer, _tool: &str) -> bool {
+    fn may_use(&self, viewer: &ConsoleViewer, _tool: &str) -> bool {
         viewer.name != "token:watcher"
     }
 
     fn call(
         &self,
-        _viewer: &Viewer,
+        _viewer: &ConsoleViewer,
         _tool: String,
         arguments: Map<String, Value>,
         allowed: Option<Digest>,
-    ) -> BoxFuture<'static, Called> {
+    ) -> BoxFuture<'static, ConsoleCallOutcome> {
         let text = self.0;
         let question = Digest::new(hash(text));
         Box::pin(async move {
             if arguments.contains_key("any") && allowed != Some(question) {
-                return Called::Question(text.to_owned(), question);
+                return ConsoleCallOutcome::Question(text.to_owned(), question);
             }
             let content = json!([
                 {"type": "text", "text": text},
@@ -126,7 +126,7 @@ impl Operations for Stub {
                 {"type": "resource_link", "uri": format!("javascript:{text}"), "name": text},
             ]);
             let result = json!({"content": content, "structuredContent": {"a": text}});
-            Called::Ended { result: Ok(result), outcome: "ok", usage: Some(Usage::default()) }
+            ConsoleCallOutcome::Ended { result: Ok(result), outcome: "ok", usage: Some(CallUsage::default()) }
         })
     }
 
@@ -135,20 +135,20 @@ impl Operations for Stub {
         vec![WaitingApproval { id: 7, at, until: at, caller: text(), plugin: text(), tool: text(), question: text() }]
     }
 
-    fn answer(&self, viewer: &Viewer, id: u64, _yes: bool) -> BoxFuture<'_, Answered> {
+    fn answer(&self, viewer: &ConsoleViewer, id: u64, _yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
         Box::pin(std::future::ready(match id {
-            7 if self.may_use(viewer, self.0) => Answered::Done,
-            7 => Answered::Forbidden,
-            _ => Answered::Gone,
+            7 if self.may_use(viewer, self.0) => ApprovalOutcome::Done,
+            7 => ApprovalOutcome::Forbidden,
+            _ => ApprovalOutcome::Gone,
         }))
     }
 
-    fn rest(&self, _viewer: &Viewer, plugin: &str, _rests: bool) -> bool {
+    fn rest(&self, _viewer: &ConsoleViewer, plugin: &str, _rests: bool) -> bool {
         plugin == self.0
     }
 
-    fn clear_cache(&self, _viewer: &Viewer) -> BoxFuture<'static, Result<Cleared, String>> {
-        Box::pin(async { Ok(Cleared::default()) })
+    fn clear_cache(&self, _viewer: &ConsoleViewer) -> BoxFuture<'static, Result<ClearedCache, String>> {
+        Box::pin(async { Ok(ClearedCache::default()) })
     }
 
     fn audit(&self, _most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
@@ -177,8 +177,8 @@ struct Got {
 
 impl Site {
     fn new(text: &'static str) -> Self {
-        let watch = Arc::<Watch>::default();
-        let excerpt = Some(Excerpt::of(text));
+        let watch = Arc::<ServerActivity>::default();
+        let excerpt = Some(TextExcerpt::of(text));
         let mut call = CallNote {
             caller: text.to_owned(),
             plugin: Some(text.to_owned()),
@@ -207,8 +207,8 @@ impl Site {
             });
         }
         watch.log(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
-        let admin = |name: &str| Admin { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
-        let access = Access::admins(vec![admin("ops"), admin("watcher")]);
+        let admin = |name: &str| AdminToken { name: format!("token:{name}"), sha256: hash(&format!("secret-{name}")) };
+        let access = ConsoleAccess::admins(vec![admin("ops"), admin("watcher")]);
         Self(
             Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8), |_| None, BODY_TIME)
                 .router(),

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 /// What was filled in, by the names of fields.
-pub(crate) type Filled = HashMap<String, String>;
+pub(crate) type FieldValues = HashMap<String, String>;
 
 /// A field of a form.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Field {
+pub(crate) struct FormField {
     /// Its name in the form.
     pub(crate) id: String,
     /// The name of the property.
@@ -19,12 +19,12 @@ pub(crate) struct Field {
     /// What it is filled with at first.
     pub(crate) default: String,
     /// What can be filled in.
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldKind,
 }
 
 /// What can be filled in.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     /// A text on one line, or on several.
     Text { lines: bool },
     /// A number, an integer if `whole`.
@@ -36,5 +36,5 @@ pub(crate) enum Kind {
     /// JSON.
     Json,
     /// Further fields, which make an object.
-    Group(Vec<Field>),
+    Group(Vec<FormField>),
 }

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::field::{Field, Filled, Kind};
+use super::field::{FieldKind, FieldValues, FormField};
 
 /// What is wrong with fields, by their names.
-type Wrong = Vec<(String, String)>;
+type FieldErrors = Vec<(String, String)>;
 
 /// The arguments of these fields. A field that is empty is left out, unless it is a text that must be there.
-pub(super) fn arguments(fields: &[Field], filled: &Filled) -> Result<Map<String, Value>, Wrong> {
+pub(super) fn arguments(fields: &[FormField], filled: &FieldValues) -> Result<Map<String, Value>, FieldErrors> {
     let (mut arguments, mut wrong) = (Map::new(), Vec::new());
     for field in fields {
         match value(field, filled) {
@@ -20,19 +20,19 @@ pub(super) fn arguments(fields: &[Field], filled: &Filled) -> Result<Map<String,
     if wrong.is_empty() { Ok(arguments) } else { Err(wrong) }
 }
 
-fn value(field: &Field, filled: &Filled) -> Result<Option<Value>, Wrong> {
+fn value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>, FieldErrors> {
     let text = filled.get(&field.id).map(String::as_str).unwrap_or_default();
     let wrong = |what: String| vec![(field.id.clone(), what)];
     match &field.kind {
-        Kind::Group(fields) => {
+        FieldKind::Group(fields) => {
             let object = arguments(fields, filled)?;
             return Ok((field.required || !object.is_empty()).then_some(Value::Object(object)));
         }
-        Kind::Text { .. } if text.is_empty() && !field.required => return Ok(None),
-        Kind::Text { .. } => return Ok(Some(unix(text).into())),
+        FieldKind::Text { .. } if text.is_empty() && !field.required => return Ok(None),
+        FieldKind::Text { .. } => return Ok(Some(unix(text).into())),
         _ if text.trim().is_empty() => {
             return match (&field.kind, field.required) {
-                (Kind::List { .. }, true) => Ok(Some(Value::Array(Vec::new()))),
+                (FieldKind::List { .. }, true) => Ok(Some(Value::Array(Vec::new()))),
                 // The server says what is missing.
                 _ => Ok(None),
             };
@@ -41,12 +41,12 @@ fn value(field: &Field, filled: &Filled) -> Result<Option<Value>, Wrong> {
     }
     let text = text.trim();
     let value = match &field.kind {
-        Kind::Number { whole } => number(text, *whole).map_err(wrong)?,
-        Kind::Choice(choices) => {
+        FieldKind::Number { whole } => number(text, *whole).map_err(wrong)?,
+        FieldKind::Choice(choices) => {
             let chosen = text.parse::<usize>().ok().and_then(|at| choices.get(at));
             chosen.map(|(_, value)| value.clone()).ok_or_else(|| wrong("choose one of the list".to_owned()))?
         }
-        Kind::List { numbers } => {
+        FieldKind::List { numbers } => {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             let items = lines.map(|line| if *numbers { number(line, false) } else { Ok(line.into()) });
             Value::Array(items.collect::<Result<_, _>>().map_err(wrong)?)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 
-use super::field::{Field, Kind};
+use super::field::{FieldKind, FormField};
 
 /// Most fields of a form. A schema with more has one field for JSON.
 const FIELDS: usize = 60;
@@ -25,20 +25,20 @@ const DESCRIPTION: usize = 1_000;
 const LONG: u64 = 300;
 
 /// The fields of a schema of an object; `None` if it says nothing of its properties, or there are too many.
-pub(super) fn fields(schema: &Value) -> Option<Vec<Field>> {
-    let mut reading = Reading { root: schema, count: 0 };
+pub(super) fn fields(schema: &Value) -> Option<Vec<FormField>> {
+    let mut reading = SchemaReader { root: schema, count: 0 };
     let fields = reading.properties(schema, "f", 0)?;
     (reading.count <= FIELDS).then_some(fields)
 }
 
-struct Reading<'a> {
+struct SchemaReader<'a> {
     root: &'a Value,
     count: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> SchemaReader<'a> {
     /// The fields of an object whose names begin with `prefix`; `None` if its schema says more than what they are.
-    fn properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<Field>> {
+    fn properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<FormField>> {
         let object = self.resolved(schema)?;
         if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"]
             .iter()
@@ -68,7 +68,7 @@ impl<'a> Reading<'a> {
         Some(fields)
     }
 
-    fn field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> Field {
+    fn field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> FormField {
         let found = self.resolved(schema).cloned().unwrap_or_default();
         // What stands beside a reference counts more than what it leads to.
         let beside = |key: &str| schema.get(key).or_else(|| found.get(key));
@@ -77,60 +77,60 @@ impl<'a> Reading<'a> {
         let default = beside("default").or_else(|| found.get("const")).filter(|default| !default.is_null()).cloned();
         let kind = self.kind(&id, schema, &found, depth);
         let default = match (&kind, &default) {
-            (Kind::Group(_), _) | (_, None) => String::new(),
-            (Kind::Choice(choices), Some(default)) => {
+            (FieldKind::Group(_), _) | (_, None) => String::new(),
+            (FieldKind::Choice(choices), Some(default)) => {
                 choices.iter().position(|(_, value)| value == default).map(|at| at.to_string()).unwrap_or_default()
             }
-            (Kind::Text { .. }, Some(Value::String(text))) => text.clone(),
-            (Kind::List { .. }, Some(Value::Array(items))) => {
+            (FieldKind::Text { .. }, Some(Value::String(text))) => text.clone(),
+            (FieldKind::List { .. }, Some(Value::Array(items))) => {
                 let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
                 texts.collect::<Vec<_>>().join("\n")
             }
             (_, Some(default)) => default.to_string(),
         };
-        Field { id, name: name.to_owned(), description, required, default, kind }
+        FormField { id, name: name.to_owned(), description, required, default, kind }
     }
 
-    fn kind(&mut self, id: &str, schema: &'a Value, found: &Map<String, Value>, depth: usize) -> Kind {
+    fn kind(&mut self, id: &str, schema: &'a Value, found: &Map<String, Value>, depth: usize) -> FieldKind {
         if let Some(choices) = choices(found) {
-            return Kind::Choice(choices);
+            return FieldKind::Choice(choices);
         }
         if ["anyOf", "oneOf", "allOf", "not", "if"].iter().any(|key| found.contains_key(*key)) {
-            return Kind::Json;
+            return FieldKind::Json;
         }
         match type_of(found) {
             Some("string") => {
                 let long = found.get("maxLength").and_then(Value::as_u64).is_some_and(|most| most > LONG);
                 let plain = ["format", "pattern"].iter().any(|key| found.contains_key(*key));
-                Kind::Text { lines: long || !plain && found.get("maxLength").is_none() }
+                FieldKind::Text { lines: long || !plain && found.get("maxLength").is_none() }
             }
-            Some("integer") => Kind::Number { whole: true },
-            Some("number") => Kind::Number { whole: false },
-            Some("boolean") => Kind::Choice(vec![("yes".into(), true.into()), ("no".into(), false.into())]),
+            Some("integer") => FieldKind::Number { whole: true },
+            Some("number") => FieldKind::Number { whole: false },
+            Some("boolean") => FieldKind::Choice(vec![("yes".into(), true.into()), ("no".into(), false.into())]),
             Some("array") => self.list(found),
             Some("object") if depth < DEPTH => {
-                self.properties(schema, &format!("{id}_"), depth + 1).map_or(Kind::Json, Kind::Group)
+                self.properties(schema, &format!("{id}_"), depth + 1).map_or(FieldKind::Json, FieldKind::Group)
             }
-            _ => Kind::Json,
+            _ => FieldKind::Json,
         }
     }
 
-    fn list(&self, found: &Map<String, Value>) -> Kind {
+    fn list(&self, found: &Map<String, Value>) -> FieldKind {
         if found.contains_key("prefixItems") {
-            return Kind::Json;
+            return FieldKind::Json;
         }
-        let Some(items) = found.get("items").and_then(Value::as_object) else { return Kind::Json };
+        let Some(items) = found.get("items").and_then(Value::as_object) else { return FieldKind::Json };
         let items = match items.get("$ref").and_then(Value::as_str) {
             Some(reference) => self.at(reference).cloned().unwrap_or_default(),
             None => items.clone(),
         };
         if ["enum", "const", "anyOf", "oneOf", "allOf"].iter().any(|key| items.contains_key(*key)) {
-            return Kind::Json;
+            return FieldKind::Json;
         }
         match type_of(&items) {
-            Some("string") => Kind::List { numbers: false },
-            Some("integer" | "number") => Kind::List { numbers: true },
-            _ => Kind::Json,
+            Some("string") => FieldKind::List { numbers: false },
+            Some("integer" | "number") => FieldKind::List { numbers: true },
+            _ => FieldKind::Json,
         }
     }
 

@@ -2,15 +2,15 @@ use serde_json::json;
 
 use super::*;
 
-fn form(schema: Value) -> Form {
-    Form::of(&Json::from(schema), false)
+fn form(schema: Value) -> ToolForm {
+    ToolForm::of(&JsonText::from(schema), false)
 }
 
-fn kinds(form: &Form) -> Vec<(&str, &Kind, bool)> {
+fn kinds(form: &ToolForm) -> Vec<(&str, &FieldKind, bool)> {
     form.fields.iter().map(|field| (field.name.as_str(), &field.kind, field.required)).collect()
 }
 
-fn filled(values: &[(&str, &str)]) -> Filled {
+fn filled(values: &[(&str, &str)]) -> FieldValues {
     values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
@@ -70,7 +70,7 @@ fn what_is_filled_in_becomes_arguments() {
     let expected =
         json!({"a": "one\ntwo", "b": u64::MAX, "c": 5, "d": [1, 2.5], "e": {"f": false}, "h": [{"k": null}]});
     assert_eq!(Value::Object(arguments.unwrap()), expected);
-    assert_eq!(Value::Object(form.arguments(&Filled::new()).unwrap()), json!({"a": ""}));
+    assert_eq!(Value::Object(form.arguments(&FieldValues::new()).unwrap()), json!({"a": ""}));
 }
 
 #[test]
@@ -110,16 +110,16 @@ fn what_no_form_can_show_is_one_field_for_json() {
         assert!(form.raw && !form.has_fields, "{schema}");
         assert_eq!(form.arguments(&filled(&[("json", "{\"a\": 1}")])).unwrap()["a"], 1);
         assert!(form.arguments(&filled(&[("json", "[1]")])).unwrap_err()[0].1.starts_with("expected a JSON object"));
-        assert!(form.arguments(&Filled::new()).unwrap().is_empty());
+        assert!(form.arguments(&FieldValues::new()).unwrap().is_empty());
     }
     let form = form(deep);
-    let Kind::Group(fields) = &form.fields[0].kind else { panic!("{form:?}") };
-    let Kind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
-    let Kind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
-    assert_eq!(fields[0].kind, Kind::Json);
+    let FieldKind::Group(fields) = &form.fields[0].kind else { panic!("{form:?}") };
+    let FieldKind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
+    let FieldKind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
+    assert_eq!(fields[0].kind, FieldKind::Json);
     // A schema that leads back to itself ends in JSON as well.
     let circle = json!({"properties": {"next": {"$ref": "#"}}});
-    let circle = Form::of(&Json::from(circle), false);
+    let circle = ToolForm::of(&JsonText::from(circle), false);
     assert!(circle.has_fields);
 }
 
@@ -132,7 +132,7 @@ fn a_tool_without_arguments_has_an_empty_form() {
     ] {
         let form = form(schema);
         assert!(!form.raw && form.fields.is_empty());
-        assert!(form.arguments(&Filled::new()).unwrap().is_empty());
+        assert!(form.arguments(&FieldValues::new()).unwrap().is_empty());
     }
-    assert!(Form::of(&Json::from(json!({"type": "object"})), true).raw);
+    assert!(ToolForm::of(&JsonText::from(json!({"type": "object"})), true).raw);
 }

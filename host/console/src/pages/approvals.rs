@@ -4,17 +4,17 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{at, csrf, to_plugin, to_tool, told};
 use crate::approvals::ApprovalNote;
 use crate::data::WaitingApproval;
-use crate::desk::Desk;
+use crate::desk::PageContext;
 use crate::paths::PATH;
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
 /// Calls that a person must allow.
-pub(crate) fn approvals(desk: &Desk, session: &Session, done: Option<&str>) -> Markup {
+pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
     let now = SystemTime::now();
     let all: Vec<ApprovalNote> = desk.watch.approvals().newest().cloned().collect();
     let waiting = desk.operations.waiting();
@@ -46,11 +46,11 @@ pub(crate) fn approvals(desk: &Desk, session: &Session, done: Option<&str>) -> M
             }
         }
     };
-    layout(session, Place::Approvals, "Approvals", true, &body)
+    layout(session, NavigationItem::Approvals, "Approvals", true, &body)
 }
 
 /// Says that an answer came too late.
-pub(crate) fn over(session: &Session) -> Markup {
+pub(crate) fn over(session: &ConsoleSession) -> Markup {
     let body = html! {
         p.empty {
             "No call waits for this answer: it was answered already, here or at the client, it was cancelled, its time is over, or \
@@ -58,7 +58,7 @@ pub(crate) fn over(session: &Session) -> Markup {
         }
         p { a href={ (PATH) "/approvals" } { "Back to the approvals" } }
     };
-    layout(session, Place::Approvals, "Too late", false, &body)
+    layout(session, NavigationItem::Approvals, "Too late", false, &body)
 }
 
 /// Those of the notes that are not of a call in `waiting`.
@@ -73,7 +73,7 @@ fn without<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec
 }
 
 /// A question, and what answers it.
-fn question(desk: &Desk, session: &Session, one: &WaitingApproval) -> Markup {
+fn question(desk: &PageContext, session: &ConsoleSession, one: &WaitingApproval) -> Markup {
     let may = desk.operations.may_use(&session.viewer, &one.tool);
     html! {
         section.question aria-label={ "Call of " (one.tool) ", number " (one.id) } {
@@ -92,7 +92,7 @@ fn question(desk: &Desk, session: &Session, one: &WaitingApproval) -> Markup {
     }
 }
 
-fn button(session: &Session, one: &WaitingApproval, answer: &str, label: &str) -> Markup {
+fn button(session: &ConsoleSession, one: &WaitingApproval, answer: &str, label: &str) -> Markup {
     html! {
         form.decision method="post" action={ (PATH) "/approval" } {
             (csrf(session))

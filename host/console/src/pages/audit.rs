@@ -2,16 +2,16 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::outcome;
 use crate::data::AuditLine;
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 
 /// Lines on the page.
 pub(crate) const AUDIT_LINES: usize = 200;
 
 /// The end of the audit log, if there is one.
-pub(crate) fn audit(session: &Session, lines: Option<&Result<Vec<AuditLine>, String>>) -> Markup {
+pub(crate) fn audit(session: &ConsoleSession, lines: Option<&Result<Vec<AuditLine>, String>>) -> Markup {
     let body = html! {
         @match lines {
             None => { p.empty { "There is no audit log. To keep one, set " code { "audit.folder" } " in toolbay.toml." } }
@@ -22,7 +22,7 @@ pub(crate) fn audit(session: &Session, lines: Option<&Result<Vec<AuditLine>, Str
             }
         }
     };
-    layout(session, Place::Audit, "Audit log", matches!(lines, Some(Ok(_))), &body)
+    layout(session, NavigationItem::Audit, "Audit log", matches!(lines, Some(Ok(_))), &body)
 }
 
 fn table(lines: &[AuditLine]) -> Markup {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{at, outcome, search, to_plugin, to_tool};
-use crate::calls::{CallNote, Excerpt};
-use crate::desk::Desk;
-use crate::sessions::Session;
+use crate::calls::{CallNote, TextExcerpt};
+use crate::desk::PageContext;
+use crate::sessions::ConsoleSession;
 use crate::shown::{amount, count, moment, size, time};
 
 /// Calls on the page.
 const MOST: usize = 100;
 
 /// The newest calls that mention `wanted`, or only those of them that failed.
-pub(crate) fn calls(desk: &Desk, session: &Session, wanted: &str, failed: bool) -> Markup {
+pub(crate) fn calls(desk: &PageContext, session: &ConsoleSession, wanted: &str, failed: bool) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let (found, ended, missed): (Vec<Arc<CallNote>>, u64, u64) = {
         let history = desk.watch.history();
@@ -42,7 +42,7 @@ pub(crate) fn calls(desk: &Desk, session: &Session, wanted: &str, failed: bool) 
             }
         }
     };
-    layout(session, Place::Calls, "Calls", true, &body)
+    layout(session, NavigationItem::Calls, "Calls", true, &body)
 }
 
 fn row(call: &CallNote, contents: bool) -> Markup {
@@ -68,7 +68,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
 
 /// What it was called with, and what came of it.
 fn excerpts(call: &CallNote) -> Markup {
-    let shown = |name: &str, excerpt: Option<&Excerpt>| {
+    let shown = |name: &str, excerpt: Option<&TextExcerpt>| {
         html! {
             @if let Some(excerpt) = excerpt {
                 h3 { (name) @if excerpt.cut { " (the beginning)" } }

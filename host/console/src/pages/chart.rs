@@ -9,7 +9,7 @@ const WIDTH: f64 = 540.0;
 const HEIGHT: f64 = 96.0;
 
 /// A chart of bars, one for each step.
-pub(super) struct Chart<'a> {
+pub(super) struct BarChart<'a> {
     pub(super) title: &'a str,
     /// What it says in words, for those who do not see it.
     pub(super) words: String,
@@ -19,7 +19,7 @@ pub(super) struct Chart<'a> {
     pub(super) steps: Vec<(f64, f64)>,
 }
 
-impl Chart<'_> {
+impl BarChart<'_> {
     /// The chart as a figure.
     pub(super) fn figure(&self) -> Markup {
         let most = self.steps.iter().map(|(value, _)| *value).fold(0.0, f64::max);

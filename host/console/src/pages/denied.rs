@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{at, to_plugin, to_tool};
 use crate::denials::DenialNote;
-use crate::desk::Desk;
-use crate::sessions::Session;
+use crate::desk::PageContext;
+use crate::sessions::ConsoleSession;
 use crate::shown::amount;
 
 /// What was denied to plugins.
-pub(crate) fn denied(desk: &Desk, session: &Session) -> Markup {
+pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
     let (uses, all): (Vec<(DenialNote, u64)>, u64) = {
         let denials = desk.watch.denials();
         (denials.newest().cloned().collect(), denials.count)
@@ -46,5 +46,5 @@ pub(crate) fn denied(desk: &Desk, session: &Session) -> Markup {
             }
         }
     };
-    layout(session, Place::Denied, "Denied uses", true, &body)
+    layout(session, NavigationItem::Denied, "Denied uses", true, &body)
 }

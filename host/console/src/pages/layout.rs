@@ -5,11 +5,11 @@ use maud::{DOCTYPE, Markup, html};
 use super::parts::csrf;
 use crate::assets::{SCRIPT, STYLE};
 use crate::paths::PATH;
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 
 /// The pages that are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NavigationItem {
     Overview,
     Plugins,
     Tools,
@@ -20,7 +20,7 @@ pub(super) enum Place {
     Log,
 }
 
-impl Place {
+impl NavigationItem {
     const ALL: [(Self, &'static str, &'static str); 8] = [
         (Self::Overview, "", "Overview"),
         (Self::Plugins, "/plugins", "Plugins"),
@@ -34,7 +34,7 @@ impl Place {
 }
 
 /// A page for somebody with a session.
-pub(super) fn layout(session: &Session, here: Place, title: &str, live: bool, body: &Markup) -> Markup {
+pub(super) fn layout(session: &ConsoleSession, here: NavigationItem, title: &str, live: bool, body: &Markup) -> Markup {
     document(
         title,
         &html! {
@@ -43,7 +43,7 @@ pub(super) fn layout(session: &Session, here: Place, title: &str, live: bool, bo
                 a.brand href=(PATH) { (mark()) span { "Toolbay" } }
                 nav aria-label="Console" {
                     ul {
-                        @for (place, path, name) in Place::ALL {
+                        @for (place, path, name) in NavigationItem::ALL {
                             li { a href={ (PATH) (path) } aria-current=[(place == here).then_some("page")] { (name) } }
                         }
                     }
@@ -87,8 +87,8 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
 }
 
 /// A page that says that there is no such thing.
-pub(crate) fn missing(session: &Session, what: &str) -> Markup {
-    let here = if what == "tool" { Place::Tools } else { Place::Plugins };
+pub(crate) fn missing(session: &ConsoleSession, what: &str) -> Markup {
+    let here = if what == "tool" { NavigationItem::Tools } else { NavigationItem::Plugins };
     let body = html! {
         p.empty { "There is no such " (what) " now. It may have been removed, or its name may have changed." }
     };

@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::search;
-use crate::desk::Desk;
-use crate::sessions::Session;
+use crate::desk::PageContext;
+use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
 /// Lines on the page.
 const MOST: usize = 300;
 
 /// The newest lines of the log that contain `wanted`.
-pub(crate) fn log(desk: &Desk, session: &Session, wanted: &str) -> Markup {
+pub(crate) fn log(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let lines: Vec<String> = {
         let log = desk.watch.log_lines();
@@ -29,7 +29,7 @@ pub(crate) fn log(desk: &Desk, session: &Session, wanted: &str) -> Markup {
             ol.log { @for line in &lines { li.(level(line)) { (line) } } }
         }
     };
-    layout(session, Place::Log, "Log", true, &body)
+    layout(session, NavigationItem::Log, "Log", true, &body)
 }
 
 /// How a line is shown: by its level, which comes after the time.

@@ -4,15 +4,15 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, words};
-use super::layout::{Place, layout};
+use super::chart::{BarChart, words};
+use super::layout::{NavigationItem, layout};
 use super::parts::{csrf, status, to_plugin, to_tool, told};
 use crate::data::{PluginRow, PluginStatus, ServerStatus};
-use crate::desk::Desk;
-use crate::history::{History, Totals};
+use crate::desk::PageContext;
+use crate::history::{CallHistory, ToolTotals};
 use crate::paths::PATH;
-use crate::series::Step;
-use crate::sessions::Session;
+use crate::series::SeriesBucket;
+use crate::sessions::ConsoleSession;
 use crate::shown::{amount, count, size, time};
 
 /// Tools in the table.
@@ -22,7 +22,7 @@ const TOOLS: usize = 10;
 const PLUGINS: usize = 20;
 
 /// How the server is.
-pub(crate) fn overview(desk: &Desk, session: &Session, done: Option<&str>) -> Markup {
+pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
     let (server, plugins, now) = (desk.operations.status(), desk.operations.plugins(), SystemTime::now());
     let (history, denied) = (desk.watch.history().clone(), desk.watch.denials().newest().count());
     // Those that waited before the console began are not among the ones that it saw.
@@ -40,10 +40,10 @@ pub(crate) fn overview(desk: &Desk, session: &Session, done: Option<&str>) -> Ma
         }
         (housekeeping(session, &server))
     };
-    layout(session, Place::Overview, "Overview", true, &body)
+    layout(session, NavigationItem::Overview, "Overview", true, &body)
 }
 
-fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &History) -> Markup {
+fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &CallHistory) -> Markup {
     let serving = plugins.iter().filter(|row| matches!(row.status, PluginStatus::Ready | PluginStatus::Stale)).count();
     let (running, most) = server.running;
     let failed =
@@ -119,38 +119,38 @@ fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waitin
 }
 
 /// What calls came to over time.
-fn charts(steps: &[Step]) -> Markup {
+fn charts(steps: &[SeriesBucket]) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "charts show no more")]
-    let of = |value: fn(&Step) -> (u64, u64)| -> Vec<(f64, f64)> {
+    let of = |value: fn(&SeriesBucket) -> (u64, u64)| -> Vec<(f64, f64)> {
         steps.iter().map(value).map(|(value, failed)| (value as f64, failed as f64)).collect()
     };
-    let most = |value: fn(&Step) -> u64| steps.iter().map(value).max().unwrap_or_default();
-    let (calls, failed) = (steps.iter().map(Step::calls).sum(), steps.iter().map(|step| step.failed).sum());
+    let most = |value: fn(&SeriesBucket) -> u64| steps.iter().map(value).max().unwrap_or_default();
+    let (calls, failed) = (steps.iter().map(SeriesBucket::calls).sum(), steps.iter().map(|step| step.failed).sum());
     let longest = steps.iter().map(|step| step.longest).max().unwrap_or_default();
-    let mean = steps.iter().map(Step::mean).max().unwrap_or_default();
+    let mean = steps.iter().map(SeriesBucket::mean).max().unwrap_or_default();
     let means: Vec<(f64, f64)> = steps.iter().map(|step| (step.mean().as_secs_f64(), 0.0)).collect();
     let fuel: u64 = steps.iter().map(|step| step.fuel).fold(0, u64::saturating_add);
     html! {
         div.charts {
-            (Chart {
+            (BarChart {
                 title: "Calls in 10 s",
                 words: words(calls, failed),
-                most: format!("at most {}", amount(most(Step::calls))),
+                most: format!("at most {}", amount(most(SeriesBucket::calls))),
                 steps: of(|step| (step.calls(), step.failed)),
             }.figure())
-            (Chart {
+            (BarChart {
                 title: "Mean time",
                 words: format!("mean times of at most {}, and the longest call took {}", time(mean), time(longest)),
                 most: format!("at most {}", time(mean)),
                 steps: means,
             }.figure())
-            (Chart {
+            (BarChart {
                 title: "Fuel in 10 s",
                 words: format!("{} fuel in the last 15 minutes", amount(fuel)),
                 most: format!("at most {}", amount(most(|step| step.fuel))),
                 steps: of(|step| (step.fuel, 0)),
             }.figure())
-            (Chart {
+            (BarChart {
                 title: "Most memory of a call",
                 words: format!("at most {} of memory in a call", size(most(|step| step.memory))),
                 most: format!("at most {}", size(most(|step| step.memory))),
@@ -162,8 +162,8 @@ fn charts(steps: &[Step]) -> Markup {
 }
 
 /// The tools that were called most.
-fn by_tool(history: &History, since: &str) -> Markup {
-    let mut tools: Vec<(&String, &Totals)> = history.tools.iter().collect();
+fn by_tool(history: &CallHistory, since: &str) -> Markup {
+    let mut tools: Vec<(&String, &ToolTotals)> = history.tools.iter().collect();
     tools.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.calls));
     html! {
         section aria-labelledby="by-tool" {
@@ -191,7 +191,7 @@ fn by_tool(history: &History, since: &str) -> Markup {
     }
 }
 
-fn housekeeping(session: &Session, server: &ServerStatus) -> Markup {
+fn housekeeping(session: &ConsoleSession, server: &ServerStatus) -> Markup {
     html! {
         section aria-labelledby="server" {
             h2 #server { "This server" }

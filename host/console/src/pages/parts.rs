@@ -6,11 +6,11 @@ use maud::{Markup, html};
 
 use crate::data::{PluginStatus, ToolRow};
 use crate::paths::{CSRF, PATH};
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 use crate::shown::{clock, moment, query, summary};
 
 /// The field that shows that a form belongs to a session.
-pub(super) fn csrf(session: &Session) -> Markup {
+pub(super) fn csrf(session: &ConsoleSession) -> Markup {
     html! { input type="hidden" name=(CSRF) value=(session.csrf); }
 }
 

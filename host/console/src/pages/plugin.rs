@@ -2,18 +2,18 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{csrf, status, told, tool_rows};
 use crate::data::{PluginDetail, PluginStatus};
 use crate::paths::PATH;
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
 /// Most tools, and most names of other things, on the page.
 const MOST: usize = 200;
 
 /// One plugin.
-pub(crate) fn plugin(session: &Session, detail: &PluginDetail, done: Option<&str>) -> Markup {
+pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Option<&str>) -> Markup {
     let row = &detail.row;
     let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Resting);
     let body = html! {
@@ -79,7 +79,7 @@ pub(crate) fn plugin(session: &Session, detail: &PluginDetail, done: Option<&str
         }
         @if let Some(digest) = &detail.digest { p.hint { "SHA-256 of the component: " code.break { (digest) } } }
     };
-    layout(session, Place::Plugins, &row.id, true, &body)
+    layout(session, NavigationItem::Plugins, &row.id, true, &body)
 }
 
 fn heading(status: PluginStatus) -> &'static str {
@@ -91,7 +91,7 @@ fn heading(status: PluginStatus) -> &'static str {
 }
 
 /// Puts it to rest, or wakes it.
-fn rest(session: &Session, detail: &PluginDetail) -> Markup {
+fn rest(session: &ConsoleSession, detail: &PluginDetail) -> Markup {
     let rests = detail.row.status == PluginStatus::Resting;
     let disabled = detail.disabled.len();
     html! {

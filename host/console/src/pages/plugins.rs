@@ -2,18 +2,18 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{search, status, to_plugin};
 use crate::data::PluginRow;
-use crate::desk::Desk;
-use crate::sessions::Session;
+use crate::desk::PageContext;
+use crate::sessions::ConsoleSession;
 use crate::shown::count;
 
 /// Most plugins on the page.
 const MOST: usize = 500;
 
 /// The plugins that contain `wanted` in their id, purpose or problems.
-pub(crate) fn plugins(desk: &Desk, session: &Session, wanted: &str) -> Markup {
+pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let (all, lower) = (desk.operations.plugins(), wanted.trim().to_lowercase());
     let contains = |text: &String| text.to_lowercase().contains(&lower);
     let matches = |row: &&PluginRow| {
@@ -49,5 +49,5 @@ pub(crate) fn plugins(desk: &Desk, session: &Session, wanted: &str) -> Markup {
             @if found.len() > MOST { p.count { "Search for one of the " (count(found.len() - MOST, "other")) "." } }
         }
     };
-    layout(session, Place::Plugins, "Plugins", true, &body)
+    layout(session, NavigationItem::Plugins, "Plugins", true, &body)
 }

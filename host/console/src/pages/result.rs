@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use toolbay_model::Usage;
+use toolbay_model::CallUsage;
 use toolbay_model::text::clean;
 
 use super::parts::outcome;
@@ -21,7 +21,7 @@ const BLOCKS: usize = 200;
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The result as a client receives it, or the message that it receives instead.
-pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&Usage>) -> Markup {
+pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&CallUsage>) -> Markup {
     html! {
         section.result aria-labelledby="result" {
             h2 #result tabindex="-1" autofocus { "Result " (outcome(word)) }
@@ -34,7 +34,7 @@ pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&
     }
 }
 
-fn used(usage: &Usage) -> Markup {
+fn used(usage: &CallUsage) -> Markup {
     html! {
         dl.facts.used {
             div { dt { "Time" } dd { (time(usage.wall)) } }

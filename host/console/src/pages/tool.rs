@@ -3,21 +3,21 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{csrf, to_plugin};
 use super::result::result;
-use super::tried::{Ended, Tried};
+use super::tried::{ToolTrial, TrialOutcome};
 use crate::data::ToolDetail;
-use crate::form::{Field, Filled, Kind, RAW};
+use crate::form::{FieldKind, FieldValues, FormField, RAW};
 use crate::paths::PATH;
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 use crate::shown::query;
 
 /// Longest schema that is shown, in bytes.
 const SCHEMA: usize = 64 << 10;
 
 /// One tool.
-pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried: &Tried) -> Markup {
+pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool, tried: &ToolTrial) -> Markup {
     let row = &detail.row;
     let body = html! {
         p.lead {
@@ -39,7 +39,7 @@ pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried
             }
         }
     };
-    layout(session, Place::Tools, &row.name, false, &body)
+    layout(session, NavigationItem::Tools, &row.name, false, &body)
 }
 
 fn schema(text: &str) -> Markup {
@@ -49,16 +49,16 @@ fn schema(text: &str) -> Markup {
 }
 
 /// What came of the form.
-fn ended(session: &Session, detail: &ToolDetail, tried: &Tried) -> Markup {
+fn ended(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     match &tried.ended {
-        Ended::Not => html! {},
-        Ended::Outdated => html! {
+        TrialOutcome::Not => html! {},
+        TrialOutcome::Outdated => html! {
             p.error role="alert" { "The tool has changed since this form was loaded. Look at it again, and send it then." }
         },
-        Ended::Wrong(wrong) => html! {
+        TrialOutcome::Wrong(wrong) => html! {
             p.error role="alert" { "Nothing was called: " (wrong.len()) @if wrong.len() == 1 { " field" } @else { " fields" } " cannot be read." }
         },
-        Ended::Question(text, digest) => html! {
+        TrialOutcome::Question(text, digest) => html! {
             section.question aria-labelledby="question" {
                 h2 #question tabindex="-1" autofocus { "Allow this call?" }
                 pre tabindex="0" { (text) }
@@ -76,7 +76,7 @@ fn ended(session: &Session, detail: &ToolDetail, tried: &Tried) -> Markup {
                 }
             }
         },
-        Ended::Called { result: found, outcome, usage } => result(found, outcome, usage.as_ref()),
+        TrialOutcome::Called { result: found, outcome, usage } => result(found, outcome, usage.as_ref()),
     }
 }
 
@@ -84,7 +84,7 @@ fn is_argument(name: &str) -> bool {
     name == RAW || name.strip_prefix('f').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn hidden(detail: &ToolDetail, tried: &Tried) -> Markup {
+fn hidden(detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     html! {
         input type="hidden" name="tool" value=(detail.row.name);
         input type="hidden" name="schema" value=(tried.form.digest.to_string());
@@ -92,11 +92,11 @@ fn hidden(detail: &ToolDetail, tried: &Tried) -> Markup {
     }
 }
 
-fn form(session: &Session, detail: &ToolDetail, tried: &Tried) -> Markup {
+fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     let name = ("name", detail.row.name.as_str());
     let other = if tried.form.raw { query(&[name]) } else { query(&[name, ("json", "yes")]) };
     let none = Vec::new();
-    let wrong = if let Ended::Wrong(wrong) = &tried.ended { wrong } else { &none };
+    let wrong = if let TrialOutcome::Wrong(wrong) = &tried.ended { wrong } else { &none };
     html! {
         section aria-labelledby="call" {
             div.heading {
@@ -117,7 +117,7 @@ fn form(session: &Session, detail: &ToolDetail, tried: &Tried) -> Markup {
     }
 }
 
-fn raw(filled: &Filled, wrong: &[(String, String)]) -> Markup {
+fn raw(filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
     let value = filled.get(RAW).map_or("{}", String::as_str);
     let why = wrong.iter().find(|(field, _)| field == RAW).map(|(_, why)| why);
     html! {
@@ -130,11 +130,11 @@ fn raw(filled: &Filled, wrong: &[(String, String)]) -> Markup {
     }
 }
 
-fn fields(fields: &[Field], filled: &Filled, wrong: &[(String, String)]) -> Markup {
+fn fields(fields: &[FormField], filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
     html! { @for field in fields { (self::field(field, filled, wrong)) } }
 }
 
-fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
+fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
     let value = filled.get(&field.id).map(String::as_str).unwrap_or_default();
     let why = wrong.iter().find(|(wrong, _)| *wrong == field.id).map(|(_, why)| why);
     let (input, hint, error) = (format!("in-{}", field.id), format!("hint-{}", field.id), format!("why-{}", field.id));
@@ -153,7 +153,7 @@ fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
             }
         }
     };
-    if let Kind::Group(inside) = &field.kind {
+    if let FieldKind::Group(inside) = &field.kind {
         return html! { fieldset { legend { (name) } (about) (fields(inside, filled, wrong)) } };
     }
     html! {
@@ -161,16 +161,16 @@ fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
             label for=(input) { (name) }
             (about)
             @match &field.kind {
-                Kind::Text { lines: false } | Kind::Group(_) => {
+                FieldKind::Text { lines: false } | FieldKind::Group(_) => {
                     input id=(input) type="text" name=(field.id) value=(value) autocomplete="off" spellcheck="false" aria-describedby=[&described] aria-invalid=[invalid];
                 }
-                Kind::Text { lines: true } => {
+                FieldKind::Text { lines: true } => {
                     textarea id=(input) name=(field.id) rows="1" aria-describedby=[&described] aria-invalid=[invalid] { "\n" (value) }
                 }
-                Kind::Number { whole } => {
+                FieldKind::Number { whole } => {
                     input id=(input) type="text" inputmode=(if *whole { "numeric" } else { "decimal" }) name=(field.id) value=(value) required[required] autocomplete="off" aria-describedby=[&described] aria-invalid=[invalid];
                 }
-                Kind::Choice(choices) => {
+                FieldKind::Choice(choices) => {
                     select id=(input) name=(field.id) required[required] aria-describedby=[&described] aria-invalid=[invalid] {
                         option value="" selected[value.is_empty()] { "–" }
                         @for (at, (word, _)) in choices.iter().enumerate() {
@@ -179,7 +179,7 @@ fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
                         }
                     }
                 }
-                Kind::List { .. } | Kind::Json => {
+                FieldKind::List { .. } | FieldKind::Json => {
                     textarea id=(input) name=(field.id) rows="3" spellcheck="false" aria-describedby=[&described] aria-invalid=[invalid] { "\n" (value) }
                 }
             }
@@ -189,13 +189,13 @@ fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
 }
 
 /// What is to be filled in, where that is not plain.
-fn kind_hint(kind: &Kind) -> Option<&'static str> {
+fn kind_hint(kind: &FieldKind) -> Option<&'static str> {
     match kind {
-        Kind::Number { whole: true } => Some("An integer."),
-        Kind::Number { whole: false } => Some("A number."),
-        Kind::List { numbers: false } => Some("One text a line."),
-        Kind::List { numbers: true } => Some("One number a line."),
-        Kind::Json => Some("As JSON."),
-        Kind::Text { .. } | Kind::Choice(_) | Kind::Group(_) => None,
+        FieldKind::Number { whole: true } => Some("An integer."),
+        FieldKind::Number { whole: false } => Some("A number."),
+        FieldKind::List { numbers: false } => Some("One text a line."),
+        FieldKind::List { numbers: true } => Some("One number a line."),
+        FieldKind::Json => Some("As JSON."),
+        FieldKind::Text { .. } | FieldKind::Choice(_) | FieldKind::Group(_) => None,
     }
 }

@@ -2,18 +2,18 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Place, layout};
+use super::layout::{NavigationItem, layout};
 use super::parts::{search, tool_rows};
-use crate::desk::Desk;
+use crate::desk::PageContext;
 use crate::paths::PATH;
-use crate::sessions::Session;
+use crate::sessions::ConsoleSession;
 use crate::shown::{count, query};
 
 /// Tools on a page.
 const MOST: usize = 100;
 
 /// The tools that contain `wanted`, from a number on.
-pub(crate) fn tools(desk: &Desk, session: &Session, wanted: &str, from: usize) -> Markup {
+pub(crate) fn tools(desk: &PageContext, session: &ConsoleSession, wanted: &str, from: usize) -> Markup {
     let found = desk.operations.tools(wanted.trim(), from, MOST);
     let after = from.saturating_add(found.rows.len());
     let to = |from: usize| format!("{PATH}/tools?{}", query(&[("q", wanted), ("from", &from.to_string())]));
@@ -34,5 +34,5 @@ pub(crate) fn tools(desk: &Desk, session: &Session, wanted: &str, from: usize) -
             }
         }
     };
-    layout(session, Place::Tools, "Tools", false, &body)
+    layout(session, NavigationItem::Tools, "Tools", false, &body)
 }

@@ -1,24 +1,24 @@
 //! A call that was made with a form, or was not yet.
 
 use serde_json::Value;
-use toolbay_model::{Digest, Usage};
+use toolbay_model::{CallUsage, Digest};
 
-use crate::data::{Called, ToolDetail};
-use crate::form::{Filled, Form};
-use crate::operations::Operations;
-use crate::sessions::Session;
+use crate::data::{ConsoleCallOutcome, ToolDetail};
+use crate::form::{FieldValues, ToolForm};
+use crate::operations::ConsoleOperations;
+use crate::sessions::ConsoleSession;
 
 /// The form of a tool, what is filled in, and what came of it.
 #[derive(Debug)]
-pub(crate) struct Tried {
-    pub(super) form: Form,
-    pub(super) filled: Filled,
-    pub(super) ended: Ended,
+pub(crate) struct ToolTrial {
+    pub(super) form: ToolForm,
+    pub(super) filled: FieldValues,
+    pub(super) ended: TrialOutcome,
 }
 
 /// What came of a form.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum TrialOutcome {
     /// It was not sent.
     Not,
     /// It belongs to another version of the tool.
@@ -28,35 +28,37 @@ pub(super) enum Ended {
     /// A person must allow the call: the question, and its digest.
     Question(String, Digest),
     /// The call ended.
-    Called { result: Result<Value, String>, outcome: &'static str, usage: Option<Usage> },
+    Called { result: Result<Value, String>, outcome: &'static str, usage: Option<CallUsage> },
 }
 
-impl Tried {
+impl ToolTrial {
     /// The form, not sent yet; as one field for JSON if it is `raw`.
     pub(crate) fn not(tool: &ToolDetail, raw: bool) -> Self {
-        let form = Form::of(&tool.input, raw);
-        Self { filled: form.defaults(), form, ended: Ended::Not }
+        let form = ToolForm::of(&tool.input, raw);
+        Self { filled: form.defaults(), form, ended: TrialOutcome::Not }
     }
 
     /// Calls the tool with what was filled in.
     pub(crate) async fn call(
-        operations: &dyn Operations,
-        session: &Session,
+        operations: &dyn ConsoleOperations,
+        session: &ConsoleSession,
         tool: &ToolDetail,
-        filled: Filled,
+        filled: FieldValues,
     ) -> Self {
-        let form = Form::of(&tool.input, filled.contains_key("raw"));
+        let form = ToolForm::of(&tool.input, filled.contains_key("raw"));
         if filled.get("schema") != Some(&form.digest.to_string()) {
-            return Self { form, filled, ended: Ended::Outdated };
+            return Self { form, filled, ended: TrialOutcome::Outdated };
         }
         let ended = match form.arguments(&filled) {
-            Err(wrong) => Ended::Wrong(wrong),
+            Err(wrong) => TrialOutcome::Wrong(wrong),
             Ok(arguments) => {
                 let allowed = filled.get("allow").and_then(|digest| parsed(digest));
                 let call = operations.call(&session.viewer, tool.row.name.clone(), arguments, allowed);
                 match call.await {
-                    Called::Question(text, digest) => Ended::Question(text, digest),
-                    Called::Ended { result, outcome, usage } => Ended::Called { result, outcome, usage },
+                    ConsoleCallOutcome::Question(text, digest) => TrialOutcome::Question(text, digest),
+                    ConsoleCallOutcome::Ended { result, outcome, usage } => {
+                        TrialOutcome::Called { result, outcome, usage }
+                    }
                 }
             }
         };

@@ -12,7 +12,7 @@ use crate::forwarder;
 struct Served {
     folder: tempfile::TempDir,
     serving: JoinHandle<()>,
-    access: Access,
+    access: ConsoleAccess,
     port: u16,
 }
 
@@ -21,8 +21,9 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let listener = StdListener::bind(folder.path().join("1.sock")).unwrap();
         listener.set_nonblocking(true).unwrap();
-        let access = Access::socket();
-        let opened = Opened { router: Router::new().route("/page", get(async || "shown")), access: access.clone() };
+        let access = ConsoleAccess::socket();
+        let opened =
+            OpenedConsole { router: Router::new().route("/page", get(async || "shown")), access: access.clone() };
         let serving = serve(UnixListener::from_std(listener).unwrap(), "/plugins".to_owned(), move || Some(opened));
         let serving = tokio::spawn(serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -10,14 +10,14 @@ const UNIX: &str = "unix:";
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum ListenAddress {
     /// An address of IP with a port.
     Internet(SocketAddr),
     /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
-impl Address {
+impl ListenAddress {
     /// Whether programs of this machine alone can reach it.
     pub fn is_local(&self) -> bool {
         match self {
@@ -43,7 +43,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Internet(address) => address.fmt(f),
@@ -56,7 +56,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAddress;
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = NoAddress;
 
     fn from_str(text: &str) -> Result<Self, NoAddress> {
@@ -81,7 +81,7 @@ mod tests {
             ("unix:/run/toolbay/mcp.sock", true, "localhost"),
             ("unix:mcp.sock", true, "localhost"),
         ] {
-            let address: Address = text.parse().unwrap();
+            let address: ListenAddress = text.parse().unwrap();
             assert_eq!((address.to_string(), address.is_local()), (text.to_owned(), local));
             assert_eq!(address.authority(), authority);
         }
@@ -97,7 +97,7 @@ mod tests {
             "/run/a",
             "UNIX:/a",
         ] {
-            assert_eq!(text.parse::<Address>(), Err(NoAddress), "{text:?}");
+            assert_eq!(text.parse::<ListenAddress>(), Err(NoAddress), "{text:?}");
         }
     }
 }

@@ -10,51 +10,51 @@ use http::StatusCode;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 
-use super::address::Address;
-use super::auth::Gate;
-use super::guard::Guard;
+use super::address::ListenAddress;
+use super::auth::AuthGate;
+use super::guard::OriginGuard;
 use super::headers::ErrorId;
-use super::lane::Lane;
-use super::options::{Doors, Options};
+use super::lane::BodyWorkers;
+use super::options::{AuthSettings, HttpOptions};
 use super::reply;
-use super::scrapes::Scrapes;
-use super::sessions::Sessions;
-use super::streams::Streams;
+use super::scrapes::MetricsCache;
+use super::sessions::SessionTable;
+use super::streams::SseStreams;
 use crate::caller::Caller;
 use crate::entry::busy;
-use crate::host::{Host, Traffic};
+use crate::host::{Host, TransportTraffic};
 use crate::jsonrpc::{Error, INVALID_REQUEST};
-use crate::quota::{Portion, Quota};
-use crate::session::Life;
+use crate::quota::{QuotaPortion, SharedQuota};
+use crate::session::SessionLife;
 
 /// State that every request shares.
-pub(super) struct App {
+pub(super) struct HttpState {
     pub(super) host: Arc<dyn Host>,
-    pub(super) address: Address,
-    pub(super) options: Options,
-    pub(super) gate: Gate,
+    pub(super) address: ListenAddress,
+    pub(super) options: HttpOptions,
+    pub(super) gate: AuthGate,
     /// Replaced as a whole when the configuration changes.
-    pub(super) guard: ArcSwap<Guard>,
-    pub(super) sessions: Sessions,
-    pub(super) streams: Streams,
+    pub(super) guard: ArcSwap<OriginGuard>,
+    pub(super) sessions: SessionTable,
+    pub(super) streams: SseStreams,
     /// The bytes of requests that are being handled.
-    pub(super) intake: Arc<Quota>,
+    pub(super) intake: Arc<SharedQuota>,
     /// Threads for long bodies.
-    pub(super) lane: Lane,
+    pub(super) lane: BodyWorkers,
     /// Requests that callers have open.
-    pub(super) requests: Arc<Quota>,
+    pub(super) requests: Arc<SharedQuota>,
     /// Connections that are open.
-    pub(super) connections: Arc<Quota>,
+    pub(super) connections: Arc<SharedQuota>,
     /// What operators read.
-    pub(super) scrapes: Scrapes,
+    pub(super) scrapes: MetricsCache,
     /// The life of the server; no session outlives it.
-    pub(super) life: Life,
+    pub(super) life: SessionLife,
 }
 
-impl App {
+impl HttpState {
     /// From now on, these are let in. What others opened with a token ends.
-    pub(super) fn change(&self, doors: &Doors) {
-        self.guard.store(Arc::new(Guard::new(&doors.hosts, &doors.origins, &self.address)));
+    pub(super) fn change(&self, doors: &AuthSettings) {
+        self.guard.store(Arc::new(OriginGuard::new(&doors.hosts, &doors.origins, &self.address)));
         self.gate.set_named(!doors.hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
@@ -65,27 +65,32 @@ impl App {
     }
 
     /// What clients have open.
-    pub(super) fn traffic(&self) -> Traffic {
+    pub(super) fn traffic(&self) -> TransportTraffic {
         let (connections, requests) = (self.connections.by_all(), self.requests.by_all());
-        Traffic { connections, requests, sessions: self.sessions.count() }
+        TransportTraffic { connections, requests, sessions: self.sessions.count() }
     }
 }
 
 /// The body of a request, and the bytes that it holds of those that all requests may take.
-pub(super) struct Payload {
+pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
-    _held: Portion,
+    _held: QuotaPortion,
 }
 
 /// Reads the body of a request of `caller`, with the same size limit as a line over stdio.
-pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body, id: ErrorId) -> Result<Payload, Response> {
+pub(super) async fn body(
+    app: &HttpState,
+    caller: &Caller,
+    body: axum::body::Body,
+    id: ErrorId,
+) -> Result<RequestBody, Response> {
     match tokio::time::timeout(app.options.idle, read(app, caller, body, id)).await {
         Ok(read) => read,
         Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
     }
 }
 
-async fn read(app: &App, caller: &Caller, body: axum::body::Body, id: ErrorId) -> Result<Payload, Response> {
+async fn read(app: &HttpState, caller: &Caller, body: axum::body::Body, id: ErrorId) -> Result<RequestBody, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
     let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.to_string()), id);
@@ -111,7 +116,7 @@ async fn read(app: &App, caller: &Caller, body: axum::body::Body, id: ErrorId) -
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Payload { bytes: bytes.into(), _held: held })
+    Ok(RequestBody { bytes: bytes.into(), _held: held })
 }
 
 fn unreadable(error: &(dyn std::error::Error + 'static), limit: ByteSize, id: ErrorId) -> Response {

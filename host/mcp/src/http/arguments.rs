@@ -18,14 +18,14 @@ pub(super) fn repeated<'a>(arguments: Option<&'a RawValue>, headers: &[ParamHead
 }
 
 /// Where an argument is to be put, and the path that still leads to it.
-type Wanted<'w, 'a> = (&'w mut Option<&'a RawValue>, &'w [String]);
+type ArgumentPath<'w, 'a> = (&'w mut Option<&'a RawValue>, &'w [String]);
 
-fn find<'a>(value: &'a RawValue, wanted: &mut Vec<Wanted<'_, 'a>>) {
+fn find<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a>>) {
     let names: HashSet<&str> = wanted.iter().filter_map(|(_, path)| path.first()).map(String::as_str).collect();
-    let members = serde_json::Deserializer::from_str(value.get()).deserialize_map(Members(&names));
+    let members = serde_json::Deserializer::from_str(value.get()).deserialize_map(WantedMembers(&names));
     // What is no object has no members.
     let Ok(members) = members else { return };
-    let mut deeper: HashMap<&str, Vec<Wanted<'_, 'a>>> = HashMap::new();
+    let mut deeper: HashMap<&str, Vec<ArgumentPath<'_, 'a>>> = HashMap::new();
     for (place, path) in wanted {
         let Some((name, rest)) = path.split_first() else { continue };
         let Some(member) = members.get(name.as_str()) else { continue };
@@ -44,9 +44,9 @@ fn find<'a>(value: &'a RawValue, wanted: &mut Vec<Wanted<'_, 'a>>) {
 
 /// Takes the members with these names, and keeps nothing of the others. Of several with the same name, the last one
 /// counts, as in the call.
-struct Members<'n>(&'n HashSet<&'n str>);
+struct WantedMembers<'n>(&'n HashSet<&'n str>);
 
-impl<'de> Visitor<'de> for Members<'_> {
+impl<'de> Visitor<'de> for WantedMembers<'_> {
     type Value = HashMap<String, &'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,17 +12,17 @@ use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolbay_model::Preferences;
+use toolbay_model::CallerPreferences;
 
-use super::address::Address;
-use super::denied::{Denied, hash};
-use super::oauth::{Verified, Verifier};
-use super::options::{Options, Token};
-use super::peer::Source;
-use super::trust::Trust;
-use crate::access::Rights;
+use super::address::ListenAddress;
+use super::denied::{AuthDenial, hash};
+use super::oauth::{TokenVerifier, VerifiedToken};
+use super::options::{BearerToken, HttpOptions};
+use super::peer::PeerSource;
+use super::trust::CallerTrust;
+use crate::access::CallerRights;
 use crate::caller::Caller;
-use crate::host::{Client, Host};
+use crate::host::{ClientShare, Host};
 
 /// How long an idle caller keeps its share, and with it the state of its rate limit.
 const FORGET_AFTER: Duration = Duration::from_mins(10);
@@ -32,19 +32,19 @@ const FORGET_AFTER: Duration = Duration::from_mins(10);
 const SHARES: usize = 1024;
 
 /// Authenticates callers.
-pub(super) struct Gate {
-    known: ArcSwap<Known>,
-    oauth: Option<Verifier>,
+pub(super) struct AuthGate {
+    known: ArcSwap<TokenTable>,
+    oauth: Option<TokenVerifier>,
     /// Whether others than this machine can reach the server.
     reachable: bool,
     /// Whether it has names of its own (`http.hosts`): a proxy on this machine leads others to it, then.
     named: AtomicBool,
-    shares: Mutex<HashMap<String, Share>>,
+    shares: Mutex<HashMap<String, CallerShare>>,
 }
 
 /// The tokens of the configuration, which can change.
-struct Known {
-    tokens: HashMap<[u8; 32], Listed>,
+struct TokenTable {
+    tokens: HashMap<[u8; 32], ListedToken>,
     /// Whether callers need no token.
     open: bool,
     /// Cancelled when callers without a token need one.
@@ -52,17 +52,17 @@ struct Known {
 }
 
 /// A token of the configuration.
-struct Listed {
-    token: Token,
+struct ListedToken {
+    token: BearerToken,
     caller: Arc<Caller>,
     /// Cancelled when the token is no longer there, or allows something else.
     revoked: CancellationToken,
 }
 
-impl Known {
+impl TokenTable {
     /// These tokens. Those that were there before keep what their callers used up; `needed` if there are others as well.
-    fn new(tokens: &[Token], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
-        let listed = |token: &Token| {
+    fn new(tokens: &[BearerToken], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
+        let listed = |token: &BearerToken| {
             let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
             let (caller, revoked) = if let Some(same) = same {
                 (Arc::clone(&same.caller), same.revoked.clone())
@@ -74,7 +74,7 @@ impl Known {
                 let (rights, preferences) = (token.rights.clone(), token.preferences);
                 (Arc::new(Caller { name, rights, client, preferences }), CancellationToken::new())
             };
-            (token.sha256, Listed { token: token.clone(), caller, revoked })
+            (token.sha256, ListedToken { token: token.clone(), caller, revoked })
         };
         // Once there were tokens, nobody is let in without one.
         let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
@@ -96,28 +96,28 @@ impl Known {
 }
 
 /// One caller's share of the server.
-struct Share {
-    client: Arc<dyn Client>,
+struct CallerShare {
+    client: Arc<dyn ClientShare>,
     used: Instant,
 }
 
-impl Share {
+impl CallerShare {
     /// Whether no session and no request of the caller uses it.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.client) == 1
     }
 }
 
-impl Gate {
+impl AuthGate {
     /// A gate with these options, for a listener at `address`.
     ///
     /// # Errors
     ///
     /// The keys of the authorization server cannot be read.
-    pub(super) fn new(options: &Options, address: &Address, host: &dyn Host) -> Result<Self, String> {
+    pub(super) fn new(options: &HttpOptions, address: &ListenAddress, host: &dyn Host) -> Result<Self, String> {
         Ok(Self {
-            known: ArcSwap::from_pointee(Known::new(&options.tokens, options.oauth.is_some(), None, host)),
-            oauth: options.oauth.clone().map(Verifier::new).transpose()?,
+            known: ArcSwap::from_pointee(TokenTable::new(&options.tokens, options.oauth.is_some(), None, host)),
+            oauth: options.oauth.clone().map(TokenVerifier::new).transpose()?,
             reachable: !address.is_local(),
             named: AtomicBool::new(!options.hosts.is_empty()),
             shares: Mutex::default(),
@@ -130,9 +130,9 @@ impl Gate {
     }
 
     /// From now on, these are the tokens. What others opened ends.
-    pub(super) fn set_tokens(&self, tokens: &[Token], host: &dyn Host) {
+    pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn Host) {
         let before = self.known.load_full();
-        let next = Arc::new(Known::new(tokens, self.oauth.is_some(), Some(&before), host));
+        let next = Arc::new(TokenTable::new(tokens, self.oauth.is_some(), Some(&before), host));
         self.known.store(Arc::clone(&next));
         before.revoke(&next);
     }
@@ -145,26 +145,26 @@ impl Gate {
     pub(super) fn caller(
         &self,
         headers: &HeaderMap,
-        peer: Source,
+        peer: PeerSource,
         host: &dyn Host,
-    ) -> Result<(Arc<Caller>, Trust), Denied> {
+    ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
         let known = self.known.load();
         if known.open {
             let name = peer.caller();
             let client = self.share(&name, host);
-            let caller = Caller { name, rights: Rights::All, client, preferences: Preferences::default() };
-            return Ok((Arc::new(caller), Trust::Standing(known.closed.clone())));
+            let caller = Caller { name, rights: CallerRights::All, client, preferences: CallerPreferences::default() };
+            return Ok((Arc::new(caller), CallerTrust::Standing(known.closed.clone())));
         }
         let token = bearer(headers)?;
         if let Some(listed) = known.tokens.get(&hash(token)) {
-            return Ok((Arc::clone(&listed.caller), Trust::Standing(listed.revoked.clone())));
+            return Ok((Arc::clone(&listed.caller), CallerTrust::Standing(listed.revoked.clone())));
         }
-        let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?;
-        let Verified { name, scopes, trust } = oauth.verify(token)?;
+        let oauth = self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?;
+        let VerifiedToken { name, scopes, trust } = oauth.verify(token)?;
         let client = self.share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
-        let caller = Caller { name, rights, client, preferences: Preferences::default() };
-        Ok((Arc::new(caller), Trust::Token(trust)))
+        let caller = Caller { name, rights, client, preferences: CallerPreferences::default() };
+        Ok((Arc::new(caller), CallerTrust::Token(trust)))
     }
 
     /// Whether a request comes from an operator, who may see what all callers do: from this machine, as far as no tokens are
@@ -173,24 +173,24 @@ impl Gate {
     /// # Errors
     ///
     /// It has no such token.
-    pub(super) fn operator(&self, headers: &HeaderMap) -> Result<(), Denied> {
+    pub(super) fn operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
         let known = self.known.load();
         if known.open {
-            return if self.reachable || self.named.load(Ordering::Relaxed) { Err(Denied::Admin) } else { Ok(()) };
+            return if self.reachable || self.named.load(Ordering::Relaxed) { Err(AuthDenial::Admin) } else { Ok(()) };
         }
         let token = bearer(headers)?;
         match known.tokens.get(&hash(token)) {
             Some(listed) if listed.token.admin => Ok(()),
-            Some(_) => Err(Denied::Admin),
+            Some(_) => Err(AuthDenial::Admin),
             None => {
-                self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?.verify(token)?;
-                Err(Denied::Admin)
+                self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?.verify(token)?;
+                Err(AuthDenial::Admin)
             }
         }
     }
 
     /// The share of the caller with this name, created on first use.
-    fn share(&self, name: &str, host: &dyn Host) -> Arc<dyn Client> {
+    fn share(&self, name: &str, host: &dyn Host) -> Arc<dyn ClientShare> {
         let now = Instant::now();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get_mut(name) {
@@ -207,21 +207,23 @@ impl Gate {
             oldest.and_then(|name| shares.remove(&name));
         }
         let client = host.client(name);
-        shares.insert(name.to_owned(), Share { client: Arc::clone(&client), used: now });
+        shares.insert(name.to_owned(), CallerShare { client: Arc::clone(&client), used: now });
         client
     }
 
     /// The verifier of OAuth tokens, if OAuth is configured.
-    pub(super) fn oauth(&self) -> Option<&Verifier> {
+    pub(super) fn oauth(&self) -> Option<&TokenVerifier> {
         self.oauth.as_ref()
     }
 
     /// The response to a rejected request, with a `WWW-Authenticate` challenge.
-    pub(super) fn challenge(&self, denied: &Denied) -> Response {
+    pub(super) fn challenge(&self, denied: &AuthDenial) -> Response {
         let (status, error) = match denied {
-            Denied::Missing => (StatusCode::UNAUTHORIZED, None),
-            Denied::Invalid(_) | Denied::Differs(..) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
-            Denied::Scope | Denied::Admin | Denied::StepUp(_) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
+            AuthDenial::Missing => (StatusCode::UNAUTHORIZED, None),
+            AuthDenial::Invalid(_) | AuthDenial::Differs(..) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+            AuthDenial::Scope | AuthDenial::Admin | AuthDenial::StepUp(_) => {
+                (StatusCode::FORBIDDEN, Some("insufficient_scope"))
+            }
         };
         let text = denied.to_string();
         let mut challenge = "Bearer realm=\"toolbay\"".to_owned();
@@ -233,9 +235,9 @@ impl Gate {
             // Clients ask for these and no others: whoever has no token yet gets what all tools need.
             let options = oauth.options();
             let scopes: Vec<&str> = match denied {
-                Denied::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
-                Denied::Scope | Denied::Admin => options.scopes.iter().map(String::as_str).collect(),
-                Denied::Missing | Denied::Invalid(_) | Denied::Differs(..) => {
+                AuthDenial::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
+                AuthDenial::Scope | AuthDenial::Admin => options.scopes.iter().map(String::as_str).collect(),
+                AuthDenial::Missing | AuthDenial::Invalid(_) | AuthDenial::Differs(..) => {
                     options.all_scopes().into_iter().collect()
                 }
             };
@@ -248,16 +250,16 @@ impl Gate {
 }
 
 /// The bearer token of a request. Tokens in the URL are not accepted, because URLs are logged.
-fn bearer(headers: &HeaderMap) -> Result<&str, Denied> {
+fn bearer(headers: &HeaderMap) -> Result<&str, AuthDenial> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (value, none) = (values.next().ok_or(Denied::Missing)?, values.next());
+    let (value, none) = (values.next().ok_or(AuthDenial::Missing)?, values.next());
     let text = value
         .to_str()
         .ok()
         .filter(|_| none.is_none())
-        .ok_or(Denied::Invalid("the Authorization header is malformed"))?;
+        .ok_or(AuthDenial::Invalid("the Authorization header is malformed"))?;
     match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
-        _ => Err(Denied::Missing),
+        _ => Err(AuthDenial::Missing),
     }
 }

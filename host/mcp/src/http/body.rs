@@ -10,21 +10,21 @@ use http::header::CONTENT_TYPE;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::quota::Portion;
+use crate::quota::QuotaPortion;
 
 /// A comment of an event stream.
 const COMMENT: &[u8] = b":\n\n";
 
 /// A body with something that belongs to it.
-struct Accompanied {
+struct BodyWithGuard {
     body: Body,
     /// Given back when the response is sent or dropped.
-    _place: Portion,
+    _place: QuotaPortion,
     /// Until the peer has closed its side.
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-impl HttpBody for Accompanied {
+impl HttpBody for BodyWithGuard {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -51,8 +51,8 @@ impl HttpBody for Accompanied {
 
 /// The response, which holds `place` until it is sent. If it is a stream of events, a comment follows when the peer has
 /// closed its side: one that closed both answers with a reset.
-pub(super) fn accompany(response: Response, place: Portion, half_closed: &CancellationToken) -> Response {
+pub(super) fn accompany(response: Response, place: QuotaPortion, half_closed: &CancellationToken) -> Response {
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == mime::TEXT_EVENT_STREAM.as_ref());
     let closing = is_stream.then(|| Box::pin(half_closed.clone().cancelled_owned()));
-    response.map(|body| Body::new(Accompanied { body, _place: place, closing }))
+    response.map(|body| Body::new(BodyWithGuard { body, _place: place, closing }))
 }

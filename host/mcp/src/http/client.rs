@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{self, Options};
+use crate::http::{self, HttpOptions};
 use crate::revision::Revision;
 use crate::stub::Stub;
 
@@ -18,35 +18,35 @@ use crate::stub::Stub;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A client, and the server that it talks to.
-pub(crate) struct Client {
+pub(crate) struct TestHttpClient {
     address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<anyhow::Result<()>>,
 }
 
 /// A response.
-pub(crate) struct Response {
+pub(crate) struct ClientHttpResponse {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: Value,
 }
 
 /// A stream of events.
-pub(crate) struct Events {
+pub(crate) struct EventStream {
     stream: TcpStream,
     /// What was read and is not used yet.
     text: String,
 }
 
-impl Client {
+impl TestHttpClient {
     /// A client of a server with this host.
-    pub(crate) async fn new(host: Arc<Stub>, options: Options) -> Self {
+    pub(crate) async fn new(host: Arc<Stub>, options: HttpOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let stopped = stop.clone();
         let serving =
             tokio::spawn(
-                async move { http::serve(host, options, listener, &http::Doorkeeper::default(), stopped).await },
+                async move { http::serve(host, options, listener, &http::AuthPolicy::default(), stopped).await },
             );
         Self { address, stop, serving }
     }
@@ -58,24 +58,24 @@ impl Client {
     }
 
     /// The response to a POST. Each of `headers` ends with a line break.
-    pub(crate) async fn post(&self, headers: &str, body: &Value) -> Response {
+    pub(crate) async fn post(&self, headers: &str, body: &Value) -> ClientHttpResponse {
         self.exchange("POST", headers, &body.to_string()).await
     }
 
     /// The response to a request.
-    pub(crate) async fn exchange(&self, verb: &str, headers: &str, body: &str) -> Response {
+    pub(crate) async fn exchange(&self, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
         self.exchange_at(http::PATH, verb, headers, body).await
     }
 
     /// The response to a request to this path.
-    pub(crate) async fn exchange_at(&self, path: &str, verb: &str, headers: &str, body: &str) -> Response {
+    pub(crate) async fn exchange_at(&self, path: &str, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
         let mut stream = self.connect(path, verb, &format!("Connection: close\r\n{headers}"), body).await;
         let mut answer = String::new();
         let reading = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer));
         reading.await.expect("a response in time").unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Response { status, head: head.to_owned(), body: serde_json::from_str(body).unwrap_or_default() }
+        ClientHttpResponse { status, head: head.to_owned(), body: serde_json::from_str(body).unwrap_or_default() }
     }
 
     /// The session that `initialize` begins, as a header.
@@ -94,13 +94,13 @@ impl Client {
     }
 
     /// The stream of a session.
-    pub(crate) async fn events(&self, headers: &str) -> Events {
+    pub(crate) async fn events(&self, headers: &str) -> EventStream {
         self.events_of(http::PATH, "GET", headers, "").await
     }
 
     /// The stream that responds to a request to this path.
-    pub(crate) async fn events_of(&self, path: &str, verb: &str, headers: &str, body: &str) -> Events {
-        Events { stream: self.connect(path, verb, headers, body).await, text: String::new() }
+    pub(crate) async fn events_of(&self, path: &str, verb: &str, headers: &str, body: &str) -> EventStream {
+        EventStream { stream: self.connect(path, verb, headers, body).await, text: String::new() }
     }
 
     async fn connect(&self, path: &str, verb: &str, headers: &str, body: &str) -> TcpStream {
@@ -115,7 +115,7 @@ impl Client {
     }
 }
 
-impl Events {
+impl EventStream {
     /// Whether it is a stream; otherwise it is one object.
     pub(crate) async fn is_stream(&mut self) -> bool {
         while !self.text.contains("\r\n\r\n") {

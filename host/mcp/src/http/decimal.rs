@@ -3,33 +3,33 @@
 /// The value of a number that is written as in JSON. Equal values are equal, however they are written: `1000`, `1e3` and
 /// `1000.0`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Decimal<'a> {
+pub(super) struct DecimalNumber<'a> {
     negative: bool,
     /// Without zeros at the beginning or the end; empty for zero.
-    digits: Digits<'a>,
+    digits: DecimalDigits<'a>,
     /// The power of ten of the last digit; 0 for zero.
     exponent: i64,
 }
 
 /// The digits before and after the point.
 #[derive(Debug)]
-struct Digits<'a>(&'a str, &'a str);
+struct DecimalDigits<'a>(&'a str, &'a str);
 
-impl Digits<'_> {
+impl DecimalDigits<'_> {
     fn bytes(&self) -> impl Iterator<Item = u8> + '_ {
         self.0.bytes().chain(self.1.bytes())
     }
 }
 
-impl PartialEq for Digits<'_> {
+impl PartialEq for DecimalDigits<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.bytes().eq(other.bytes())
     }
 }
 
-impl Eq for Digits<'_> {}
+impl Eq for DecimalDigits<'_> {}
 
-impl<'a> Decimal<'a> {
+impl<'a> DecimalNumber<'a> {
     /// Parses a number as JSON writes it (RFC 8259, section 6): no `+` and no zeros at the beginning. `None` if it is none,
     /// or if its exponent has more than 64 bits.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
@@ -47,7 +47,7 @@ impl<'a> Decimal<'a> {
             return None;
         }
         let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
-        let mut digits = Digits(whole.trim_start_matches('0'), fraction);
+        let mut digits = DecimalDigits(whole.trim_start_matches('0'), fraction);
         if digits.0.is_empty() {
             digits.1 = digits.1.trim_start_matches('0');
         }
@@ -96,7 +96,7 @@ mod tests {
             ["1e9223372036854775806", "10e9223372036854775805"],
         ];
         for [one, other] in same {
-            assert_eq!(Decimal::parse(one).unwrap(), Decimal::parse(other).unwrap(), "{one} {other}");
+            assert_eq!(DecimalNumber::parse(one).unwrap(), DecimalNumber::parse(other).unwrap(), "{one} {other}");
         }
         let different = [
             ["42", "43"],
@@ -110,7 +110,7 @@ mod tests {
             ["0.1", "0.10000000000000000000000001"],
         ];
         for [one, other] in different {
-            assert_ne!(Decimal::parse(one).unwrap(), Decimal::parse(other).unwrap(), "{one} {other}");
+            assert_ne!(DecimalNumber::parse(one).unwrap(), DecimalNumber::parse(other).unwrap(), "{one} {other}");
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
             "1e+-3",
         ];
         for text in wrong {
-            assert_eq!(Decimal::parse(text), None, "{text:?}");
+            assert_eq!(DecimalNumber::parse(text), None, "{text:?}");
         }
     }
 }

@@ -9,13 +9,13 @@ const LONGEST: usize = 200;
 
 /// Why a request is rejected without authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Denied {
+pub(super) enum AuthDenial {
     /// It has no token.
     Missing,
     /// Its token is invalid; the text says why.
     Invalid(&'static str),
     /// A claim of its token is another one than the server expects: who compares them sees a slash at the end.
-    Differs(Claim, String),
+    Differs(TokenClaim, String),
     /// Its token is valid but lacks a required scope.
     Scope,
     /// Its token is valid, but what it asks for needs these scopes as well.
@@ -26,16 +26,16 @@ pub(super) enum Denied {
 
 /// A claim that has to be a certain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum TokenClaim {
     Issuer,
     Audience,
 }
 
-impl Claim {
+impl TokenClaim {
     /// The rejection of a token in which the claim is `found`, and one of `expected` is accepted.
-    pub(super) fn differs<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> Denied {
+    pub(super) fn differs<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> AuthDenial {
         let expected: Vec<String> = expected.into_iter().map(quotable).collect();
-        Denied::Differs(self, format!("{}, and this server accepts {}", quotable(found), expected.join(" and ")))
+        AuthDenial::Differs(self, format!("{}, and this server accepts {}", quotable(found), expected.join(" and ")))
     }
 }
 
@@ -45,13 +45,15 @@ fn quotable(text: &str) -> String {
     text.chars().filter(plain).take(LONGEST).collect()
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for AuthDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("a bearer token is required"),
             Self::Invalid(why) => write!(f, "the token was rejected: {why}"),
-            Self::Differs(Claim::Issuer, how) => write!(f, "the token was rejected: its issuer (iss) is {how}"),
-            Self::Differs(Claim::Audience, how) => write!(f, "the token was rejected: its audience (aud) is {how}"),
+            Self::Differs(TokenClaim::Issuer, how) => write!(f, "the token was rejected: its issuer (iss) is {how}"),
+            Self::Differs(TokenClaim::Audience, how) => {
+                write!(f, "the token was rejected: its audience (aud) is {how}")
+            }
             Self::Scope => f.write_str("the token lacks a required scope"),
             Self::StepUp(scopes) => write!(f, "this needs a token with the scopes {}", scopes.join(" ")),
             Self::Admin => f.write_str("this needs a token of http.tokens with admin = true"),

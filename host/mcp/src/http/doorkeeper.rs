@@ -3,30 +3,30 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::app::App;
-use super::options::Doors;
+use super::app::HttpState;
+use super::options::AuthSettings;
 
 /// Keeps who is let in by the servers that were started with it.
 #[derive(Default)]
-pub struct Doorkeeper(Mutex<Kept>);
+pub struct AuthPolicy(Mutex<PolicyState>);
 
 #[derive(Default)]
-struct Kept {
+struct PolicyState {
     /// The newest change, which a server that is started later gets as well.
-    doors: Option<Doors>,
-    serving: Vec<Weak<App>>,
+    doors: Option<AuthSettings>,
+    serving: Vec<Weak<HttpState>>,
 }
 
-impl Doorkeeper {
+impl AuthPolicy {
     /// Replaces who is let in. Requests that arrive when this has returned are treated accordingly.
-    pub fn change(&self, doors: Doors) {
+    pub fn change(&self, doors: AuthSettings) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.serving.retain(|app| app.upgrade().map(|app| app.change(&doors)).is_some());
         kept.doors = Some(doors);
     }
 
     /// Keeps those of one more server.
-    pub(super) fn keep(&self, app: &Arc<App>) {
+    pub(super) fn keep(&self, app: &Arc<HttpState>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(doors) = &kept.doors {
             app.change(doors);
@@ -36,7 +36,7 @@ impl Doorkeeper {
 }
 
 /// Without tokens.
-impl fmt::Debug for Doorkeeper {
+impl fmt::Debug for AuthPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Doorkeeper").finish_non_exhaustive()
     }

@@ -11,30 +11,32 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::app::{App, Payload, body};
-use super::denied::Denied;
+use super::app::{HttpState, RequestBody, body};
+use super::denied::AuthDenial;
 use super::event::COMMENT;
 use super::headers::{self, ErrorId, SESSION_ID};
 use super::news;
-use super::options::Options;
-use super::peer::Peer;
-use super::reply::{Resumption, events, no_stream, refusal, reply, single, unavailable, without_stream};
+use super::options::HttpOptions;
+use super::peer::HttpPeer;
+use super::reply::{StreamResumption, events, no_stream, refusal, reply, single, unavailable, without_stream};
 use super::sessions::{self, HttpSession};
-use super::trust::Trust;
+use super::trust::CallerTrust;
 use crate::caller::Caller;
 use crate::dispatch;
-use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, PARSE_ERROR, Request};
-use crate::method::Method;
-use crate::outbox::{self, Outgoing};
+use crate::jsonrpc::{
+    self, Error, INVALID_REQUEST, IncomingContent, METHOD_NOT_FOUND, Message, PARSE_ERROR, Request, RequestId,
+};
+use crate::method::McpMethod;
+use crate::outbox::{self, OutgoingMessage};
 use crate::revision::Revision;
-use crate::rules::{Rules, unattached, unsupported};
-use crate::session::{Channel, Life, Session};
+use crate::rules::{RequestContext, unattached, unsupported};
+use crate::session::{Session, SessionChannel, SessionLife};
 
 pub(super) async fn post(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<Trust>,
-    Extension(peer): Extension<Peer>,
+    Extension(trust): Extension<CallerTrust>,
+    Extension(peer): Extension<HttpPeer>,
     request: HttpRequest,
 ) -> Response {
     let (parts, payload) = request.into_parts();
@@ -68,34 +70,36 @@ pub(super) async fn post(
 
 /// Takes a body in. What a call needs of it, it has then; nothing is kept while it runs.
 async fn begin(
-    app: Arc<App>,
+    app: Arc<HttpState>,
     caller: Arc<Caller>,
-    trust: Trust,
-    peer: Peer,
+    trust: CallerTrust,
+    peer: HttpPeer,
     headers: HeaderMap,
-    payload: Payload,
-) -> Begun {
+    payload: RequestBody,
+) -> AcceptedRequest {
     match jsonrpc::decode(&payload.bytes) {
-        Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &peer, &headers, request).await,
-        Ok(Incoming::Single(_)) if is_stateless(&headers) || !app.has_sessions() => {
-            Begun::Done(StatusCode::ACCEPTED.into_response())
+        Ok(IncomingContent::Single(Message::Request(request))) => {
+            answer(&app, caller, trust, &peer, &headers, request).await
+        }
+        Ok(IncomingContent::Single(_)) if is_stateless(&headers) || !app.has_sessions() => {
+            AcceptedRequest::Done(StatusCode::ACCEPTED.into_response())
         }
         Ok(incoming) => attached(&app, caller, &headers, incoming).await,
-        Err(error) => Begun::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers))),
+        Err(error) => AcceptedRequest::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers))),
     }
 }
 
 /// A request that has been taken in.
-enum Begun {
+enum AcceptedRequest {
     /// It has its response.
     Done(Response),
     /// It will have messages.
     Waiting {
-        messages: outbox::Messages,
+        messages: outbox::OutboxReceiver,
         guard: Option<DropGuard>,
         /// The session that it belongs to, if that is one that outlives it, and who sent it.
         session: Option<(Arc<HttpSession>, Arc<Caller>)>,
-        statuses: Statuses,
+        statuses: StatusMap,
         /// Whether it ends only when the client ends it.
         is_stream: bool,
     },
@@ -103,14 +107,14 @@ enum Begun {
 
 /// How the codes of rejected requests become statuses.
 #[derive(Clone, Copy)]
-enum Statuses {
+enum StatusMap {
     /// In sessions.
     Legacy,
     /// Without sessions: whether unknown methods are not found.
     Stateless { not_found: bool },
 }
 
-impl Statuses {
+impl StatusMap {
     fn of(self, code: i32) -> StatusCode {
         match self {
             Self::Legacy => legacy_status(code),
@@ -123,10 +127,10 @@ impl Statuses {
     }
 }
 
-impl Begun {
+impl AcceptedRequest {
     async fn finish(
         self,
-        options: &Options,
+        options: &HttpOptions,
         received: Instant,
         half_closed: &CancellationToken,
         streams: Result<(), ErrorId>,
@@ -149,54 +153,59 @@ impl Begun {
 }
 
 /// How the client of this session goes on with the stream for a request that was received then.
-fn resumption(session: &HttpSession, caller: Arc<Caller>, options: &Options, received: Instant) -> Resumption {
+fn resumption(
+    session: &HttpSession,
+    caller: Arc<Caller>,
+    options: &HttpOptions,
+    received: Instant,
+) -> StreamResumption {
     let opens = session.session.negotiated.borrow().revision.is_some_and(|revision| revision.features().polling);
     let opens = opens && !options.resume.is_zero();
     let closes = options.poll_after.filter(|_| opens).map(|after| received + after);
-    Resumption { responses: Arc::clone(&session.responses), caller, opens, closes }
+    StreamResumption { responses: Arc::clone(&session.responses), caller, opens, closes }
 }
 
 async fn answer(
-    app: &Arc<App>,
+    app: &Arc<HttpState>,
     caller: Arc<Caller>,
-    trust: Trust,
-    peer: &Peer,
+    trust: CallerTrust,
+    peer: &HttpPeer,
     headers: &HeaderMap,
     request: Request<'_>,
-) -> Begun {
+) -> AcceptedRequest {
     if let Some(denied) = steps_up(app, &caller, &request) {
         tracing::info!(caller = caller.name, "request rejected: {denied}");
-        return Begun::Done(app.gate.challenge(&denied));
+        return AcceptedRequest::Done(app.gate.challenge(&denied));
     }
-    let stated = Rules::stated(request.params);
+    let stated = RequestContext::stated(request.params);
     match stated {
-        Ok(None) if request.method == Method::Initialize.name() => {
-            Begun::Done(initialize(app, caller, peer, request).await)
+        Ok(None) if request.method == McpMethod::Initialize.name() => {
+            AcceptedRequest::Done(initialize(app, caller, peer, request).await)
         }
         Ok(None) if !is_stateless(headers) => {
-            attached(app, caller, headers, Incoming::Single(Message::Request(request))).await
+            attached(app, caller, headers, IncomingContent::Single(Message::Request(request))).await
         }
         stated => stateless(app, caller, trust, headers, request, stated).await,
     }
 }
 
 /// The scopes that a caller lacks for the tool that it calls, if the operator wants it to know.
-fn steps_up(app: &App, caller: &Caller, request: &Request<'_>) -> Option<Denied> {
+fn steps_up(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Option<AuthDenial> {
     #[derive(Deserialize)]
-    struct Called {
+    struct CalledMethod {
         name: String,
     }
     let options = app.gate.oauth()?.options();
-    if !options.step_up || request.method != Method::CallTool.name() || !caller.has_oauth_token() {
+    if !options.step_up || request.method != McpMethod::CallTool.name() || !caller.has_oauth_token() {
         return None;
     }
-    let Called { name } = serde_json::from_str(request.params?.get()).ok()?;
+    let CalledMethod { name } = serde_json::from_str(request.params?.get()).ok()?;
     if caller.may_use(&name) {
         return None;
     }
     app.host.tool(&name)?;
     let scopes = options.scopes_of(&name);
-    (!scopes.is_empty()).then_some(Denied::StepUp(scopes))
+    (!scopes.is_empty()).then_some(AuthDenial::StepUp(scopes))
 }
 
 /// Whether the headers belong to a stateless request.
@@ -212,19 +221,20 @@ fn is_stateless(headers: &HeaderMap) -> bool {
 
 /// Handles a stateless request: its session ends with the response.
 async fn stateless(
-    app: &Arc<App>,
+    app: &Arc<HttpState>,
     caller: Arc<Caller>,
-    trust: Trust,
+    trust: CallerTrust,
     headers: &HeaderMap,
     request: Request<'_>,
-    stated: Result<Option<Rules>, Error>,
-) -> Begun {
+    stated: Result<Option<RequestContext>, Error>,
+) -> AcceptedRequest {
     let errors = ErrorId::of(headers);
-    let refused = |error: Error| Begun::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id), errors));
+    let refused =
+        |error: Error| AcceptedRequest::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id), errors));
     // Whoever asks whether the server is there need not say how it would go on.
-    if matches!(stated, Ok(None)) && request.method == Method::Ping.name() {
+    if matches!(stated, Ok(None)) && request.method == McpMethod::Ping.name() {
         let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
-        return Begun::Done(single(Outgoing::answer(answer), legacy_status));
+        return AcceptedRequest::Done(single(OutgoingMessage::answer(answer), legacy_status));
     }
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
@@ -234,15 +244,15 @@ async fn stateless(
         return refused(error);
     }
     let rules = match stated {
-        Ok(Some(rules)) => Rules { trace: headers::trace(headers).map(Box::new), ..rules },
+        Ok(Some(rules)) => RequestContext { trace: headers::trace(headers).map(Box::new), ..rules },
         Ok(None) => return refused(unattached()),
         Err(error) => return refused(error),
     };
     // A client cancels the request by closing the stream.
-    let life = Life { ended: app.life.ended.child_token(), ..app.life.clone() };
+    let life = SessionLife { ended: app.life.ended.child_token(), ..app.life.clone() };
     let guard = life.ended.clone().drop_guard();
     let not_found = rules.revision.features().http_not_found;
-    let is_stream = request.method == Method::Listen.name();
+    let is_stream = request.method == McpMethod::Listen.name();
     if is_stream {
         let ended = life.ended.clone();
         tokio::spawn(async move {
@@ -251,26 +261,26 @@ async fn stateless(
         });
     }
     let intake = Arc::clone(&app.intake);
-    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, Channel::PerRequest, life);
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, SessionChannel::PerRequest, life);
     let (outbox, messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
     drop(outbox);
-    let statuses = Statuses::Stateless { not_found };
-    Begun::Waiting { messages, guard: Some(guard), session: None, statuses, is_stream }
+    let statuses = StatusMap::Stateless { not_found };
+    AcceptedRequest::Waiting { messages, guard: Some(guard), session: None, statuses, is_stream }
 }
 
 /// Creates a session.
-async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: Request<'_>) -> Response {
+async fn initialize(app: &Arc<HttpState>, caller: Arc<Caller>, peer: &HttpPeer, request: Request<'_>) -> Response {
     let (id, intake) = (request.id.clone(), Arc::clone(&app.intake));
     let life = app.life.child();
-    let channel = if app.has_sessions() { Channel::PerRequest } else { Channel::OneRequest };
+    let channel = if app.has_sessions() { SessionChannel::PerRequest } else { SessionChannel::OneRequest };
     let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, channel, life);
     let (outbox, messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
     drop(outbox);
     let Some(answer) = messages.recv().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let mut response = single(answer, legacy_status);
-    if session.negotiated.borrow().revision.is_none() || channel == Channel::OneRequest {
+    if session.negotiated.borrow().revision.is_none() || channel == SessionChannel::OneRequest {
         return response;
     }
     let Ok(name) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
@@ -284,7 +294,12 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: R
 }
 
 /// Handles messages of a revision with sessions.
-async fn attached(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
+async fn attached(
+    app: &Arc<HttpState>,
+    caller: Arc<Caller>,
+    headers: &HeaderMap,
+    incoming: IncomingContent<'_>,
+) -> AcceptedRequest {
     if app.has_sessions() {
         in_session(app, caller, headers, incoming).await
     } else {
@@ -294,14 +309,19 @@ async fn attached(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, inco
 
 /// Handles messages of a revision with sessions where there are none: nothing is left of them but their responses. The header
 /// alone says which revision it is.
-async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
+async fn unremembered(
+    app: &Arc<HttpState>,
+    caller: Arc<Caller>,
+    headers: &HeaderMap,
+    incoming: IncomingContent<'_>,
+) -> AcceptedRequest {
     let revision = match headers.get(headers::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default()) {
         None => Revision::WITHOUT_HEADER,
         Some(version) => {
             let known = Revision::parse(version).filter(|revision| revision.features().sessions);
             let Some(known) = known else {
                 let error = Error { id: incoming.id().cloned(), ..unsupported(version) };
-                return Begun::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(headers)));
+                return AcceptedRequest::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(headers)));
             };
             known
         }
@@ -310,7 +330,7 @@ async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, 
     let life = app.life.child();
     let guard = life.ended.clone().drop_guard();
     let intake = Arc::clone(&app.intake);
-    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, Channel::OneRequest, life);
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, SessionChannel::OneRequest, life);
     session.negotiated.send_modify(|negotiated| {
         negotiated.revision = Some(revision);
         negotiated.initialized = true;
@@ -319,10 +339,15 @@ async fn unremembered(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, 
 }
 
 /// Handles messages of a session.
-async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
+async fn in_session(
+    app: &Arc<HttpState>,
+    caller: Arc<Caller>,
+    headers: &HeaderMap,
+    incoming: IncomingContent<'_>,
+) -> AcceptedRequest {
     let entry = match session(app, &caller, headers, incoming.id()) {
         Ok(entry) => entry,
-        Err(response) => return Begun::Done(*response),
+        Err(response) => return AcceptedRequest::Done(*response),
     };
     take(&entry.session, caller, headers, incoming, (None, Some(Arc::clone(&entry)))).await
 }
@@ -332,16 +357,17 @@ async fn take(
     session: &Arc<Session>,
     caller: Arc<Caller>,
     headers: &HeaderMap,
-    incoming: Incoming<'_>,
+    incoming: IncomingContent<'_>,
     (guard, entry): (Option<DropGuard>, Option<Arc<HttpSession>>),
-) -> Begun {
+) -> AcceptedRequest {
     let asks = incoming.asks();
     let (outbox, messages) = outbox::channel();
     match incoming {
-        Incoming::Single(Message::Request(request)) => {
+        IncomingContent::Single(Message::Request(request)) => {
             let rules = session.rules(request.params);
-            let rules =
-                rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers).map(Box::new), ..rules }));
+            let rules = rules.map(|rules| {
+                rules.map(|rules| RequestContext { trace: headers::trace(headers).map(Box::new), ..rules })
+            });
             dispatch::request(session, &caller, request, rules, &outbox).await;
         }
         incoming => dispatch::receive(session, &caller, Ok(incoming), &outbox).await,
@@ -349,13 +375,13 @@ async fn take(
     drop(outbox);
     if asks {
         let session = entry.map(|entry| (entry, caller));
-        return Begun::Waiting { messages, guard, session, statuses: Statuses::Legacy, is_stream: false };
+        return AcceptedRequest::Waiting { messages, guard, session, statuses: StatusMap::Legacy, is_stream: false };
     }
-    Begun::Done(accepted(messages).await)
+    AcceptedRequest::Done(accepted(messages).await)
 }
 
 /// The response to notifications: 202, unless they are rejected.
-async fn accepted(messages: outbox::Messages) -> Response {
+async fn accepted(messages: outbox::OutboxReceiver) -> Response {
     match messages.recv().await {
         Some(refused) if refused.kind.responds() => single(refused, legacy_status),
         _ => StatusCode::ACCEPTED.into_response(),
@@ -372,10 +398,10 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
 
 /// The session named in the headers.
 fn session(
-    app: &App,
+    app: &HttpState,
     caller: &Caller,
     headers: &HeaderMap,
-    id: Option<&Id>,
+    id: Option<&RequestId>,
 ) -> Result<Arc<HttpSession>, Box<Response>> {
     let about = id.cloned();
     let of = |error: Error| Error { id: about.clone(), ..error };
@@ -401,10 +427,10 @@ fn post_only() -> Response {
 
 /// Opens the stream of a session for messages that belong to no request.
 pub(super) async fn get(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<Trust>,
-    Extension(peer): Extension<Peer>,
+    Extension(trust): Extension<CallerTrust>,
+    Extension(peer): Extension<HttpPeer>,
     headers: HeaderMap,
 ) -> Response {
     if is_stateless(&headers) || !app.has_sessions() {
@@ -449,7 +475,7 @@ pub(super) async fn get(
 
 /// Ends a session.
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
     headers: HeaderMap,
 ) -> Response {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::event::{self, EventId};
-use crate::outbox::{Kind, Outgoing};
-use crate::quota::Portion;
+use crate::outbox::{OutgoingKind, OutgoingMessage};
+use crate::quota::QuotaPortion;
 
 /// Bytes that a stream or an event counts as, besides its text.
 pub(super) const OVERHEAD: usize = 512;
@@ -30,7 +30,7 @@ pub(super) struct EventLog {
     /// The newest event that is not kept although its client cannot do without it.
     lost: u64,
     /// The caller's part of what is kept of all streams.
-    held: Portion,
+    held: QuotaPortion,
 }
 
 /// An event with a message, as it is sent.
@@ -48,7 +48,7 @@ impl SentEvent {
 
 impl EventLog {
     /// The empty log of the stream with this number, which takes what it keeps from `held`.
-    pub(super) fn new(stream: u64, held: Portion) -> Self {
+    pub(super) fn new(stream: u64, held: QuotaPortion) -> Self {
         let (messages, notifications) = (VecDeque::new(), VecDeque::new());
         Self { stream, newest: 0, messages, notifications, notified: 0, lost: 0, held }
     }
@@ -64,11 +64,11 @@ impl EventLog {
     }
 
     /// Adds a message as the newest event, and keeps it if there is room.
-    pub(super) fn push(&mut self, message: &Outgoing) -> SentEvent {
+    pub(super) fn push(&mut self, message: &OutgoingMessage) -> SentEvent {
         let event = self.pass(message);
         let fits = self.held.grow(event.size()).is_ok();
         match message.kind {
-            Kind::Notification if fits => {
+            OutgoingKind::Notification if fits => {
                 self.notified += event.size();
                 self.notifications.push_back(event.clone());
                 while self.notified > NOTIFICATIONS
@@ -78,15 +78,17 @@ impl EventLog {
                     self.held.give_back(oldest.size());
                 }
             }
-            Kind::Notification => {}
-            Kind::Request | Kind::Answer | Kind::Refusal(_) if fits => self.messages.push_back(event.clone()),
-            Kind::Request | Kind::Answer | Kind::Refusal(_) => self.lost = self.newest,
+            OutgoingKind::Notification => {}
+            OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) if fits => {
+                self.messages.push_back(event.clone())
+            }
+            OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => self.lost = self.newest,
         }
         event
     }
 
     /// Adds a message as the newest event, and does not keep it.
-    pub(super) fn pass(&mut self, message: &Outgoing) -> SentEvent {
+    pub(super) fn pass(&mut self, message: &OutgoingMessage) -> SentEvent {
         self.newest += 1;
         SentEvent { number: self.newest, frame: event::message(Some(self.id(self.newest)), &message.text) }
     }
@@ -116,7 +118,7 @@ impl EventLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quota::Quota;
+    use crate::quota::SharedQuota;
 
     fn texts(log: &EventLog, mut after: u64) -> Vec<String> {
         let mut texts = Vec::new();
@@ -130,11 +132,11 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_kept_in_its_order() {
-        let quota = Quota::new(1 << 20, 1 << 20);
+        let quota = SharedQuota::new(1 << 20, 1 << 20);
         let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
         for n in 1..=4 {
             let text = n.to_string().into_bytes();
-            let message = if n % 2 == 0 { Outgoing::answer(text) } else { Outgoing::notification(text) };
+            let message = if n % 2 == 0 { OutgoingMessage::answer(text) } else { OutgoingMessage::notification(text) };
             assert_eq!(log.push(&message).number, n);
         }
         assert_eq!(texts(&log, 0), ["1", "2", "3", "4"]);
@@ -147,11 +149,11 @@ mod tests {
 
     #[test]
     fn notifications_are_kept_up_to_a_bound_and_the_oldest_go() {
-        let quota = Quota::new(10 << 20, 10 << 20);
+        let quota = SharedQuota::new(10 << 20, 10 << 20);
         let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
-        log.push(&Outgoing::request(b"question".to_vec()));
+        log.push(&OutgoingMessage::request(b"question".to_vec()));
         for n in 0..10_000 {
-            log.push(&Outgoing::notification(n.to_string().into_bytes()));
+            log.push(&OutgoingMessage::notification(n.to_string().into_bytes()));
         }
         let kept = texts(&log, 0);
         assert_eq!((kept[0].as_str(), kept.last().unwrap().as_str()), ("question", "9999"));
@@ -163,12 +165,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_lost_and_known_to_be() {
-        let quota = Quota::new(3 * OVERHEAD, 3 * OVERHEAD);
+        let quota = SharedQuota::new(3 * OVERHEAD, 3 * OVERHEAD);
         let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
-        log.push(&Outgoing::request(vec![b'x'; OVERHEAD]));
-        log.push(&Outgoing::notification(vec![b'x'; OVERHEAD]));
+        log.push(&OutgoingMessage::request(vec![b'x'; OVERHEAD]));
+        log.push(&OutgoingMessage::notification(vec![b'x'; OVERHEAD]));
         assert!(log.continues(0), "clients do without notifications");
-        log.push(&Outgoing::answer(vec![b'x'; OVERHEAD]));
+        log.push(&OutgoingMessage::answer(vec![b'x'; OVERHEAD]));
         assert_eq!((log.continues(1), log.continues(2), log.continues(3)), (false, false, true));
     }
 }

@@ -7,26 +7,26 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::address::Address;
+use super::address::ListenAddress;
 
 /// The name that every machine has for itself.
 const LOCAL: &str = "localhost";
 
 /// The accepted values of `Host` and `Origin`.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct OriginGuard {
     hosts: HashSet<String>,
     origins: HashSet<String>,
     /// Whether pages of this machine are accepted: if no other can reach the address.
     local_origins: bool,
 }
 
-impl Guard {
+impl OriginGuard {
     /// A guard with these values of `Host` and `Origin`, for a listener at `address`.
-    pub(super) fn new(hosts: &[String], origins: &[String], address: &Address) -> Self {
+    pub(super) fn new(hosts: &[String], origins: &[String], address: &ListenAddress) -> Self {
         let mut hosts: HashSet<String> = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         // Clients of a Unix socket use the name that every machine has for itself.
-        if let Address::Internet(address) = address
+        if let ListenAddress::Internet(address) = address
             && !address.ip().is_unspecified()
         {
             hosts.insert(written(address.ip()));
@@ -107,10 +107,10 @@ fn written(address: IpAddr) -> String {
 mod tests {
     use super::*;
 
-    fn guard(hosts: &[&str], origins: &[&str], address: &str) -> Guard {
+    fn guard(hosts: &[&str], origins: &[&str], address: &str) -> OriginGuard {
         let [hosts, origins] =
             [hosts, origins].map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        Guard::new(&hosts, &origins, &address.parse().unwrap())
+        OriginGuard::new(&hosts, &origins, &address.parse().unwrap())
     }
 
     #[test]

@@ -8,15 +8,15 @@ use mime::Mime;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolbay_model::{HeaderKind, ParamHeader, Trace};
+use toolbay_model::{HeaderKind, ParamHeader, TraceContext};
 
 use super::arguments;
-use super::decimal::Decimal;
+use super::decimal::DecimalNumber;
 use super::event::EventId;
 use crate::caller::Caller;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST, Request};
-use crate::method::Method;
+use crate::method::McpMethod;
 use crate::revision::Revision;
 
 /// The id of the session of a request.
@@ -114,13 +114,13 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The trace context of the request; `None` if it has none.
-pub(super) fn trace(headers: &HeaderMap) -> Option<Trace> {
+pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    Trace::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
+    TraceContext::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
 }
 
 #[derive(Default, Deserialize)]
-struct Named<'a> {
+struct NamedTarget<'a> {
     name: Option<String>,
     uri: Option<String>,
     #[serde(rename = "taskId")]
@@ -129,11 +129,11 @@ struct Named<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(rename = "_meta")]
-    meta: Option<Versioned>,
+    meta: Option<VersionedRequest>,
 }
 
 #[derive(Deserialize)]
-struct Versioned {
+struct VersionedRequest {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<Value>,
 }
@@ -144,22 +144,22 @@ struct Versioned {
 ///
 /// The first header that does not match, with both values.
 pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host, caller: &Caller) -> Result<(), Error> {
-    let named: Named<'_> =
+    let named: NamedTarget<'_> =
         request.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
     let version = named.meta.as_ref().and_then(|meta| meta.version.as_ref()).and_then(Value::as_str);
     same(headers, &PROTOCOL_VERSION, version, false)?;
     same(headers, &METHOD, Some(&request.method), false)?;
-    let method = Method::parse(&request.method);
+    let method = McpMethod::parse(&request.method);
     match method {
-        Some(Method::CallTool | Method::GetPrompt) => same(headers, &NAME, named.name.as_deref(), true)?,
+        Some(McpMethod::CallTool | McpMethod::GetPrompt) => same(headers, &NAME, named.name.as_deref(), true)?,
         // Some clients do not send it.
-        Some(Method::GetTask | Method::UpdateTask | Method::CancelTask) if headers.contains_key(NAME) => {
+        Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask) if headers.contains_key(NAME) => {
             same(headers, &NAME, named.task_id.as_deref(), true)?;
         }
-        Some(Method::ReadResource) => same(headers, &NAME, named.uri.as_deref(), true)?,
+        Some(McpMethod::ReadResource) => same(headers, &NAME, named.uri.as_deref(), true)?,
         _ => {}
     }
-    if method != Some(Method::CallTool) {
+    if method != Some(McpMethod::CallTool) {
         return Ok(());
     }
     let tool = named.name.filter(|name| caller.may_use(name)).and_then(|name| host.tool(&name));
@@ -202,8 +202,8 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawVal
         _ if argument.starts_with('"') => serde_json::from_str::<String>(argument).is_ok_and(|text| text == value),
         _ if matches!(argument, "true" | "false") => value == argument,
         // 42.0 and 42 are one number, in a header and in JSON.
-        HeaderKind::Integer if !argument.starts_with(['{', '[']) => match Decimal::parse(argument) {
-            Some(number) => Decimal::parse(&value) == Some(number),
+        HeaderKind::Integer if !argument.starts_with(['{', '[']) => match DecimalNumber::parse(argument) {
+            Some(number) => DecimalNumber::parse(&value) == Some(number),
             None => value == argument,
         },
         // Arguments that do not match the schema are reported as such.
@@ -264,13 +264,13 @@ fn title(name: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use crate::http::Options;
-    use crate::http::client::Client;
+    use crate::http::HttpOptions;
+    use crate::http::client::TestHttpClient;
     use crate::stub::Stub;
 
     #[tokio::test]
     async fn the_name_of_what_is_asked_for_is_repeated() {
-        let client = Client::new(Stub::new(), Options::default()).await;
+        let client = TestHttpClient::new(Stub::new(), HttpOptions::default()).await;
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},

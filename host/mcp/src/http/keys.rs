@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jsonwebtoken::Algorithm;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOperations, PublicKeyUse};
 
-use super::denied::Denied;
+use super::denied::AuthDenial;
 
 /// How often a key file is read. A key that is added or removed takes effect within twice this time.
 pub(super) const READ: Duration = Duration::from_secs(5);
@@ -16,12 +16,12 @@ pub(super) const READ: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The keys of one issuer.
-pub(super) struct Keys {
+pub(super) struct IssuerKeys {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<KeyState>,
 }
 
-struct State {
+struct KeyState {
     keys: Vec<Arc<Jwk>>,
     /// When the file was last read without an error.
     read: Instant,
@@ -29,7 +29,7 @@ struct State {
     failure: Option<String>,
 }
 
-impl Keys {
+impl IssuerKeys {
     /// The keys in the file at `path`.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Keys {
         if keys.is_empty() {
             return Err(format!("{} has no keys", path.display()));
         }
-        Ok(Self { path, state: Mutex::new(State { keys, read: Instant::now(), failure: None }) })
+        Ok(Self { path, state: Mutex::new(KeyState { keys, read: Instant::now(), failure: None }) })
     }
 
     /// Reads the file again. Blocks.
@@ -56,7 +56,7 @@ impl Keys {
                     tracing::warn!("{} has no keys any more; its issuer's tokens are rejected", self.path.display());
                 }
                 // Keys that stay are compared by their content.
-                *state = State { keys, read: Instant::now(), failure: None };
+                *state = KeyState { keys, read: Instant::now(), failure: None };
             }
             Err(why) => {
                 if state.failure.as_ref() != Some(&why) {
@@ -79,19 +79,19 @@ impl Keys {
     /// # Errors
     ///
     /// There is none, or it may not be used for this.
-    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Jwk>, Denied> {
+    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Jwk>, AuthDenial> {
         let state = self.state();
         if !state.is_fresh() {
-            return Err(Denied::Invalid("the keys of its issuer cannot be read"));
+            return Err(AuthDenial::Invalid("the keys of its issuer cannot be read"));
         }
         let named = |key: &&Arc<Jwk>| id.is_none_or(|id| key.common.key_id.as_deref() == Some(id));
-        let mut why = Denied::Invalid("its signing key is unknown");
+        let mut why = AuthDenial::Invalid("its signing key is unknown");
         let mut found = None;
         for key in state.keys.iter().filter(named) {
             match check(key, algorithm) {
                 Ok(()) if found.is_none() => found = Some(key),
                 // Which one signed it?
-                Ok(()) => return Err(Denied::Invalid("it does not say which key signed it (kid)")),
+                Ok(()) => return Err(AuthDenial::Invalid("it does not say which key signed it (kid)")),
                 Err(other) => why = other,
             }
         }
@@ -99,24 +99,24 @@ impl Keys {
     }
 
     // Held for a few instructions and never across an await.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl KeyState {
     fn is_fresh(&self) -> bool {
         self.read.elapsed() < PATIENCE
     }
 }
 
 /// Checks that `key` may verify signatures made with `algorithm` (RFC 7517, sections 4.2 to 4.4).
-fn check(key: &Jwk, algorithm: Algorithm) -> Result<(), Denied> {
+fn check(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
     let common = &key.common;
     let signs = common.public_key_use.as_ref().is_none_or(|what| *what == PublicKeyUse::Signature);
     let verifies = common.key_operations.as_ref().is_none_or(|operations| operations.contains(&KeyOperations::Verify));
     if !signs || !verifies {
-        return Err(Denied::Invalid("its signing key is not for signatures (use, key_ops)"));
+        return Err(AuthDenial::Invalid("its signing key is not for signatures (use, key_ops)"));
     }
     let stated = common.key_algorithm.map(|algorithm| Algorithm::try_from(algorithm).ok());
     let fits = match (&key.algorithm, algorithm) {
@@ -137,7 +137,7 @@ fn check(key: &Jwk, algorithm: Algorithm) -> Result<(), Denied> {
     if fits && stated.is_none_or(|stated| stated == Some(algorithm)) {
         Ok(())
     } else {
-        Err(Denied::Invalid("its signing key is for another algorithm"))
+        Err(AuthDenial::Invalid("its signing key is for another algorithm"))
     }
 }
 
@@ -166,10 +166,10 @@ mod tests {
         key
     }
 
-    fn keys(keys: &[Value]) -> (tempfile::NamedTempFile, Keys) {
+    fn keys(keys: &[Value]) -> (tempfile::NamedTempFile, IssuerKeys) {
         let file = tempfile::NamedTempFile::new().unwrap();
         write(&file, keys);
-        let keys = Keys::open(file.path().to_owned()).unwrap();
+        let keys = IssuerKeys::open(file.path().to_owned()).unwrap();
         (file, keys)
     }
 
@@ -178,15 +178,15 @@ mod tests {
     }
 
     /// As after a time in which the file could not be read.
-    fn unread(keys: &Keys) {
+    fn unread(keys: &IssuerKeys) {
         keys.state().read = Instant::now().checked_sub(PATIENCE).unwrap();
     }
 
     #[test]
     fn a_key_verifies_what_it_is_for() {
         let found = |change: &Value, algorithm| keys(&[key(change)]).1.find(None, algorithm).map(drop);
-        let other_use = Err(Denied::Invalid("its signing key is not for signatures (use, key_ops)"));
-        let other_algorithm = Err(Denied::Invalid("its signing key is for another algorithm"));
+        let other_use = Err(AuthDenial::Invalid("its signing key is not for signatures (use, key_ops)"));
+        let other_algorithm = Err(AuthDenial::Invalid("its signing key is for another algorithm"));
         let es256 = Algorithm::ES256;
         for fine in [
             json!({}),
@@ -222,8 +222,8 @@ mod tests {
         let find = |all: &[Value], id| keys(all).1.find(id, Algorithm::ES256);
         let id = |id: &str| key(&json!({"kid": id}));
         assert_eq!(find(&[id("a"), id("b")], Some("b")).unwrap().common.key_id.as_deref(), Some("b"));
-        assert_eq!(find(&[id("a")], Some("b")), Err(Denied::Invalid("its signing key is unknown")));
-        let ambiguous = Err(Denied::Invalid("it does not say which key signed it (kid)"));
+        assert_eq!(find(&[id("a")], Some("b")), Err(AuthDenial::Invalid("its signing key is unknown")));
+        let ambiguous = Err(AuthDenial::Invalid("it does not say which key signed it (kid)"));
         assert_eq!(find(&[id("a"), id("b")], None), ambiguous);
         // A key to encrypt with can have the same id.
         assert!(find(&[key(&json!({"kid": "a", "use": "enc"})), id("a")], Some("a")).is_ok());
@@ -245,7 +245,7 @@ mod tests {
         assert!(!keys.contain(&trusted));
         write(&file, &[]);
         keys.read_again();
-        assert_eq!(keys.find(Some("a"), Algorithm::ES256), Err(Denied::Invalid("its signing key is unknown")));
+        assert_eq!(keys.find(Some("a"), Algorithm::ES256), Err(AuthDenial::Invalid("its signing key is unknown")));
     }
 
     #[test]
@@ -258,7 +258,10 @@ mod tests {
         unread(&keys);
         keys.read_again();
         assert!(!keys.contain(&trusted));
-        assert_eq!(keys.find(None, Algorithm::ES256), Err(Denied::Invalid("the keys of its issuer cannot be read")));
+        assert_eq!(
+            keys.find(None, Algorithm::ES256),
+            Err(AuthDenial::Invalid("the keys of its issuer cannot be read"))
+        );
         write(&file, &[key(&json!({}))]);
         keys.read_again();
         assert!(keys.contain(&trusted), "and back");

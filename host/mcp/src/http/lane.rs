@@ -14,20 +14,20 @@ use tokio::task::spawn_blocking;
 const AT_ONCE: usize = 64 << 10;
 
 /// The threads for long bodies. There is one less than the machine has cores, but at least one.
-pub(super) struct Lane {
+pub(super) struct BodyWorkers {
     threads: Arc<Semaphore>,
 }
 
 /// Wakes a future between two of its steps.
-struct Woken(Notify);
+struct StepWaker(Notify);
 
-impl Wake for Woken {
+impl Wake for StepWaker {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
 }
 
-impl Lane {
+impl BodyWorkers {
     pub(super) fn new() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self { threads: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))) }
@@ -44,7 +44,7 @@ impl Lane {
             return work.await;
         }
         let mut work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
-        let woken = Arc::new(Woken(Notify::new()));
+        let woken = Arc::new(StepWaker(Notify::new()));
         loop {
             // It is never closed.
             let thread = Arc::clone(&self.threads).acquire_owned().await.ok();
@@ -76,14 +76,14 @@ mod tests {
     #[tokio::test]
     async fn long_work_has_a_thread_of_its_own_and_short_work_has_none() {
         let here = thread::current().id();
-        let lane = Lane::new();
+        let lane = BodyWorkers::new();
         assert_eq!(lane.run(AT_ONCE, async { thread::current().id() }).await, here);
         assert_ne!(lane.run(AT_ONCE + 1, async { thread::current().id() }).await, here);
     }
 
     #[tokio::test]
     async fn the_protocol_goes_on_while_long_work_computes() {
-        let lane = Lane::new();
+        let lane = BodyWorkers::new();
         let (release, blocked) = mpsc::channel();
         // On the protocol's thread, this would block for ever.
         let long = lane.run(usize::MAX, async move { blocked.recv().unwrap() });
@@ -93,7 +93,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_waits_holds_no_thread() {
-        let lane = Arc::new(Lane::new());
+        let lane = Arc::new(BodyWorkers::new());
         let (release, waiting) = tokio::sync::oneshot::channel::<u32>();
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let held = Arc::clone(&lane);
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_the_works_own() {
-        let lane = Lane::new();
+        let lane = BodyWorkers::new();
         let panicking = async { lane.run(usize::MAX, async { panic!("boom") }).await };
         let caught = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(panicking)).await;
         assert!(caught.is_err());

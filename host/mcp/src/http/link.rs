@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use super::wire::Wire;
+use super::wire::ConnectionSocket;
 
 /// What HTTP is spoken on.
-pub(super) enum Link {
+pub(super) enum HttpLink {
     /// The socket itself.
-    Plain(Wire),
+    Plain(ConnectionSocket),
     /// TLS, after its handshake.
-    Tls(Box<TlsStream<Wire>>),
+    Tls(Box<TlsStream<ConnectionSocket>>),
 }
 
-impl AsyncRead for Link {
+impl AsyncRead for HttpLink {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -30,7 +30,7 @@ impl AsyncRead for Link {
     }
 }
 
-impl AsyncWrite for Link {
+impl AsyncWrite for HttpLink {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut *self {
             Self::Plain(wire) => Pin::new(wire).poll_write(context, bytes),

@@ -17,19 +17,19 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
-use toolbay_tls::Tls;
+use toolbay_tls::ReloadingTls;
 use tower_service::Service as _;
 
-use super::link::Link;
-use super::options::Options;
-use super::peer::{Peer, Source};
-use super::reserve::{HEAD, Reserve, Seat, WAIT};
-use super::stream::{Listener, Stream};
-use super::turns::Turns;
-use super::unread::{self, Noted, Unread};
-use super::wire::{self, Wire};
-use crate::quota::{Portion, Quota};
-use crate::session::Life;
+use super::link::HttpLink;
+use super::options::HttpOptions;
+use super::peer::{HttpPeer, PeerSource};
+use super::reserve::{HEAD, OverflowConnections, OverflowSlot, WAIT};
+use super::stream::{SocketListener, SocketStream};
+use super::turns::FairScheduler;
+use super::unread::{self, TrackedBody, UnreadBody};
+use super::wire::{self, ConnectionSocket};
+use crate::quota::{QuotaPortion, SharedQuota};
+use crate::session::SessionLife;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -50,28 +50,28 @@ const ACCEPTED: usize = 4;
 const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 /// What all connections share.
-struct Shared {
+struct ListenerState {
     router: Router,
-    places: Arc<Quota>,
-    turns: Arc<Turns>,
-    reserve: Arc<Reserve>,
+    places: Arc<SharedQuota>,
+    turns: Arc<FairScheduler>,
+    reserve: Arc<OverflowConnections>,
     idle: Duration,
     write_timeout: Duration,
-    tls: Option<Arc<Tls>>,
+    tls: Option<Arc<ReloadingTls>>,
     stop: CancellationToken,
 }
 
 /// Serves until `life.closing`; running requests may then continue for `grace`. Each connection takes one of `places`.
 pub(super) async fn serve(
-    listener: Listener,
+    listener: SocketListener,
     router: Router,
-    places: Arc<Quota>,
-    options: &Options,
-    life: &Life,
+    places: Arc<SharedQuota>,
+    options: &HttpOptions,
+    life: &SessionLife,
     grace: Duration,
 ) -> io::Result<()> {
     let (connections, ended, stop) = (TaskTracker::new(), CancellationToken::new(), &life.closing);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ListenerState {
         router,
         places,
         turns: Arc::default(),
@@ -130,27 +130,27 @@ pub(super) async fn serve(
 }
 
 /// Where a connection stands: at a place, or in the reserve until it has one.
-enum Standing {
-    Place(#[expect(dead_code, reason = "held for its Drop")] Portion),
-    Reserve(Arc<Seat>),
+enum ConnectionStanding {
+    Place(#[expect(dead_code, reason = "held for its Drop")] QuotaPortion),
+    Reserve(Arc<OverflowSlot>),
 }
 
-async fn connection(stream: Stream, source: Source, network: Arc<str>, shared: Arc<Shared>) {
+async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>, shared: Arc<ListenerState>) {
     let (standing, head, taken) = if let Ok(place) = shared.places.take(&network, 1) {
-        (Standing::Place(place), shared.idle, CancellationToken::new())
+        (ConnectionStanding::Place(place), shared.idle, CancellationToken::new())
     } else {
         let seat = Arc::new(shared.reserve.enter(&network));
         let taken = seat.taken.clone();
-        (Standing::Reserve(seat), shared.idle.min(HEAD), taken)
+        (ConnectionStanding::Reserve(seat), shared.idle.min(HEAD), taken)
     };
     let standing = Arc::new(Mutex::new(standing));
-    let peer = Peer { source, half_closed: CancellationToken::new() };
+    let peer = HttpPeer { source, half_closed: CancellationToken::new() };
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
     let pace = Arc::new(shared.turns.pace(&network));
-    let wire = Wire::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout);
+    let wire = ConnectionSocket::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout);
     let link = match &shared.tls {
-        None => Link::Plain(wire),
+        None => HttpLink::Plain(wire),
         Some(tls) => {
             // The handshake has the place, and the time, of the head of a request.
             let secured = tokio::select! {
@@ -159,7 +159,7 @@ async fn connection(stream: Stream, source: Source, network: Arc<str>, shared: A
                 () = shared.stop.cancelled() => return,
             };
             match secured {
-                Ok(Ok(secured)) => Link::Tls(Box::new(secured)),
+                Ok(Ok(secured)) => HttpLink::Tls(Box::new(secured)),
                 Ok(Err(error)) => {
                     tracing::debug!(peer = %source, %error, "a connection ended in its handshake");
                     return;
@@ -170,7 +170,7 @@ async fn connection(stream: Stream, source: Source, network: Arc<str>, shared: A
     };
     let io = TokioIo::new(link);
     let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
-    let (from, unread) = (Arc::clone(&network), Unread::default());
+    let (from, unread) = (Arc::clone(&network), UnreadBody::default());
     let noted = unread.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
@@ -225,18 +225,23 @@ async fn connection(stream: Stream, source: Source, network: Arc<str>, shared: A
 }
 
 /// Waits until a connection in the reserve has lost its seat. One that has got a place meanwhile keeps it.
-async fn lost(standing: &Mutex<Standing>, taken: &CancellationToken) {
+async fn lost(standing: &Mutex<ConnectionStanding>, taken: &CancellationToken) {
     taken.cancelled().await;
-    if matches!(*locked(standing), Standing::Place(_)) {
+    if matches!(*locked(standing), ConnectionStanding::Place(_)) {
         std::future::pending::<()>().await;
     }
 }
 
 /// Answers one request, as soon as the connection has a place. Those that ask whether the server is well need none.
-async fn serve_one(shared: &Shared, standing: &Mutex<Standing>, network: &str, request: Request<Noted>) -> Response {
+async fn serve_one(
+    shared: &ListenerState,
+    standing: &Mutex<ConnectionStanding>,
+    network: &str,
+    request: Request<TrackedBody>,
+) -> Response {
     let seat = match &*locked(standing) {
-        Standing::Place(_) => None,
-        Standing::Reserve(seat) => Some(Arc::clone(seat)),
+        ConnectionStanding::Place(_) => None,
+        ConnectionStanding::Reserve(seat) => Some(Arc::clone(seat)),
     };
     if let Some(seat) = seat
         && !PROBES.contains(&request.uri().path())
@@ -249,13 +254,13 @@ async fn serve_one(shared: &Shared, standing: &Mutex<Standing>, network: &str, r
             () = tokio::time::sleep(WAIT) => return full(),
         };
         // The seat is free again.
-        *locked(standing) = Standing::Place(place);
+        *locked(standing) = ConnectionStanding::Place(place);
     }
     shared.router.clone().call(request).await.unwrap_or_else(|never| match never {})
 }
 
 // Held for a few instructions and never across an await.
-fn locked(standing: &Mutex<Standing>) -> std::sync::MutexGuard<'_, Standing> {
+fn locked(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<'_, ConnectionStanding> {
     standing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

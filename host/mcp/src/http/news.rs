@@ -7,35 +7,40 @@ use bytes::Bytes;
 
 use super::event::{self, EventId, EventSource};
 use super::event_log::EventLog;
-use crate::access::Rights;
-use crate::outbox::{Messages, Outgoing};
-use crate::quota::Portion;
+use crate::access::CallerRights;
+use crate::outbox::{OutboxReceiver, OutgoingMessage};
+use crate::quota::QuotaPortion;
 
 /// The stream of the news of a session, in the ids of its events.
 pub(super) const STREAM: u64 = 0;
 
 /// What a session was notified of on its streams.
 #[derive(Debug)]
-pub(super) struct News {
-    state: Mutex<State>,
+pub(super) struct SessionNews {
+    state: Mutex<NewsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct NewsState {
     log: EventLog,
     /// The rights of whoever was notified of what is kept.
-    rights: Rights,
+    rights: CallerRights,
 }
 
-impl News {
+impl SessionNews {
     /// Nothing, yet. What is kept is taken from `held`.
-    pub(super) fn new(held: Portion) -> Self {
-        Self { state: Mutex::new(State { log: EventLog::new(STREAM, held), rights: Rights::All }) }
+    pub(super) fn new(held: QuotaPortion) -> Self {
+        Self { state: Mutex::new(NewsState { log: EventLog::new(STREAM, held), rights: CallerRights::All }) }
     }
 
     /// Reads `messages`, which `rights` show. A client that has the events up to `after` first gets those that it missed, if
     /// they were for somebody with the same rights.
-    pub(super) fn read(self: &Arc<Self>, after: Option<u64>, rights: &Rights, messages: Messages) -> NewsReader {
+    pub(super) fn read(
+        self: &Arc<Self>,
+        after: Option<u64>,
+        rights: &CallerRights,
+        messages: OutboxReceiver,
+    ) -> NewsReader {
         let mut state = self.state();
         if state.rights != *rights {
             state.rights = rights.clone();
@@ -53,26 +58,26 @@ impl News {
         NewsReader { news: Arc::clone(self), rights: rights.clone(), position, missed, messages }
     }
 
-    fn push(&self, message: &Outgoing, rights: &Rights) -> Bytes {
+    fn push(&self, message: &OutgoingMessage, rights: &CallerRights) -> Bytes {
         let mut state = self.state();
         let event = if state.rights == *rights { state.log.push(message) } else { state.log.pass(message) };
         event.frame
     }
 
     // Held for a few instructions and never across an await.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NewsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reads the news of a session. What it leaves is kept for the next.
 pub(super) struct NewsReader {
-    news: Arc<News>,
-    rights: Rights,
+    news: Arc<SessionNews>,
+    rights: CallerRights,
     /// The event after which it begins.
     position: u64,
     missed: VecDeque<Bytes>,
-    messages: Messages,
+    messages: OutboxReceiver,
 }
 
 impl NewsReader {

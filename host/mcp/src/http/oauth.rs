@@ -14,10 +14,10 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::denied::{Claim, Denied, hash};
-use super::keys::{Keys, READ};
+use super::denied::{AuthDenial, TokenClaim, hash};
+use super::keys::{IssuerKeys, READ};
 use super::options::{AuthorizationServer, OAuth};
-use super::trust::Token;
+use super::trust::TokenTrust;
 
 /// The accepted signature algorithms: all use public keys, none a shared secret.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -51,26 +51,26 @@ const SUBJECT: usize = 255;
 const NAMED_BY: usize = 16;
 
 /// Verifies tokens.
-pub(super) struct Verifier {
+pub(super) struct TokenVerifier {
     options: OAuth,
     /// The keys of each issuer, which are trusted for its tokens alone.
-    issuers: HashMap<String, Arc<Keys>>,
-    known: Mutex<HashMap<[u8; 32], (Verified, Instant)>>,
+    issuers: HashMap<String, Arc<IssuerKeys>>,
+    known: Mutex<HashMap<[u8; 32], (VerifiedToken, Instant)>>,
 }
 
 /// The content of a verified token.
 #[derive(Clone)]
-pub(super) struct Verified {
+pub(super) struct VerifiedToken {
     /// The owner, as a caller is named. Tokens of different owners never have the same.
     pub name: String,
     /// The scopes.
     pub scopes: BTreeSet<String>,
     /// Why it is trusted, and until when.
-    pub trust: Token,
+    pub trust: TokenTrust,
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct TokenClaims {
     exp: Option<Number>,
     sub: Option<String>,
     /// Separated by spaces, or a list.
@@ -81,20 +81,21 @@ struct Claims {
 
 /// The claim that is needed to find the key.
 #[derive(Deserialize)]
-struct Issued {
+struct IssuerClaim {
     iss: Option<String>,
     aud: Option<Value>,
 }
 
-impl Verifier {
+impl TokenVerifier {
     /// Reads the keys.
     ///
     /// # Errors
     ///
     /// A file cannot be read, is not a JWK set or has no keys.
     pub(super) fn new(options: OAuth) -> Result<Self, String> {
-        let open =
-            |server: &AuthorizationServer| Ok((server.issuer.clone(), Arc::new(Keys::open(server.jwks.clone())?)));
+        let open = |server: &AuthorizationServer| {
+            Ok((server.issuer.clone(), Arc::new(IssuerKeys::open(server.jwks.clone())?)))
+        };
         let issuers = options.authorization_servers.iter().map(open).collect::<Result<_, String>>()?;
         Ok(Self { options, issuers, known: Mutex::default() })
     }
@@ -102,7 +103,7 @@ impl Verifier {
     /// Reads the keys again and again, until `stop` is cancelled.
     pub(super) async fn read_keys(&self, stop: CancellationToken) {
         while stop.run_until_cancelled(tokio::time::sleep(READ)).await.is_some() {
-            let issuers: Vec<Arc<Keys>> = self.issuers.values().map(Arc::clone).collect();
+            let issuers: Vec<Arc<IssuerKeys>> = self.issuers.values().map(Arc::clone).collect();
             // A file system may hang.
             let reading = tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.read_again()));
             if let Err(error) = reading.await {
@@ -116,10 +117,10 @@ impl Verifier {
     /// # Errors
     ///
     /// The token is invalid or lacks a required scope.
-    pub(super) fn verify(&self, token: &str) -> Result<Verified, Denied> {
+    pub(super) fn verify(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
         let key = hash(token);
         let known = self.known().get(&key).cloned();
-        let is_good = |known: &(Verified, Instant)| known.1.elapsed() < REMEMBERED_FOR && known.0.trust.holds();
+        let is_good = |known: &(VerifiedToken, Instant)| known.1.elapsed() < REMEMBERED_FOR && known.0.trust.holds();
         let verified = if let Some((known, _)) = known.filter(is_good) {
             known
         } else {
@@ -127,32 +128,33 @@ impl Verifier {
             self.remember(key, verified.clone());
             verified
         };
-        if self.options.scopes.is_subset(&verified.scopes) { Ok(verified) } else { Err(Denied::Scope) }
+        if self.options.scopes.is_subset(&verified.scopes) { Ok(verified) } else { Err(AuthDenial::Scope) }
     }
 
-    fn check(&self, token: &str) -> Result<Verified, Denied> {
+    fn check(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
         let header = header(token)?;
         // Not trusted yet: it only says whose keys to try.
-        let Issued { iss, aud } = insecure_decode_claims(token).map_err(|error| denied(error.kind()))?;
-        let issuer = iss.ok_or(Denied::Invalid(MISSING))?;
+        let IssuerClaim { iss, aud } = insecure_decode_claims(token).map_err(|error| denied(error.kind()))?;
+        let issuer = iss.ok_or(AuthDenial::Invalid(MISSING))?;
         let known = || self.issuers.keys().map(String::as_str);
-        let keys = self.issuers.get(&issuer).ok_or_else(|| Claim::Issuer.differs(&issuer, known()))?;
+        let keys = self.issuers.get(&issuer).ok_or_else(|| TokenClaim::Issuer.differs(&issuer, known()))?;
         let key = keys.find(header.kid.as_deref(), header.alg)?;
-        let decoding = DecodingKey::from_jwk(&key).map_err(|_| Denied::Invalid("its signing key cannot be used"))?;
+        let decoding =
+            DecodingKey::from_jwk(&key).map_err(|_| AuthDenial::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.set_audience(&[&self.options.audience]);
         validation.set_issuer(&[&issuer]);
         validation.validate_nbf = true;
         validation.leeway = LEEWAY.as_secs();
-        let claims = decode::<Claims>(token, &decoding, &validation).map_err(|error| match error.kind() {
+        let claims = decode::<TokenClaims>(token, &decoding, &validation).map_err(|error| match error.kind() {
             ErrorKind::InvalidAudience => {
-                Claim::Audience.differs(&aud.unwrap_or_default().to_string(), [self.options.audience.as_str()])
+                TokenClaim::Audience.differs(&aud.unwrap_or_default().to_string(), [self.options.audience.as_str()])
             }
             error => denied(error),
         })?;
         let claims = claims.claims;
-        let expires = self.expiry(&claims.exp.ok_or(Denied::Invalid(MISSING))?)?;
+        let expires = self.expiry(&claims.exp.ok_or(AuthDenial::Invalid(MISSING))?)?;
         // The validation accepts the last second as well.
         let until = expires.saturating_add(LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
@@ -160,7 +162,7 @@ impl Verifier {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
         let name = name(claims.sub.as_deref(), &issuer, token)?;
-        Ok(Verified { name, scopes, trust: Token { issuer: Arc::clone(keys), key, until } })
+        Ok(VerifiedToken { name, scopes, trust: TokenTrust { issuer: Arc::clone(keys), key, until } })
     }
 
     /// When a token expires, in seconds since 1970.
@@ -168,7 +170,7 @@ impl Verifier {
     /// # Errors
     ///
     /// It is valid for longer than a token may be: nobody could revoke it.
-    fn expiry(&self, exp: &Number) -> Result<u64, Denied> {
+    fn expiry(&self, exp: &Number) -> Result<u64, AuthDenial> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -177,12 +179,12 @@ impl Verifier {
         let seconds = exp.as_u64().or(exp.as_f64().map(|seconds| seconds as u64)).unwrap_or(u64::MAX);
         let latest = get_current_timestamp() + self.options.lifetime.as_secs() + LEEWAY.as_secs();
         if seconds > latest {
-            return Err(Denied::Invalid("it is valid for longer than http.oauth.lifetime allows"));
+            return Err(AuthDenial::Invalid("it is valid for longer than http.oauth.lifetime allows"));
         }
         Ok(seconds)
     }
 
-    fn remember(&self, key: [u8; 32], verified: Verified) {
+    fn remember(&self, key: [u8; 32], verified: VerifiedToken) {
         let mut known = self.known();
         if known.len() >= REMEMBERED {
             known.retain(|_, (_, since)| since.elapsed() < REMEMBERED_FOR);
@@ -197,7 +199,7 @@ impl Verifier {
     }
 
     // Held for a few instructions and never across an await.
-    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], (Verified, Instant)>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], (VerifiedToken, Instant)>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -233,29 +235,29 @@ impl Verifier {
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 /// The header of a token that can be an access token.
-fn header(token: &str) -> Result<Header, Denied> {
-    let not_a_jwt = || Denied::Invalid("it is not a JWT");
+fn header(token: &str) -> Result<Header, AuthDenial> {
+    let not_a_jwt = || AuthDenial::Invalid("it is not a JWT");
     let header = decode_header(token).map_err(|_| not_a_jwt())?;
     let part = token.split('.').next().and_then(|part| BASE64.decode(part).ok()).unwrap_or_default();
     let members: Map<String, Value> = serde_json::from_slice(&part).map_err(|_| not_a_jwt())?;
     // None is supported, and an empty list is an error too (RFC 7515, section 4.1.11).
     if members.contains_key("crit") {
-        return Err(Denied::Invalid("its header has critical extensions (crit), and none is supported"));
+        return Err(AuthDenial::Invalid("its header has critical extensions (crit), and none is supported"));
     }
     let kind = header.typ.as_deref().unwrap_or("jwt").to_ascii_lowercase();
     if !TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
-        return Err(Denied::Invalid("it is not an access token (typ)"));
+        return Err(AuthDenial::Invalid("it is not an access token (typ)"));
     }
     if !ALGORITHMS.contains(&header.alg) {
-        return Err(Denied::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
+        return Err(AuthDenial::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
     }
     Ok(header)
 }
 
 /// The name of the owner of a verified token. A token without a subject has no owner but itself.
-fn name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, Denied> {
+fn name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, AuthDenial> {
     match subject.filter(|subject| !subject.is_empty()) {
-        Some(subject) if subject.len() > SUBJECT => Err(Denied::Invalid("its subject (sub) is too long")),
+        Some(subject) if subject.len() > SUBJECT => Err(AuthDenial::Invalid("its subject (sub) is too long")),
         // Two issuers may use the same name for different people.
         Some(subject) => Ok(format!("oauth:{subject} of {issuer}")),
         None => {
@@ -277,8 +279,8 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 
 const MISSING: &str = "a required claim (exp, aud or iss) is missing";
 
-fn denied(error: &ErrorKind) -> Denied {
-    Denied::Invalid(match error {
+fn denied(error: &ErrorKind) -> AuthDenial {
+    AuthDenial::Invalid(match error {
         ErrorKind::ExpiredSignature => "it has expired",
         ErrorKind::ImmatureSignature => "it is not valid yet",
         ErrorKind::InvalidIssuer => "its issuer is not trusted",

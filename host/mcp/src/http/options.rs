@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolbay_model::Preferences;
-use toolbay_tls::Tls;
+use toolbay_model::CallerPreferences;
+use toolbay_tls::ReloadingTls;
 
-use crate::access::{Pattern, Rights};
+use crate::access::{CallerRights, NamePattern};
 
 /// Options of MCP over HTTP.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct HttpOptions {
     /// Accepted values of `Host`, besides loopback names and the address itself. Compared without the port.
     pub hosts: Vec<String>,
     /// Accepted values of `Origin`, such as `https://app.example.com`, besides pages of this machine on a loopback
@@ -53,37 +53,37 @@ pub struct Options {
     /// `None`: until the response.
     pub poll_after: Option<Duration>,
     /// TLS on every connection; `None` if a proxy does that, or nobody.
-    pub tls: Option<Arc<Tls>>,
+    pub tls: Option<Arc<ReloadingTls>>,
     /// The accepted bearer tokens.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<BearerToken>,
     /// The authorization servers whose tokens are accepted; `None` if there are none.
     pub oauth: Option<OAuth>,
 }
 
 /// What of the options can change while clients are served.
 #[derive(Clone, Debug, Default)]
-pub struct Doors {
-    /// See [`Options::hosts`].
+pub struct AuthSettings {
+    /// See [`HttpOptions::hosts`].
     pub hosts: Vec<String>,
-    /// See [`Options::origins`].
+    /// See [`HttpOptions::origins`].
     pub origins: Vec<String>,
-    /// See [`Options::tokens`]. What a token opened ends when it is no longer there, or allows something else.
-    pub tokens: Vec<Token>,
+    /// See [`HttpOptions::tokens`]. What a token opened ends when it is no longer there, or allows something else.
+    pub tokens: Vec<BearerToken>,
 }
 
 /// A bearer token, known by its hash only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct BearerToken {
     /// Name of the token's owner, for the log.
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
     /// The tools that the token allows.
-    pub rights: Rights,
+    pub rights: CallerRights,
     /// Whether its owner operates the server, and may see what all callers do.
     pub admin: bool,
     /// How its models are met.
-    pub preferences: Preferences,
+    pub preferences: CallerPreferences,
 }
 
 /// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
@@ -100,7 +100,7 @@ pub struct OAuth {
     /// Scopes that every token must have.
     pub scopes: BTreeSet<String>,
     /// The tools that each scope allows. Empty: every valid token allows all tools.
-    pub tools: BTreeMap<String, Vec<Pattern>>,
+    pub tools: BTreeMap<String, Vec<NamePattern>>,
     /// Whether a call of a tool that another scope allows names that scope (403), and so tells that the tool exists.
     pub step_up: bool,
 }
@@ -114,7 +114,7 @@ pub struct AuthorizationServer {
     pub jwks: PathBuf,
 }
 
-impl Default for Options {
+impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             hosts: Vec::new(),
@@ -142,7 +142,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl HttpOptions {
     /// Bytes that are kept of the streams of one caller.
     pub(super) fn caller_resume_size(&self) -> usize {
         self.resume_size / 4
@@ -160,18 +160,18 @@ impl OAuth {
     pub(super) fn scopes_of(&self, tool: &str) -> Vec<String> {
         let mut allowing = self.tools.iter().filter(|(_, tools)| tools.iter().any(|pattern| pattern.fits(tool)));
         // Whoever allows least is asked for first.
-        let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(Pattern::breadth).max());
+        let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(NamePattern::breadth).max());
         let Some((narrowest, _)) = narrowest else { return Vec::new() };
         self.scopes.iter().chain([narrowest]).cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The tools that a token with these scopes allows.
-    pub(super) fn rights<'a>(&self, scopes: impl IntoIterator<Item = &'a str>) -> Rights {
+    pub(super) fn rights<'a>(&self, scopes: impl IntoIterator<Item = &'a str>) -> CallerRights {
         if self.tools.is_empty() {
-            return Rights::All;
+            return CallerRights::All;
         }
         let patterns = scopes.into_iter().filter_map(|scope| self.tools.get(scope)).flatten();
-        Rights::Only(patterns.cloned().collect())
+        CallerRights::Only(patterns.cloned().collect())
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn scopes_allow_tools() {
         let patterns =
-            |names: &[&str]| names.iter().map(|name| Pattern::try_from((*name).to_owned()).unwrap()).collect();
+            |names: &[&str]| names.iter().map(|name| NamePattern::try_from((*name).to_owned()).unwrap()).collect();
         let mut oauth = OAuth {
             resource: "https://a.example/mcp".into(),
             authorization_servers: Vec::new(),
@@ -192,10 +192,10 @@ mod tests {
             tools: BTreeMap::new(),
             step_up: false,
         };
-        assert_eq!(oauth.rights([]), Rights::All);
+        assert_eq!(oauth.rights([]), CallerRights::All);
         oauth.tools = [("read".into(), patterns(&["time_*"])), ("write".into(), patterns(&["sum"]))].into();
-        assert_eq!(oauth.rights(["other"]), Rights::Only(Vec::new()));
-        let Rights::Only(opened) = oauth.rights(["read", "other"]) else { panic!("all") };
+        assert_eq!(oauth.rights(["other"]), CallerRights::Only(Vec::new()));
+        let CallerRights::Only(opened) = oauth.rights(["read", "other"]) else { panic!("all") };
         assert_eq!(opened.iter().map(ToString::to_string).collect::<Vec<_>>(), ["time_*"]);
         oauth.scopes = ["base".to_owned()].into();
         oauth.tools.insert("admin".into(), patterns(&["*"]));

@@ -7,22 +7,22 @@ use tokio_util::sync::CancellationToken;
 
 /// The other end of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Peer {
-    pub(super) source: Source,
+pub(super) struct HttpPeer {
+    pub(super) source: PeerSource,
     /// Cancelled when the peer has closed its side: it sends nothing more, and may or may not read.
     pub(super) half_closed: CancellationToken,
 }
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum PeerSource {
     /// An address of IP.
     Internet(IpAddr),
     /// A user of this machine, through a Unix socket.
     User(u32),
 }
 
-impl Source {
+impl PeerSource {
     /// What counts as one peer: its network, or the user.
     pub(super) fn network(self) -> String {
         match self {
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for PeerSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Internet(address) => address.fmt(f),
@@ -52,7 +52,7 @@ impl fmt::Display for Source {
 /// What counts as one peer of those who send requests: the address or network, or the user, that a request with these
 /// extensions comes from. `None` if it was not received here.
 pub fn network_of(extensions: &http::Extensions) -> Option<String> {
-    extensions.get::<Peer>().map(|peer| peer.source.network())
+    extensions.get::<HttpPeer>().map(|peer| peer.source.network())
 }
 
 /// What counts as one peer: an address of IPv4, or a network of 64 bits of IPv6, which is what one customer has at least.
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn a_user_is_one_peer() {
-        let source = Source::User(1000);
+        let source = PeerSource::User(1000);
         assert_eq!((source.network(), source.caller()), ("uid:1000".to_owned(), "uid:1000".to_owned()));
-        let source = Source::Internet("2001:db8:0:1::7".parse().unwrap());
+        let source = PeerSource::Internet("2001:db8:0:1::7".parse().unwrap());
         assert_eq!(
             (source.network().as_str(), source.caller().as_str()),
             ("2001:db8:0:1::/64", "ip:2001:db8:0:1::/64")

@@ -15,10 +15,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::event::{self, COMMENT, EventSource};
 use super::headers::ErrorId;
-use super::responses::Responses;
+use super::responses::ResponseStreams;
 use crate::caller::Caller;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST};
-use crate::outbox::{Kind, Messages, Outgoing};
+use crate::outbox::{OutboxReceiver, OutgoingKind, OutgoingMessage};
 
 /// Tells reverse proxies such as nginx not to buffer events.
 const NO_BUFFERING: (HeaderName, HeaderValue) =
@@ -37,9 +37,9 @@ const RETRY: HeaderValue = HeaderValue::from_static("5");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// How a client can go on with the stream that responds to its request.
-pub(super) struct Resumption {
+pub(super) struct StreamResumption {
     /// The streams of its session.
-    pub(super) responses: Arc<Responses>,
+    pub(super) responses: Arc<ResponseStreams>,
     /// Who sent the request.
     pub(super) caller: Arc<Caller>,
     /// Whether its revision has an event that opens a stream.
@@ -52,11 +52,11 @@ pub(super) struct Resumption {
 /// one, a client can have a `resumption`. `status` maps the error code of a rejected request to an HTTP status. If the peer
 /// closes its side meanwhile, a stream is begun: what is sent finds out whether it still reads.
 pub(super) async fn reply(
-    messages: Messages,
+    messages: OutboxReceiver,
     keep_alive: Duration,
     half_closed: &CancellationToken,
     guard: Option<DropGuard>,
-    resumption: Option<Resumption>,
+    resumption: Option<StreamResumption>,
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
     let long = async {
@@ -79,7 +79,7 @@ pub(super) async fn reply(
         (Ok(None), _) => begin(None, messages, guard, keep_alive),
         // It takes longer: a stream can send comments to keep the connection open.
         (first, None) => begin(first.unwrap_or(None), messages, guard, keep_alive),
-        (first, Some(Resumption { responses, caller, opens, closes })) => {
+        (first, Some(StreamResumption { responses, caller, opens, closes })) => {
             let first = first.unwrap_or(None);
             let has_first = first.is_some();
             match responses.open(caller, first, messages, closes) {
@@ -96,16 +96,16 @@ pub(super) async fn reply(
 /// Responds with the response in `messages` to a client that takes no streams. Notifications are not sent to it, and a plugin's
 /// question ends its call.
 pub(super) async fn without_stream(
-    messages: Messages,
+    messages: OutboxReceiver,
     guard: Option<DropGuard>,
     id: ErrorId,
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
     while let Some(message) = messages.recv().await {
         match message.kind {
-            Kind::Answer | Kind::Refusal(_) => return single(message, status),
-            Kind::Notification => {}
-            Kind::Request => {
+            OutgoingKind::Answer | OutgoingKind::Refusal(_) => return single(message, status),
+            OutgoingKind::Notification => {}
+            OutgoingKind::Request => {
                 drop(guard);
                 return no_stream(id);
             }
@@ -122,10 +122,10 @@ pub(super) fn no_stream(id: ErrorId) -> Response {
 }
 
 /// Responds with one object.
-pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Response {
+pub(super) fn single(answer: OutgoingMessage, status: impl Fn(i32) -> StatusCode) -> Response {
     let status = match answer.kind {
-        Kind::Refusal(code) => status(code),
-        Kind::Answer | Kind::Notification | Kind::Request => StatusCode::OK,
+        OutgoingKind::Refusal(code) => status(code),
+        OutgoingKind::Answer | OutgoingKind::Notification | OutgoingKind::Request => StatusCode::OK,
     };
     let mut response = (status, [(CONTENT_TYPE, JSON)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {
@@ -136,9 +136,14 @@ pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Re
 }
 
 /// Responds with a stream that ends with its connection; `first` is a message that was received already.
-fn begin(first: Option<Outgoing>, messages: Messages, guard: Option<DropGuard>, keep_alive: Duration) -> Response {
+fn begin(
+    first: Option<OutgoingMessage>,
+    messages: OutboxReceiver,
+    guard: Option<DropGuard>,
+    keep_alive: Duration,
+) -> Response {
     let opening = first.map_or(COMMENT, |first| event::message(None, &first.text));
-    events(Some(opening), Queue { messages, _guard: guard }, keep_alive)
+    events(Some(opening), MessageStream { messages, _guard: guard }, keep_alive)
 }
 
 /// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever there is none for a while.
@@ -159,12 +164,12 @@ pub(super) fn events(opening: Option<Bytes>, source: impl EventSource, keep_aliv
 }
 
 /// The messages of a stream that nobody can go on with.
-struct Queue {
-    messages: Messages,
+struct MessageStream {
+    messages: OutboxReceiver,
     _guard: Option<DropGuard>,
 }
 
-impl EventSource for Queue {
+impl EventSource for MessageStream {
     async fn next(&mut self) -> Option<Bytes> {
         let message = self.messages.recv().await?;
         Some(event::message(None, &message.text))

@@ -17,21 +17,21 @@ pub(super) const WAIT: Duration = Duration::from_secs(5);
 
 /// The connections beyond the limit, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Reserve {
+pub(super) struct OverflowConnections {
     seats: Mutex<VecDeque<(Arc<str>, CancellationToken)>>,
 }
 
 /// A seat in the reserve. Dropping it frees it.
 #[derive(Debug)]
-pub(super) struct Seat {
-    reserve: Arc<Reserve>,
+pub(super) struct OverflowSlot {
+    reserve: Arc<OverflowConnections>,
     /// Cancelled when another connection gets the seat.
     pub(super) taken: CancellationToken,
 }
 
-impl Reserve {
+impl OverflowConnections {
     /// A seat for a peer of this network. If there is none, the network that has the most loses its oldest.
-    pub(super) fn enter(self: &Arc<Self>, network: &str) -> Seat {
+    pub(super) fn enter(self: &Arc<Self>, network: &str) -> OverflowSlot {
         let taken = CancellationToken::new();
         let mut seats = self.seats();
         seats.push_back((network.into(), taken.clone()));
@@ -47,7 +47,7 @@ impl Reserve {
             }
         }
         drop(seats);
-        Seat { reserve: Arc::clone(self), taken }
+        OverflowSlot { reserve: Arc::clone(self), taken }
     }
 
     // Held for a few instructions and never across an await.
@@ -56,7 +56,7 @@ impl Reserve {
     }
 }
 
-impl Drop for Seat {
+impl Drop for OverflowSlot {
     fn drop(&mut self) {
         // A token says whether it is the same by being cancelled with it.
         self.taken.cancel();
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn a_crowd_loses_its_own_seats() {
-        let reserve = Arc::new(Reserve::default());
+        let reserve = Arc::new(OverflowConnections::default());
         let probe = reserve.enter("192.0.2.7");
-        let crowd: Vec<Seat> = (0..1000).map(|_| reserve.enter("198.51.100.1")).collect();
+        let crowd: Vec<OverflowSlot> = (0..1000).map(|_| reserve.enter("198.51.100.1")).collect();
         assert_eq!(crowd.iter().filter(|seat| !seat.taken.is_cancelled()).count(), MOST - 1);
         assert!(crowd.last().is_some_and(|seat| !seat.taken.is_cancelled()), "the newest has one");
         assert!(!probe.taken.is_cancelled());

@@ -1,7 +1,7 @@
 //! The stream with the response to a request of a session, which a client can go on with after its connection has ended
 //! (2025-03-26, "Resumability and Redelivery").
 //!
-//! Only the newest [`Reader`] takes messages out of the queue, so that a client can reconnect before the server knows that the
+//! Only the newest [`StreamReader`] takes messages out of the queue, so that a client can reconnect before the server knows that the
 //! old connection is gone.
 
 use std::pin::pin;
@@ -13,19 +13,19 @@ use tokio::time::{Instant, sleep_until};
 use super::event;
 use super::event_log::{EventLog, SentEvent};
 use crate::caller::Caller;
-use crate::outbox::{Messages, Outgoing};
-use crate::quota::Portion;
+use crate::outbox::{OutboxReceiver, OutgoingMessage};
+use crate::quota::QuotaPortion;
 
 /// The stream with the response to a request.
 pub(super) struct ResponseStream {
     number: u64,
     /// Who sent the request. Somebody with other rights gets nothing of it.
     caller: Arc<Caller>,
-    messages: Messages,
-    state: Mutex<State>,
+    messages: OutboxReceiver,
+    state: Mutex<StreamState>,
 }
 
-struct State {
+struct StreamState {
     log: EventLog,
     /// Which reader is the newest.
     reader: u64,
@@ -38,7 +38,7 @@ struct State {
 }
 
 /// What a reader finds.
-enum Found {
+enum StreamItem {
     Event(SentEvent),
     Nothing,
     /// The stream is over, or another reader has replaced this one.
@@ -46,14 +46,14 @@ enum Found {
 }
 
 /// How a reader leaves its stream.
-pub(super) enum Left {
+pub(super) enum ReaderExit {
     /// Another one reads it.
     Replaced,
     /// Its client has no id to go on with.
     Unnamed,
     /// Its client can go on with it. Until then, this reader takes what is sent, so that it counts as what is kept and the call
     /// does not wait.
-    Open(Reader),
+    Open(StreamReader),
     /// Everything was sent.
     Over,
 }
@@ -64,23 +64,23 @@ impl ResponseStream {
     pub(super) fn begin(
         number: u64,
         caller: Arc<Caller>,
-        first: Option<&Outgoing>,
-        messages: Messages,
-        held: Portion,
+        first: Option<&OutgoingMessage>,
+        messages: OutboxReceiver,
+        held: QuotaPortion,
         closes: Option<Instant>,
-    ) -> Reader {
+    ) -> StreamReader {
         let mut log = EventLog::new(number, held);
         if let Some(first) = first {
             log.push(first);
         }
-        let state = State { log, reader: 0, left: None, is_named: false, is_over: false };
+        let state = StreamState { log, reader: 0, left: None, is_named: false, is_over: false };
         let stream = Arc::new(Self { number, caller, messages, state: Mutex::new(state) });
-        Reader { stream, mine: 0, position: 0, closes }
+        StreamReader { stream, mine: 0, position: 0, closes }
     }
 
     /// Reads what follows the event with this number, in place of whoever has read until now; `None` if something of it is no
     /// longer kept, or if `caller` has other rights than who sent the request. At `closes`, the reader ends.
-    pub(super) fn read(self: &Arc<Self>, caller: &Caller, after: u64, closes: Option<Instant>) -> Option<Reader> {
+    pub(super) fn read(self: &Arc<Self>, caller: &Caller, after: u64, closes: Option<Instant>) -> Option<StreamReader> {
         let mut state = self.state();
         if caller.rights != self.caller.rights || !state.log.continues(after) {
             return None;
@@ -90,7 +90,7 @@ impl ResponseStream {
         let mine = state.reader;
         drop(state);
         self.messages.wake();
-        Some(Reader { stream: Arc::clone(self), mine, position: after, closes })
+        Some(StreamReader { stream: Arc::clone(self), mine, position: after, closes })
     }
 
     /// Ends whoever reads it: it is not kept any more.
@@ -104,10 +104,10 @@ impl ResponseStream {
         self.state().left.is_some_and(|left| left <= since)
     }
 
-    fn find(&self, mine: u64, after: u64) -> Found {
+    fn find(&self, mine: u64, after: u64) -> StreamItem {
         let mut state = self.state();
         if state.reader != mine {
-            return Found::End;
+            return StreamItem::End;
         }
         // Asked first: before the last sender left, it may have sent something.
         let is_complete = self.messages.is_complete();
@@ -116,24 +116,24 @@ impl ResponseStream {
         match event {
             Some(event) => {
                 state.is_named = true;
-                Found::Event(event)
+                StreamItem::Event(event)
             }
             None if is_complete => {
                 state.is_over = true;
-                Found::End
+                StreamItem::End
             }
-            None => Found::Nothing,
+            None => StreamItem::Nothing,
         }
     }
 
     // Held for a few instructions and never across an await.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reads a [`ResponseStream`].
-pub(super) struct Reader {
+pub(super) struct StreamReader {
     stream: Arc<ResponseStream>,
     mine: u64,
     /// The number of the event that was read last.
@@ -141,7 +141,7 @@ pub(super) struct Reader {
     closes: Option<Instant>,
 }
 
-impl Reader {
+impl StreamReader {
     /// The event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
         let mut state = self.stream.state();
@@ -155,12 +155,12 @@ impl Reader {
             // Made first: it notices what changes from here on.
             let mut changed = pin!(self.stream.messages.changed());
             match self.stream.find(self.mine, self.position) {
-                Found::Event(event) => {
+                StreamItem::Event(event) => {
                     self.position = event.number;
                     return Some(event.frame);
                 }
-                Found::End => return None,
-                Found::Nothing => {}
+                StreamItem::End => return None,
+                StreamItem::Nothing => {}
             }
             match self.closes {
                 None => changed.as_mut().await,
@@ -178,22 +178,22 @@ impl Reader {
     }
 
     /// Reads nothing more.
-    pub(super) fn leave(&self) -> Left {
+    pub(super) fn leave(&self) -> ReaderExit {
         let mut state = self.stream.state();
         if state.reader != self.mine {
             drop(state);
             // It may have been woken in place of the one that replaced it.
             self.stream.messages.wake();
-            return Left::Replaced;
+            return ReaderExit::Replaced;
         }
         state.left = Some(Instant::now());
         match (state.is_named, state.is_over) {
-            (false, _) => Left::Unnamed,
-            (true, true) => Left::Over,
+            (false, _) => ReaderExit::Unnamed,
+            (true, true) => ReaderExit::Over,
             (true, false) => {
                 state.reader += 1;
                 let (mine, position) = (state.reader, state.log.newest());
-                Left::Open(Self { stream: Arc::clone(&self.stream), mine, position, closes: None })
+                ReaderExit::Open(Self { stream: Arc::clone(&self.stream), mine, position, closes: None })
             }
         }
     }

@@ -10,25 +10,25 @@ use tokio::time::Instant;
 
 use super::event::{EventId, EventSource};
 use super::event_log::OVERHEAD;
-use super::response_stream::{Left, Reader, ResponseStream};
+use super::response_stream::{ReaderExit, ResponseStream, StreamReader};
 use crate::caller::Caller;
-use crate::outbox::{Messages, Outgoing};
-use crate::quota::Quota;
+use crate::outbox::{OutboxReceiver, OutgoingMessage};
+use crate::quota::SharedQuota;
 
 /// Streams of a session that have been sent as a whole and are kept. There may be more that a call still writes to.
 const OVER: usize = 16;
 
 /// The response streams of a session.
-pub(super) struct Responses {
-    table: Mutex<Table>,
+pub(super) struct ResponseStreams {
+    table: Mutex<StreamTable>,
     /// What is kept of all streams of all sessions, of which a caller has so much.
-    kept: Arc<Quota>,
+    kept: Arc<SharedQuota>,
     /// How long a stream that nobody reads is kept.
     resume: Duration,
 }
 
 #[derive(Default)]
-struct Table {
+struct StreamTable {
     /// How many streams there were.
     count: u64,
     streams: BTreeMap<u64, Arc<ResponseStream>>,
@@ -38,9 +38,9 @@ struct Table {
     is_closed: bool,
 }
 
-impl Responses {
+impl ResponseStreams {
     /// No streams. What is kept of them is taken from `kept`, for the time `resume`; if that is 0, nothing is kept.
-    pub(super) fn new(kept: Arc<Quota>, resume: Duration) -> Arc<Self> {
+    pub(super) fn new(kept: Arc<SharedQuota>, resume: Duration) -> Arc<Self> {
         Arc::new(Self { table: Mutex::default(), kept, resume })
     }
 
@@ -52,10 +52,10 @@ impl Responses {
     pub(super) fn open(
         self: &Arc<Self>,
         caller: Arc<Caller>,
-        first: Option<Outgoing>,
-        messages: Messages,
+        first: Option<OutgoingMessage>,
+        messages: OutboxReceiver,
         closes: Option<Instant>,
-    ) -> Result<ResumableReader, (Option<Outgoing>, Messages)> {
+    ) -> Result<ResumableReader, (Option<OutgoingMessage>, OutboxReceiver)> {
         if self.resume.is_zero() {
             return Err((first, messages));
         }
@@ -95,7 +95,7 @@ impl Responses {
             }
             !left
         });
-        let Table { streams, over, .. } = &mut *table;
+        let StreamTable { streams, over, .. } = &mut *table;
         over.retain(|number| streams.contains_key(number));
         drop(table);
         for stream in gone {
@@ -116,12 +116,12 @@ impl Responses {
     }
 
     /// Keeps or forgets a stream that its client does not read any more.
-    fn left(&self, number: u64, left: Left) {
+    fn left(&self, number: u64, left: ReaderExit) {
         let mut table = self.table();
         let forgotten = match left {
-            Left::Replaced => None,
-            Left::Unnamed => Some(number),
-            Left::Open(mut reader) => match Handle::try_current() {
+            ReaderExit::Replaced => None,
+            ReaderExit::Unnamed => Some(number),
+            ReaderExit::Open(mut reader) => match Handle::try_current() {
                 Ok(runtime) if table.streams.contains_key(&number) => {
                     drop(runtime.spawn(async move { while reader.next().await.is_some() {} }));
                     None
@@ -129,7 +129,7 @@ impl Responses {
                 // The session or the server has ended.
                 _ => Some(number),
             },
-            Left::Over => {
+            ReaderExit::Over => {
                 // A client may have read it twice.
                 if !table.over.contains(&number) {
                     table.over.push_back(number);
@@ -143,15 +143,15 @@ impl Responses {
     }
 
     // Held for a few instructions and never across an await.
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, StreamTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reads a stream of a session, and leaves it there when it is dropped.
 pub(super) struct ResumableReader {
-    responses: Arc<Responses>,
-    reader: Reader,
+    responses: Arc<ResponseStreams>,
+    reader: StreamReader,
 }
 
 impl ResumableReader {
@@ -176,22 +176,22 @@ impl Drop for ResumableReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Rights;
+    use crate::access::CallerRights;
     use crate::host::Host as _;
     use crate::outbox::{self, Outbox};
     use crate::stub::Stub;
 
     const RESUME: Duration = Duration::from_mins(1);
 
-    fn responses(kept: usize) -> Arc<Responses> {
-        Responses::new(Quota::new(kept, kept), RESUME)
+    fn responses(kept: usize) -> Arc<ResponseStreams> {
+        ResponseStreams::new(SharedQuota::new(kept, kept), RESUME)
     }
 
     fn ada() -> Arc<Caller> {
         Arc::new(Caller { name: "ada".to_owned(), ..Caller::local(Stub::new().client(Caller::LOCAL)) })
     }
 
-    fn open(responses: &Arc<Responses>) -> (Outbox, ResumableReader) {
+    fn open(responses: &Arc<ResponseStreams>) -> (Outbox, ResumableReader) {
         let (outbox, messages) = outbox::channel();
         (outbox, responses.open(ada(), None, messages, None).unwrap_or_else(|_| panic!("it is not kept")))
     }
@@ -206,15 +206,15 @@ mod tests {
         text.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned)
     }
 
-    fn answer(text: impl AsRef<[u8]>) -> Outgoing {
-        Outgoing::answer(text.as_ref().to_vec())
+    fn answer(text: impl AsRef<[u8]>) -> OutgoingMessage {
+        OutgoingMessage::answer(text.as_ref().to_vec())
     }
 
     #[tokio::test]
     async fn a_stream_that_was_left_is_kept_for_a_while() {
-        let kept = Quota::new(1 << 20, 1 << 20);
+        let kept = SharedQuota::new(1 << 20, 1 << 20);
         // So that it has passed whenever somebody looks.
-        let responses = Responses::new(kept, Duration::from_nanos(1));
+        let responses = ResponseStreams::new(kept, Duration::from_nanos(1));
         let (outbox, mut reader) = open(&responses);
         reader.opening();
         responses.expire();
@@ -233,7 +233,7 @@ mod tests {
         let (outbox, reader) = open(&responses);
         reader.opening();
         drop(reader);
-        outbox.send(Outgoing::notification(b"1".to_vec())).await;
+        outbox.send(OutgoingMessage::notification(b"1".to_vec())).await;
         responses.expire();
         let mut reader = responses.resume(&ada(), id(1, 0), None).unwrap();
         assert_eq!(text(&mut reader).await.unwrap(), "1");
@@ -257,7 +257,7 @@ mod tests {
         tokio::task::yield_now().await;
         for n in 1..=20 {
             let mut reader = responses.resume(&ada(), id(1, 0), None).unwrap();
-            outbox.send(Outgoing::notification(n.to_string().into_bytes())).await;
+            outbox.send(OutgoingMessage::notification(n.to_string().into_bytes())).await;
             for expected in 1..=n {
                 assert_eq!(text(&mut reader).await.unwrap(), expected.to_string());
             }
@@ -305,7 +305,7 @@ mod tests {
         drop(reader);
         // More than the queue has room for.
         for n in 0..2_000 {
-            outbox.send(Outgoing::notification(vec![b'x'; 10_000])).await;
+            outbox.send(OutgoingMessage::notification(vec![b'x'; 10_000])).await;
             assert!(responses.kept.of("ada") <= 8 * OVERHEAD, "{n}");
         }
         outbox.send(answer("x".repeat(4 << 20))).await;
@@ -328,7 +328,7 @@ mod tests {
         reader.opening();
         drop(reader);
         outbox.send(answer("1")).await;
-        let other = Caller { rights: Rights::Only(Vec::new()), ..Caller::clone(&ada()) };
+        let other = Caller { rights: CallerRights::Only(Vec::new()), ..Caller::clone(&ada()) };
         assert!(responses.resume(&other, id(1, 0), None).is_none());
         assert_eq!(text(&mut responses.resume(&ada(), id(1, 0), None).unwrap()).await.unwrap(), "1");
     }

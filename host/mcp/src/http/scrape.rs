@@ -9,8 +9,8 @@ use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
 use http::{HeaderMap, StatusCode};
 use mime::Mime;
 
-use super::app::App;
-use super::peer::Peer;
+use super::app::HttpState;
+use super::peer::HttpPeer;
 use crate::host::MetricsForm;
 
 impl MetricsForm {
@@ -22,7 +22,11 @@ impl MetricsForm {
     }
 }
 
-pub(super) async fn get(State(app): State<Arc<App>>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
+pub(super) async fn get(
+    State(app): State<Arc<HttpState>>,
+    Extension(peer): Extension<HttpPeer>,
+    headers: HeaderMap,
+) -> Response {
     if let Err(denied) = app.gate.operator(&headers) {
         tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
         return app.gate.challenge(&denied);
@@ -36,7 +40,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, Extension(peer): Extension<
     (headers, text).into_response()
 }
 
-async fn write(app: Arc<App>, form: MetricsForm) -> Option<Bytes> {
+async fn write(app: Arc<HttpState>, form: MetricsForm) -> Option<Bytes> {
     app.host.metrics(form, app.traffic()).await.map(Bytes::from)
 }
 

@@ -17,27 +17,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was written last.
 #[derive(Debug)]
-pub(super) struct Scrapes {
-    last: Arc<Mutex<Option<Page>>>,
+pub(super) struct MetricsCache {
+    last: Arc<Mutex<Option<MetricsPage>>>,
     patience: Duration,
 }
 
 /// Metrics as text.
 #[derive(Debug)]
-struct Page {
+struct MetricsPage {
     form: MetricsForm,
     /// When writing it began: it has everything that was counted before.
     began: Instant,
     text: Bytes,
 }
 
-impl Default for Scrapes {
+impl Default for MetricsCache {
     fn default() -> Self {
         Self { last: Arc::default(), patience: PATIENCE }
     }
 }
 
-impl Scrapes {
+impl MetricsCache {
     /// The metrics of now, or of a moment since this was called; `None` if they cannot be told in time.
     pub(super) async fn read<W>(&self, form: MetricsForm, write: impl FnOnce() -> W + Send + 'static) -> Option<Bytes>
     where
@@ -57,13 +57,13 @@ impl Scrapes {
 
 /// Keeps what is written for those who wait.
 async fn keep(
-    mut last: OwnedMutexGuard<Option<Page>>,
+    mut last: OwnedMutexGuard<Option<MetricsPage>>,
     form: MetricsForm,
     writing: impl Future<Output = Option<Bytes>>,
 ) -> Option<Bytes> {
     let began = Instant::now();
     let text = writing.await?;
-    *last = Some(Page { form, began, text: text.clone() });
+    *last = Some(MetricsPage { form, began, text: text.clone() });
     Some(text)
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_who_ask_at_once_get_what_is_written_twice_at_most() {
-        let (scrapes, written) = (Scrapes::default(), Arc::new(AtomicUsize::new(0)));
+        let (scrapes, written) = (MetricsCache::default(), Arc::new(AtomicUsize::new(0)));
         let read = |form| {
             let written = Arc::clone(&written);
             scrapes.read(form, move || async move {
@@ -99,14 +99,14 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_hangs_keeps_nobody_waiting_for_ever() {
-        let scrapes = Scrapes { patience: Duration::from_millis(1), ..Scrapes::default() };
+        let scrapes = MetricsCache { patience: Duration::from_millis(1), ..MetricsCache::default() };
         assert_eq!(scrapes.read(FORM, pending::<Option<Bytes>>).await, None);
         assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::new()))).await, None, "none begins beside it");
     }
 
     #[tokio::test]
     async fn whoever_leaves_leaves_the_rest_to_the_next() {
-        let scrapes = Scrapes::default();
+        let scrapes = MetricsCache::default();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let left = scrapes.read(FORM, move || async move {
             ended.await.ok()?;

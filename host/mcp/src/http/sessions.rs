@@ -9,16 +9,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::news::News;
-use super::options::Options;
-use super::peer::Source;
-use super::responses::Responses;
-use super::trust::Trust;
-use crate::access::Rights;
+use super::news::SessionNews;
+use super::options::HttpOptions;
+use super::peer::PeerSource;
+use super::responses::ResponseStreams;
+use super::trust::CallerTrust;
+use crate::access::CallerRights;
 use crate::caller::Caller;
 use crate::changes;
 use crate::outbox::Outbox;
-use crate::quota::{Exhausted, Portion, Quota};
+use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::session::Session;
 
 /// Random bytes in a session's id: 128 bits cannot be guessed.
@@ -28,14 +28,14 @@ const ID_BYTES: usize = 16;
 const STREAMS: usize = 4;
 
 /// All sessions.
-pub(super) struct Sessions {
+pub(super) struct SessionTable {
     table: Mutex<HashMap<String, Arc<HttpSession>>>,
     /// All sessions, of which a caller has so many.
-    callers: Arc<Quota>,
+    callers: Arc<SharedQuota>,
     /// All sessions, of which so many came from one address.
-    addresses: Arc<Quota>,
+    addresses: Arc<SharedQuota>,
     /// Bytes that are kept of streams, of which a caller has so many.
-    kept: Arc<Quota>,
+    kept: Arc<SharedQuota>,
     idle: Duration,
     resume: Duration,
 }
@@ -49,29 +49,29 @@ pub(super) struct HttpSession {
     /// The open streams for messages that belong to no request, in the order in which they were opened.
     streams: watch::Sender<BTreeSet<u64>>,
     /// What was sent on them.
-    pub(super) news: Arc<News>,
+    pub(super) news: Arc<SessionNews>,
     /// The streams of its requests.
-    pub(super) responses: Arc<Responses>,
+    pub(super) responses: Arc<ResponseStreams>,
     /// Its part of what its caller and its address may have, given back as soon as it leaves the table.
-    places: Mutex<[Portion; 2]>,
+    places: Mutex<[QuotaPortion; 2]>,
 }
 
 /// The sessions among which one is sought that makes room for another.
 #[derive(Clone, Copy)]
-enum Scope<'a> {
+enum EvictionScope<'a> {
     Caller(&'a str),
     Network(&'a str),
     All,
 }
 
-impl Sessions {
+impl SessionTable {
     /// An empty table with these limits.
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &HttpOptions) -> Self {
         Self {
             table: Mutex::default(),
-            callers: Quota::new(options.sessions, options.caller_sessions),
-            addresses: Quota::new(options.sessions, options.address_sessions),
-            kept: Quota::new(options.resume_size, options.caller_resume_size()),
+            callers: SharedQuota::new(options.sessions, options.caller_sessions),
+            addresses: SharedQuota::new(options.sessions, options.address_sessions),
+            kept: SharedQuota::new(options.resume_size, options.caller_resume_size()),
             idle: options.session_idle,
             resume: options.resume,
         }
@@ -82,29 +82,29 @@ impl Sessions {
     /// A caller that has its share loses its own session that was idle longest. If there is no room in all, or for its
     /// address, whoever has the most sessions loses one, but only if that is the caller itself, or has more than it: so
     /// nobody can take a place from callers that have fewer.
-    pub(super) fn insert(&self, id: String, session: Arc<Session>, source: Source) -> bool {
+    pub(super) fn insert(&self, id: String, session: Arc<Session>, source: PeerSource) -> bool {
         let (network, caller) = (source.network(), session.opener.name.clone());
         let mut table = self.table();
         let places = loop {
             let full = match (self.callers.take(&caller, 1), self.addresses.take(&network, 1)) {
                 (Ok(place), Ok(other)) => break [place, other],
-                (Err(Exhausted::Own(_)), _) => Scope::Caller(&caller),
-                (_, Err(Exhausted::Own(_))) => Scope::Network(&network),
-                _ => Scope::All,
+                (Err(QuotaExhausted::Own(_)), _) => EvictionScope::Caller(&caller),
+                (_, Err(QuotaExhausted::Own(_))) => EvictionScope::Network(&network),
+                _ => EvictionScope::All,
             };
             let Some(entry) = victim(&table, &caller, full).and_then(|id| table.remove(&id)) else { return false };
             entry.end();
         };
         // Where nothing may be kept, there is no room for it.
-        let kept = if self.resume.is_zero() { Quota::new(0, 0) } else { Arc::clone(&self.kept) };
+        let kept = if self.resume.is_zero() { SharedQuota::new(0, 0) } else { Arc::clone(&self.kept) };
         let Ok(held) = kept.take(&caller, 0) else { return false };
         let entry = HttpSession {
             session,
             network,
             used: Mutex::new(Instant::now()),
             streams: watch::Sender::default(),
-            news: Arc::new(News::new(held)),
-            responses: Responses::new(kept, self.resume),
+            news: Arc::new(SessionNews::new(held)),
+            responses: ResponseStreams::new(kept, self.resume),
             places: Mutex::new(places),
         };
         table.insert(id, Arc::new(entry));
@@ -168,8 +168,8 @@ impl HttpSession {
     /// would be told waits for its next stream.
     pub(super) async fn stream(
         self: Arc<Self>,
-        rights: Rights,
-        trust: Trust,
+        rights: CallerRights,
+        trust: CallerTrust,
         half_closed: CancellationToken,
         outbox: Outbox,
     ) {
@@ -232,12 +232,12 @@ impl HttpSession {
 }
 
 /// The session that makes room for one of `caller`.
-fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: Scope<'_>) -> Option<String> {
+fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: EvictionScope<'_>) -> Option<String> {
     let within = || {
         table.iter().filter(move |(_, entry)| match scope {
-            Scope::Caller(name) => entry.session.opener.name == name,
-            Scope::Network(network) => entry.network == network,
-            Scope::All => true,
+            EvictionScope::Caller(name) => entry.session.opener.name == name,
+            EvictionScope::Network(network) => entry.network == network,
+            EvictionScope::All => true,
         })
     };
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -268,11 +268,11 @@ mod tests {
 
     use super::*;
     use crate::host::Host as _;
-    use crate::http::client::Client;
+    use crate::http::client::TestHttpClient;
     use crate::revision::Revision;
     use crate::stub::Stub;
 
-    async fn subscribe(client: &Client, session: &str, method: &str, uri: &str) -> Value {
+    async fn subscribe(client: &TestHttpClient, session: &str, method: &str, uri: &str) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": uri}});
         client.post(session, &body).await.body
     }
@@ -280,7 +280,7 @@ mod tests {
     #[tokio::test]
     async fn what_changes_while_no_stream_is_open_waits_for_one() {
         let host = Stub::new();
-        let client = Client::new(Arc::clone(&host), Options::default()).await;
+        let client = TestHttpClient::new(Arc::clone(&host), HttpOptions::default()).await;
         let session = client.session(Revision::NEWEST_SESSION).await;
         for uri in ["test://a", "test://b"] {
             assert_eq!(subscribe(&client, &session, "resources/subscribe", uri).await["result"], json!({}));
@@ -306,7 +306,7 @@ mod tests {
     #[tokio::test]
     async fn a_caller_has_so_many_subscriptions_over_all_sessions_and_gets_them_back() {
         let host = Stub::new();
-        let client = Client::new(Arc::clone(&host), Options::default()).await;
+        let client = TestHttpClient::new(Arc::clone(&host), HttpOptions::default()).await;
         let caller = "ip:127.0.0.1";
         let mut sessions = Vec::new();
         for n in 1..=2 {

@@ -9,18 +9,18 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::app::{App, body};
+use super::app::{HttpState, body};
 use super::event::EventSource;
 use super::headers::ErrorId;
 use super::reply;
-use super::streams::Open;
-use super::trust::Trust;
+use super::streams::OpenStream;
+use super::trust::CallerTrust;
 use super::{event, sessions};
 use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc;
-use crate::outbox::{self, Messages};
-use crate::session::{Channel, Session};
+use crate::outbox::{self, OutboxReceiver};
+use crate::session::{Session, SessionChannel};
 
 /// Path at which clients open their stream.
 pub(super) const PATH: &str = "/sse";
@@ -29,12 +29,12 @@ pub(super) const PATH: &str = "/sse";
 pub(super) const MESSAGES: &str = "/messages";
 
 /// Ends the session when its stream ends.
-struct End {
-    app: Arc<App>,
+struct SessionEnd {
+    app: Arc<HttpState>,
     id: String,
 }
 
-impl Drop for End {
+impl Drop for SessionEnd {
     fn drop(&mut self) {
         let open = self.app.streams.open().remove(&self.id);
         if let Some(open) = open {
@@ -44,23 +44,23 @@ impl Drop for End {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Address {
+pub(super) struct StreamAddress {
     session: String,
 }
 
 /// Opens a stream. The limit on connections also limits streams.
 pub(super) async fn open(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<Trust>,
+    Extension(trust): Extension<CallerTrust>,
 ) -> Response {
     let Ok(id) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let session =
-        Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), Channel::Shared, app.life.child());
+        Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), SessionChannel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
     let endpoint = event::named("endpoint", "", format!("{}?session={id}", relative(MESSAGES)).as_bytes());
     let stopped = app.life.closing.clone();
-    app.streams.open().insert(id.clone(), Open { session, outbox });
+    app.streams.open().insert(id.clone(), OpenStream { session, outbox });
     let keep_alive = app.options.keep_alive;
     let over = async move {
         tokio::select! {
@@ -68,18 +68,18 @@ pub(super) async fn open(
             () = trust.lapse() => {}
         }
     };
-    let all = All { messages, over: Box::pin(over), _end: End { app, id } };
+    let all = SessionMessages { messages, over: Box::pin(over), _end: SessionEnd { app, id } };
     reply::events(Some(endpoint), all, keep_alive)
 }
 
 /// All messages of a session, until the server stops or the client is no longer trusted.
-struct All {
-    messages: Messages,
+struct SessionMessages {
+    messages: OutboxReceiver,
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _end: End,
+    _end: SessionEnd,
 }
 
-impl EventSource for All {
+impl EventSource for SessionMessages {
     async fn next(&mut self) -> Option<Bytes> {
         tokio::select! {
             biased;
@@ -96,9 +96,9 @@ fn relative(path: &str) -> &str {
 
 /// Receives a message; the response goes to the stream.
 pub(super) async fn post(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Query(address): Query<Address>,
+    Query(address): Query<StreamAddress>,
     request: Request,
 ) -> Response {
     let open = app.streams.open().get(&address.session).cloned();

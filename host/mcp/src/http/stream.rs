@@ -11,8 +11,8 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::address::Address;
-use super::peer::Source;
+use super::address::ListenAddress;
+use super::peer::PeerSource;
 
 /// Bytes that the system holds of what was sent on a connection and is not read yet. The system's own bound is megabytes
 /// per connection of TCP, and not any client's budget. What does not fit waits with the client. What is sent to a Unix
@@ -21,37 +21,37 @@ const UNREAD: usize = 256 << 10;
 
 /// What a server listens on.
 #[derive(Debug)]
-pub enum Listener {
+pub enum SocketListener {
     /// A port.
     Tcp(TcpListener),
     /// A Unix socket.
     Unix(UnixListener),
 }
 
-impl From<TcpListener> for Listener {
+impl From<TcpListener> for SocketListener {
     fn from(listener: TcpListener) -> Self {
         Self::Tcp(listener)
     }
 }
 
-impl From<UnixListener> for Listener {
+impl From<UnixListener> for SocketListener {
     fn from(listener: UnixListener) -> Self {
         Self::Unix(listener)
     }
 }
 
-impl Listener {
+impl SocketListener {
     /// Where it listens.
     ///
     /// # Errors
     ///
     /// The system does not say it, or it is a Unix socket without a path.
-    pub fn address(&self) -> anyhow::Result<Address> {
+    pub fn address(&self) -> anyhow::Result<ListenAddress> {
         let address = match self {
-            Self::Tcp(listener) => listener.local_addr().map(Address::Internet),
+            Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Internet),
             Self::Unix(listener) => listener.local_addr().and_then(|address| {
                 let path = address.as_pathname().map(Path::to_owned);
-                path.map(Address::Unix).ok_or_else(|| io::Error::other("it has no path"))
+                path.map(ListenAddress::Unix).ok_or_else(|| io::Error::other("it has no path"))
             }),
         };
         address.context("failed to read the listener's address")
@@ -67,18 +67,18 @@ impl Listener {
     }
 
     /// The next connection, and where it comes from.
-    pub(super) async fn accept(&self) -> io::Result<(Stream, Source)> {
+    pub(super) async fn accept(&self) -> io::Result<(SocketStream, PeerSource)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
                 // Responses are small, and clients wait for them. A connection that has ended says so when it is read.
                 drop(stream.set_nodelay(true));
-                Ok((Stream::Tcp(stream), Source::Internet(peer.ip())))
+                Ok((SocketStream::Tcp(stream), PeerSource::Internet(peer.ip())))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred()?.uid();
-                Ok((Stream::Unix(stream), Source::User(user)))
+                Ok((SocketStream::Unix(stream), PeerSource::User(user)))
             }
         }
     }
@@ -86,12 +86,12 @@ impl Listener {
 
 /// The socket of a connection.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum SocketStream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl AsFd for Stream {
+impl AsFd for SocketStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),
@@ -100,7 +100,7 @@ impl AsFd for Stream {
     }
 }
 
-impl Stream {
+impl SocketStream {
     pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(context),

@@ -8,19 +8,19 @@ use crate::session::Session;
 
 /// The open streams, by the id in the URL that each client received.
 #[derive(Default)]
-pub(super) struct Streams {
-    open: Mutex<HashMap<String, Open>>,
+pub(super) struct SseStreams {
+    open: Mutex<HashMap<String, OpenStream>>,
 }
 
 #[derive(Clone)]
-pub(super) struct Open {
+pub(super) struct OpenStream {
     pub(super) session: Arc<Session>,
     pub(super) outbox: Outbox,
 }
 
-impl Streams {
+impl SseStreams {
     // Held for a few instructions and never across an await.
-    pub(super) fn open(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+    pub(super) fn open(&self) -> MutexGuard<'_, HashMap<String, OpenStream>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

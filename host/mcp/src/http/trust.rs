@@ -7,36 +7,36 @@ use jsonwebtoken::get_current_timestamp;
 use jsonwebtoken::jwk::Jwk;
 use tokio_util::sync::CancellationToken;
 
-use super::keys::{Keys, READ};
+use super::keys::{IssuerKeys, READ};
 
 /// What the trust in a caller rests on.
 #[derive(Clone)]
-pub(super) enum Trust {
+pub(super) enum CallerTrust {
     /// On the configuration, until this is cancelled because it changed.
     Standing(CancellationToken),
     /// On a token.
-    Token(Token),
+    Token(TokenTrust),
 }
 
 /// What the trust in a token rests on.
 #[derive(Clone)]
-pub(super) struct Token {
+pub(super) struct TokenTrust {
     /// The keys of its issuer.
-    pub issuer: Arc<Keys>,
+    pub issuer: Arc<IssuerKeys>,
     /// The one that verified it.
     pub key: Arc<Jwk>,
     /// From when it is rejected, in seconds since 1970.
     pub until: u64,
 }
 
-impl Token {
+impl TokenTrust {
     /// Whether the token has not expired and its key has not been removed.
     pub(super) fn holds(&self) -> bool {
         self.until > get_current_timestamp() && self.issuer.contain(&self.key)
     }
 }
 
-impl Trust {
+impl CallerTrust {
     /// Waits until the token expires, its key is removed, or the configuration changed.
     pub(super) async fn lapse(&self) {
         let token = match self {

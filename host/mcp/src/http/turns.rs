@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// The turns of all connections.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
-    networks: Mutex<HashMap<Arc<str>, Arc<Share>>>,
+pub(super) struct FairScheduler {
+    networks: Mutex<HashMap<Arc<str>, Arc<NetworkShare>>>,
     /// The number of the pass.
     pass: AtomicU64,
     /// Somebody waits for the next pass.
@@ -38,15 +38,15 @@ pub(super) struct Turns {
 
 /// What the connections of one network have.
 #[derive(Debug)]
-struct Share {
-    spent: Mutex<Spent>,
+struct NetworkShare {
+    spent: Mutex<NetworkUsage>,
     /// Held by the connection that reads the next piece of much.
     piece: Semaphore,
 }
 
 /// What the connections of one network have had, and those that wait.
 #[derive(Debug, Default)]
-struct Spent {
+struct NetworkUsage {
     /// In the pass with this number.
     pass: u64,
     time: Duration,
@@ -58,10 +58,10 @@ struct Spent {
 
 /// A connection of a network. Dropping it forgets the network if it was the last one.
 #[derive(Debug)]
-struct Member {
-    turns: Arc<Turns>,
+struct NetworkMember {
+    turns: Arc<FairScheduler>,
     network: Arc<str>,
-    share: Arc<Share>,
+    share: Arc<NetworkShare>,
     /// Its place among those that wait, until it has its turn.
     place: Option<u64>,
 }
@@ -69,18 +69,18 @@ struct Member {
 /// The pace at which the connections of a network read what is long. Bodies cost the system and the protocol's thread time
 /// whatever becomes of them, and nobody but the sender waits for them.
 #[derive(Debug)]
-pub(super) struct Pace {
-    turns: Arc<Turns>,
-    share: Arc<Share>,
+pub(super) struct ReadPace {
+    turns: Arc<FairScheduler>,
+    share: Arc<NetworkShare>,
 }
 
 /// A future that has only the turns that its network may have.
 pub(super) struct InTurn<T> {
     inner: Pin<Box<dyn Future<Output = T> + Send>>,
-    member: Member,
+    member: NetworkMember,
 }
 
-impl Turns {
+impl FairScheduler {
     /// `inner` with the turns of a connection from `network`.
     pub(super) fn of<T>(
         self: &Arc<Self>,
@@ -88,14 +88,14 @@ impl Turns {
         inner: impl Future<Output = T> + Send + 'static,
     ) -> InTurn<T> {
         let share = Arc::clone(self.networks().entry(Arc::clone(network)).or_default());
-        let member = Member { turns: Arc::clone(self), network: Arc::clone(network), share, place: None };
+        let member = NetworkMember { turns: Arc::clone(self), network: Arc::clone(network), share, place: None };
         InTurn { inner: Box::pin(inner), member }
     }
 
     /// The pace of a connection from `network`.
-    pub(super) fn pace(self: &Arc<Self>, network: &str) -> Pace {
+    pub(super) fn pace(self: &Arc<Self>, network: &str) -> ReadPace {
         let share = self.networks().get(network).cloned().unwrap_or_default();
-        Pace { turns: Arc::clone(self), share }
+        ReadPace { turns: Arc::clone(self), share }
     }
 
     /// Whether there are connections of several networks. One that is alone takes nothing from others.
@@ -120,12 +120,12 @@ impl Turns {
     }
 
     // Held for a few instructions and never across an await.
-    fn networks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Share>>> {
+    fn networks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<NetworkShare>>> {
         self.networks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pace {
+impl ReadPace {
     /// Whether others are delayed if this network reads as fast as it can.
     pub(super) fn matters(&self) -> bool {
         self.turns.is_crowded()
@@ -138,13 +138,13 @@ impl Pace {
     }
 }
 
-impl Default for Share {
+impl Default for NetworkShare {
     fn default() -> Self {
         Self { spent: Mutex::default(), piece: Semaphore::new(1) }
     }
 }
 
-impl Share {
+impl NetworkShare {
     /// Lets some of those that wait go on; how many.
     fn wake(&self) -> usize {
         let mut spent = self.spent();
@@ -159,12 +159,12 @@ impl Share {
     }
 
     // Held for a few instructions and never across an await.
-    fn spent(&self) -> MutexGuard<'_, Spent> {
+    fn spent(&self) -> MutexGuard<'_, NetworkUsage> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Member {
+impl NetworkMember {
     /// Whether it is its turn. If not, `waker` is woken when it may be.
     fn is_next(&mut self, waker: &Waker) -> bool {
         let pass = self.turns.pass.load(Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl<T> Future for InTurn<T> {
     }
 }
 
-impl Drop for Member {
+impl Drop for NetworkMember {
     fn drop(&mut self) {
         if let Some(place) = self.place {
             self.share.spent().waiting.remove(&place);
@@ -228,7 +228,8 @@ mod tests {
 
     /// Turns of all connections of `crowd` between two of one connection of `other`, on average.
     async fn between(crowd: &str, other: &str) -> usize {
-        let (turns, over, had) = (Arc::new(Turns::default()), Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+        let (turns, over, had) =
+            (Arc::new(FairScheduler::default()), Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
         let had = Arc::new(had);
         let counting = Arc::clone(&turns);
         let counting = tokio::spawn(async move { counting.begin_passes().await });
@@ -270,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_network_reads_one_piece_after_the_other() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(FairScheduler::default());
         let networks = ["192.0.2.7", "198.51.100.1"];
         let _members = networks.map(|network| turns.of(&network.into(), async {}));
         let [mine, others] = networks.map(|network| turns.pace(network));

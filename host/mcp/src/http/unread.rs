@@ -16,17 +16,18 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use rustix::net::{Shutdown, shutdown};
 use tokio::time::{Instant, timeout_at};
 
-use super::stream::Stream;
-use super::turns::Pace;
+use super::stream::SocketStream;
+use super::turns::ReadPace;
 
 /// Bytes that are read at a time: as many as the system holds of a connection. They are there only while they are read.
 const PIECE: usize = 256 << 10;
 
 /// What is read and forgotten of one connection. It has its place meanwhile, as an idle one has.
-const BOUNDS: Bounds = Bounds { bytes: 16 << 20, time: Duration::from_secs(5), silence: Duration::from_secs(1) };
+const BOUNDS: DrainBounds =
+    DrainBounds { bytes: 16 << 20, time: Duration::from_secs(5), silence: Duration::from_secs(1) };
 
 #[derive(Clone, Copy)]
-struct Bounds {
+struct DrainBounds {
     /// Several times the longest body that is accepted by default.
     bytes: usize,
     /// How long reading may go on.
@@ -37,19 +38,19 @@ struct Bounds {
 
 /// Whether the body of the newest request of a connection was read to its end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unread(Arc<AtomicBool>);
+pub(super) struct UnreadBody(Arc<AtomicBool>);
 
 /// The body of a request, which notes that it was read to its end.
-pub(super) struct Noted {
+pub(super) struct TrackedBody {
     body: Incoming,
-    unread: Unread,
+    unread: UnreadBody,
 }
 
-impl Unread {
+impl UnreadBody {
     /// `body`, of which nothing is read yet.
-    pub(super) fn note(&self, body: Incoming) -> Noted {
+    pub(super) fn note(&self, body: Incoming) -> TrackedBody {
         self.set(!body.is_end_stream());
-        Noted { body, unread: self.clone() }
+        TrackedBody { body, unread: self.clone() }
     }
 
     /// Whether something of the body may still come.
@@ -62,7 +63,7 @@ impl Unread {
     }
 }
 
-impl Body for Noted {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -88,7 +89,7 @@ impl Body for Noted {
 
 /// Ends the sending side of a connection whose response is written, and forgets what still arrives: until the client closes
 /// its side, and within bounds.
-pub(super) async fn drain(stream: &Stream, pace: &Pace) {
+pub(super) async fn drain(stream: &SocketStream, pace: &ReadPace) {
     if shutdown(stream, Shutdown::Write).is_ok() {
         // Whatever ends it, the connection is closed now.
         drop(forget(stream, pace, BOUNDS).await);
@@ -96,7 +97,7 @@ pub(super) async fn drain(stream: &Stream, pace: &Pace) {
 }
 
 /// Reads within `bounds`, at this pace even if nobody else is there; about how many bytes there were.
-async fn forget(stream: &Stream, pace: &Pace, bounds: Bounds) -> io::Result<usize> {
+async fn forget(stream: &SocketStream, pace: &ReadPace, bounds: DrainBounds) -> io::Result<usize> {
     let end = Instant::now() + bounds.time;
     let mut forgotten = 0;
     while forgotten < bounds.bytes {
@@ -118,7 +119,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};
 
-    use super::super::turns::Turns;
+    use super::super::turns::FairScheduler;
     use super::*;
 
     async fn pair() -> (TcpStream, TcpStream) {
@@ -127,8 +128,8 @@ mod tests {
         (listener.accept().await.unwrap().0, peer)
     }
 
-    fn pace() -> Pace {
-        Arc::new(Turns::default()).pace("192.0.2.7")
+    fn pace() -> ReadPace {
+        Arc::new(FairScheduler::default()).pace("192.0.2.7")
     }
 
     #[tokio::test]
@@ -136,7 +137,7 @@ mod tests {
         let (mut stream, mut peer) = pair().await;
         let serving = async {
             stream.write_all(b"no").await.unwrap();
-            drain(&Stream::Tcp(stream), &pace()).await;
+            drain(&SocketStream::Tcp(stream), &pace()).await;
         };
         let asking = async {
             peer.write_all(&vec![7; BOUNDS.bytes / 2]).await.unwrap();
@@ -149,10 +150,10 @@ mod tests {
     }
 
     /// Reads within `bounds` from a peer that sends as long as it can.
-    async fn flooded(bounds: Bounds) -> io::Result<usize> {
+    async fn flooded(bounds: DrainBounds) -> io::Result<usize> {
         let (stream, mut peer) = pair().await;
         let sending = tokio::spawn(async move { while peer.write_all(&vec![7; PIECE]).await.is_ok() {} });
-        let stream = Stream::Tcp(stream);
+        let stream = SocketStream::Tcp(stream);
         let forgotten = forget(&stream, &pace(), bounds).await;
         drop(stream);
         sending.await.unwrap();
@@ -162,23 +163,24 @@ mod tests {
     #[tokio::test]
     async fn what_is_forgotten_is_bounded() {
         const FEW: usize = 4 * PIECE;
-        let forgotten = flooded(Bounds { bytes: FEW, ..BOUNDS }).await.unwrap();
+        let forgotten = flooded(DrainBounds { bytes: FEW, ..BOUNDS }).await.unwrap();
         assert!((FEW..FEW + PIECE).contains(&forgotten), "{forgotten}");
     }
 
     #[tokio::test]
     async fn a_client_that_goes_on_for_ever_is_given_up() {
         let time = Duration::from_millis(50);
-        let error = flooded(Bounds { bytes: usize::MAX, time, ..BOUNDS }).await.unwrap_err();
+        let error = flooded(DrainBounds { bytes: usize::MAX, time, ..BOUNDS }).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test]
     async fn a_client_that_neither_sends_nor_closes_is_given_up() {
         let (stream, peer) = pair().await;
-        let (stream, silence) = (Stream::Tcp(stream), Duration::from_millis(50));
-        let error =
-            forget(&stream, &pace(), Bounds { time: Duration::from_hours(1), silence, ..BOUNDS }).await.unwrap_err();
+        let (stream, silence) = (SocketStream::Tcp(stream), Duration::from_millis(50));
+        let error = forget(&stream, &pace(), DrainBounds { time: Duration::from_hours(1), silence, ..BOUNDS })
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(peer);
     }

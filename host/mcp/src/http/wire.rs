@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use super::stream::Stream;
-use super::turns::Pace;
+use super::stream::SocketStream;
+use super::turns::ReadPace;
 
 /// First interval of looking for what the system does not signal. Each one is twice as long as the one before.
 const LOOK: Duration = Duration::from_millis(20);
@@ -23,11 +23,11 @@ const SELDOM: Duration = Duration::from_secs(1);
 const TURN: usize = 64 << 10;
 
 /// The socket of a connection.
-pub(super) struct Wire {
-    stream: Arc<Stream>,
+pub(super) struct ConnectionSocket {
+    stream: Arc<SocketStream>,
     /// Bytes that were read since others had their turn.
     read: usize,
-    pace: Arc<Pace>,
+    pace: Arc<ReadPace>,
     /// Until the next piece of much may be read.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// How long the peer may accept nothing while there is something to write.
@@ -36,9 +36,9 @@ pub(super) struct Wire {
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Wire {
+impl ConnectionSocket {
     /// A socket whose peer may accept nothing for `patience`.
-    pub(super) fn new(stream: Arc<Stream>, pace: Arc<Pace>, patience: Duration) -> Self {
+    pub(super) fn new(stream: Arc<SocketStream>, pace: Arc<ReadPace>, patience: Duration) -> Self {
         Self { stream, read: 0, pace, pause: None, patience, stalled: None }
     }
 
@@ -46,7 +46,7 @@ impl Wire {
     fn poll_write_with(
         &mut self,
         context: &mut Context<'_>,
-        write: impl Fn(&Stream) -> io::Result<usize>,
+        write: impl Fn(&SocketStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         while self.stream.poll_write_ready(context)?.is_ready() {
             match write(&self.stream) {
@@ -64,7 +64,7 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for ConnectionSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -102,7 +102,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for ConnectionSocket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_with(context, |stream| stream.try_write(bytes))
     }
@@ -130,7 +130,7 @@ impl AsyncWrite for Wire {
 }
 
 /// Waits until the peer has closed its side: it sends nothing more. It may still read.
-pub(super) async fn half_closed(stream: &Stream) -> io::Result<()> {
+pub(super) async fn half_closed(stream: &SocketStream) -> io::Result<()> {
     let mut look = LOOK;
     // Peeking waits as long as there is nothing to read, and then returns 0 if nothing more comes.
     while stream.peek().await? > 0 && !stream.readable().await?.is_read_closed() {
@@ -142,7 +142,7 @@ pub(super) async fn half_closed(stream: &Stream) -> io::Result<()> {
 }
 
 /// Waits until the peer has closed both sides. It says so only when something was sent to it.
-pub(super) async fn gone(stream: &Stream) {
+pub(super) async fn gone(stream: &SocketStream) {
     let mut look = LOOK;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
@@ -162,25 +162,25 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-    use super::super::turns::Turns;
+    use super::super::turns::FairScheduler;
     use super::*;
 
     const NETWORK: &str = "192.0.2.7";
 
-    async fn pair() -> (Arc<Stream>, TcpStream) {
+    async fn pair() -> (Arc<SocketStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (Arc::new(Stream::Tcp(listener.accept().await.unwrap().0)), peer)
+        (Arc::new(SocketStream::Tcp(listener.accept().await.unwrap().0)), peer)
     }
 
-    fn alone() -> Arc<Pace> {
-        Arc::new(Arc::new(Turns::default()).pace(NETWORK))
+    fn alone() -> Arc<ReadPace> {
+        Arc::new(Arc::new(FairScheduler::default()).pace(NETWORK))
     }
 
     #[tokio::test]
     async fn a_peer_that_accepts_nothing_is_given_up() {
         let (stream, peer) = pair().await;
-        let mut wire = Wire::new(stream, alone(), Duration::from_millis(100));
+        let mut wire = ConnectionSocket::new(stream, alone(), Duration::from_millis(100));
         let piece = vec![0; 1 << 20];
         let error = loop {
             if let Err(error) = wire.write_all(&piece).await {
@@ -197,7 +197,7 @@ mod tests {
         const PIECE: usize = 16 << 10;
         let (stream, mut peer) = pair().await;
         let sending = tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
-        let (mut wire, mut buffer) = (Wire::new(stream, alone(), Duration::from_mins(1)), vec![0; PIECE]);
+        let (mut wire, mut buffer) = (ConnectionSocket::new(stream, alone(), Duration::from_mins(1)), vec![0; PIECE]);
         let (mut read, mut most) = (0, 0);
         while read < ALL {
             let turn = std::future::poll_fn(|context| {
@@ -224,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_reads_slowly_is_served() {
         let (stream, mut peer) = pair().await;
-        let mut wire = Wire::new(stream, alone(), Duration::from_mins(1));
+        let mut wire = ConnectionSocket::new(stream, alone(), Duration::from_mins(1));
         let writing = tokio::spawn(async move {
             for _ in 0..64 {
                 wire.write_all(&vec![7; 1 << 20]).await.unwrap();
@@ -258,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn a_unix_socket_tells_them_apart_too() {
         let (stream, mut peer) = UnixStream::pair().unwrap();
-        let stream = Stream::Unix(stream);
+        let stream = SocketStream::Unix(stream);
         let more = tokio::time::timeout(Duration::from_millis(50), half_closed(&stream)).await;
         assert!(more.is_err(), "it may still send");
         peer.write_all(b"a request").await.unwrap();
@@ -278,20 +278,20 @@ mod tests {
     #[tokio::test]
     async fn a_peer_of_a_unix_socket_that_accepts_nothing_is_given_up() {
         let (stream, _peer) = UnixStream::pair().unwrap();
-        let mut wire = Wire::new(Arc::new(Stream::Unix(stream)), alone(), Duration::from_millis(100));
+        let mut wire = ConnectionSocket::new(Arc::new(SocketStream::Unix(stream)), alone(), Duration::from_millis(100));
         let error = wire.write_all(&vec![0; 4 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test]
     async fn much_is_read_at_a_pace_if_another_network_is_there() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(FairScheduler::default());
         let _mine = turns.of(&NETWORK.into(), async {});
         for other in [None, Some("198.51.100.1")] {
             let _other = other.map(|other| turns.of(&other.into(), async {}));
             let (stream, mut peer) = pair().await;
             let sending = tokio::spawn(async move { peer.write_all(&vec![7; 2 * TURN]).await.map(|()| peer) });
-            let mut wire = Wire::new(stream, Arc::new(turns.pace(NETWORK)), Duration::from_mins(1));
+            let mut wire = ConnectionSocket::new(stream, Arc::new(turns.pace(NETWORK)), Duration::from_mins(1));
             let mut buffer = vec![0; 2 * TURN];
             // One turn, however it arrives.
             while wire.read < TURN {

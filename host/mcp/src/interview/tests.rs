@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolbay_model::{Failure, Interview, Journal, QuestionKind, Reason, Rejection, Reply};
+use toolbay_model::{CallFailure, CallJournal, CallRejection, CallReply, QuestionKind, QuestionRound, RejectionReason};
 
 use crate::asking::{everything, question, said};
-use crate::elsewhere::{AnsweredElsewhere, Elsewhere};
-use crate::host::Call;
+use crate::elsewhere::{AnsweredElsewhere, OperatorAnswer};
+use crate::host::ClientCall;
 use crate::peer::Peer;
 use crate::request_state::{self, RequestStates};
 use crate::revision::Revision;
@@ -23,15 +23,16 @@ fn with_sessions() -> impl Iterator<Item = Revision> {
     Revision::ALL.into_iter().filter(|revision| revision.features().sessions)
 }
 
-fn host(script: impl Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync + 'static) -> Arc<Stub> {
+fn host(script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static) -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script)
 }
 
 /// The next run after these questions.
-fn ask(call: &Call, questions: &[(&str, QuestionKind)]) -> Reply {
+fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
     let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
-    let journal = Journal { rounds: call.journal.rounds + 1, until: until(60), ..Journal::clone(&call.journal) };
-    Reply::Questions(Interview { questions, journal })
+    let journal =
+        CallJournal { rounds: call.journal.rounds + 1, until: until(60), ..CallJournal::clone(&call.journal) };
+    CallReply::Questions(QuestionRound { questions, journal })
 }
 
 /// So many seconds from now.
@@ -85,7 +86,7 @@ async fn every_kind_of_question_in_every_revision_with_sessions() {
 #[tokio::test]
 async fn prompts_and_resources_ask_too_and_completions_do_not() {
     let host = host(|call| {
-        if call.answerable == toolbay_model::Answerable::default() {
+        if call.answerable == toolbay_model::QuestionKindSet::default() {
             return None;
         }
         Some(match call.journal.answers.get("k") {
@@ -269,9 +270,9 @@ async fn a_session_that_ends_does_not_wait_for_people() {
 #[tokio::test]
 async fn nobody_waits_longer_than_the_limit() {
     let host = host(|call| {
-        let Reply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
+        let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
         interview.journal.until = request_state::now() + 30;
-        Some(Ok(Reply::Questions(interview)))
+        Some(Ok(CallReply::Questions(interview)))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
@@ -289,8 +290,8 @@ async fn answers_are_not_lost_because_others_are_served() {
             Some(answer) if rejections.load(Ordering::Relaxed) == 3 => Ok(said(answer)),
             Some(_) => {
                 rejections.fetch_add(1, Ordering::Relaxed);
-                Err(Failure::Rejected(Rejection {
-                    reason: Reason::Disabled,
+                Err(CallFailure::Rejected(CallRejection {
+                    reason: RejectionReason::Disabled,
                     retry_after: Some(Duration::from_millis(5)),
                 }))
             }
@@ -308,7 +309,7 @@ async fn answers_are_not_lost_because_others_are_served() {
             return Some(Ok(ask(call, &[("k", QuestionKind::Roots)])));
         }
         let retry_after = Some(Duration::from_mins(2));
-        Some(Err(Failure::Rejected(Rejection { reason: Reason::Disabled, retry_after })))
+        Some(Err(CallFailure::Rejected(CallRejection { reason: RejectionReason::Disabled, retry_after })))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
@@ -346,7 +347,7 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
     const LONG: usize = 100_000;
     let host = host(|call| {
         let mut asked = ask(call, &[("k", QuestionKind::Form)]);
-        if let Reply::Questions(interview) = &mut asked {
+        if let CallReply::Questions(interview) = &mut asked {
             interview.questions[0].params = json!({"message": "x".repeat(LONG), "requestedSchema": {}}).into();
         }
         Some(Ok(call.journal.answers.get("k").map_or(asked, |answer| said(answer))))
@@ -356,7 +357,7 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
     let answered = || AnsweredElsewhere { key: "k".to_owned(), answer: "yes".to_owned(), by: "ada".to_owned() };
 
     let (sender, receiver) = oneshot::channel();
-    host.answered_by(Elsewhere::new(receiver, ()));
+    host.answered_by(OperatorAnswer::new(receiver, ()));
     peer.call().await;
     let question = peer.receive().await;
     assert!(question["params"]["message"].as_str().unwrap().len() == LONG && intake.of(&name) > LONG);
@@ -372,7 +373,7 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
     }
     taken.pop();
     let (sender, receiver) = oneshot::channel();
-    host.answered_by(Elsewhere::new(receiver, ()));
+    host.answered_by(OperatorAnswer::new(receiver, ()));
     peer.call().await;
     let question = peer.receive().await;
     assert_eq!(question["method"], "elicitation/create", "{question}");
@@ -385,7 +386,7 @@ async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
     let host = host(|call| {
         let answers = call.journal.answers.clone();
         let mut asked = ask(call, &[("k", QuestionKind::Form)]);
-        if let (Reply::Questions(interview), true) = (&mut asked, answers.is_empty()) {
+        if let (CallReply::Questions(interview), true) = (&mut asked, answers.is_empty()) {
             interview.journal.answers.insert("before".to_owned(), "x".repeat(1 << 20));
         }
         Some(Ok(asked))
@@ -407,7 +408,7 @@ async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
 async fn a_plugin_that_changed_meanwhile_is_not_entered() {
     let host = host(|call| {
         let first = call.journal.answers.is_empty();
-        Some(if first { Ok(ask(call, &[("k", QuestionKind::Roots)])) } else { Err(Failure::Outdated) })
+        Some(if first { Ok(ask(call, &[("k", QuestionKind::Roots)])) } else { Err(CallFailure::Outdated) })
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;

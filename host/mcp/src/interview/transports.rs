@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_util::sync::CancellationToken;
-use toolbay_model::{Interview, QuestionKind, Reply};
+use toolbay_model::{CallReply, QuestionKind, QuestionRound};
 
 use crate::asking::{everything, question, said};
-use crate::http::Options;
-use crate::http::client::Client;
+use crate::http::HttpOptions;
+use crate::http::client::TestHttpClient;
 use crate::request_state::RequestStates;
 use crate::revision::Revision;
 use crate::stdio;
@@ -21,13 +21,13 @@ fn host() -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), |call| {
         Some(Ok(match call.journal.answers.get("k") {
             Some(answer) => said(answer),
-            None if call.answerable.contains(QuestionKind::Roots) => Reply::Questions(Interview {
+            None if call.answerable.contains(QuestionKind::Roots) => CallReply::Questions(QuestionRound {
                 questions: vec![question("k", QuestionKind::Roots)],
-                journal: toolbay_model::Journal::clone(&call.journal),
+                journal: toolbay_model::CallJournal::clone(&call.journal),
             }),
             None => {
                 let missing = QuestionKind::capabilities(&[QuestionKind::Roots]);
-                return Some(Err(toolbay_model::Failure::MissingCapabilities(missing)));
+                return Some(Err(toolbay_model::CallFailure::MissingCapabilities(missing)));
             }
         }))
     })
@@ -47,7 +47,7 @@ fn text(response: &Value) -> &str {
 
 #[tokio::test]
 async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
-    let client = Client::new(host(), Options::default()).await;
+    let client = TestHttpClient::new(host(), HttpOptions::default()).await;
     for revision in [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25] {
         let session = client.session_of(revision, everything()).await;
         let other = client.session_of(revision, everything()).await;
@@ -77,8 +77,8 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
 async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_it() {
     // What is written to it finds out that nobody reads.
     let soon = Duration::from_millis(20);
-    let options = Options { keep_alive: soon, resume: soon, ..Options::default() };
-    let client = Client::new(host(), options).await;
+    let options = HttpOptions { keep_alive: soon, resume: soon, ..HttpOptions::default() };
+    let client = TestHttpClient::new(host(), options).await;
     let session = client.session_of(Revision::V2025_11_25, everything()).await;
     let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;
     let question = stream.next().await;
@@ -96,7 +96,7 @@ async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_i
 
 #[tokio::test]
 async fn without_a_session_a_question_is_a_result_and_a_missing_capability_a_status() {
-    let client = Client::new(host(), Options::default()).await;
+    let client = TestHttpClient::new(host(), HttpOptions::default()).await;
     let headers = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: a\r\n";
     let meta = |capabilities: Value| {
         json!({
@@ -123,7 +123,7 @@ async fn without_a_session_a_question_is_a_result_and_a_missing_capability_a_sta
 
 #[tokio::test]
 async fn over_the_transport_of_2024_questions_are_on_its_one_stream() {
-    let client = Client::new(host(), Options { sse: true, ..Options::default() }).await;
+    let client = TestHttpClient::new(host(), HttpOptions { sse: true, ..HttpOptions::default() }).await;
     let mut stream = client.events_of("/sse", "GET", "", "").await;
     let path = format!("/{}", stream.data().await);
     let post = async |message: Value| client.exchange_at(&path, "POST", "", &message.to_string()).await.status;

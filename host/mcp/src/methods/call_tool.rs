@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolbay_model::Request;
+use toolbay_model::CallRequest;
 
-use crate::entry::{Asked, Extent, Meta};
+use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::Error;
 use crate::object::object;
 use crate::params;
@@ -14,12 +14,12 @@ use crate::unreadable::unreadable;
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "A: Deserialize<'de>"))]
-struct Params<A: Default> {
+struct CallToolParams<A: Default> {
     name: String,
     #[serde(default, deserialize_with = "object")]
     arguments: A,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
-    meta: Meta,
+    meta: RequestMeta,
     task: Option<Box<RawValue>>,
 }
 
@@ -28,10 +28,10 @@ struct Params<A: Default> {
 /// # Errors
 ///
 /// They are malformed.
-pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
+pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
     let whole = match extent {
-        Extent::Whole => params::read_with_meta::<Params<Map<String, Value>>>(params),
-        Extent::Target => target(params),
+        ReadExtent::Whole => params::read_with_meta::<CallToolParams<Map<String, Value>>>(params),
+        ReadExtent::Target => target(params),
     };
     // What is valid JSON is the model's mistake: it learns of it as of every other mistake in the arguments.
     let (whole, unreadable) = match whole {
@@ -41,12 +41,12 @@ pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, E
             None => return Err(error),
         },
     };
-    let Params { name, arguments, meta, task } = whole;
-    Ok(Asked { request: Request::Tool { name, arguments }, meta, task, unreadable })
+    let CallToolParams { name, arguments, meta, task } = whole;
+    Ok(EntryParams { request: CallRequest::Tool { name, arguments }, meta, task, unreadable })
 }
 
 /// The parameters without the arguments.
-fn target(params: Option<&RawValue>) -> Result<Params<Map<String, Value>>, Error> {
-    let Params { name, arguments: IgnoredAny, meta, task } = params::read_with_meta(params)?;
-    Ok(Params { name, arguments: Map::new(), meta, task })
+fn target(params: Option<&RawValue>) -> Result<CallToolParams<Map<String, Value>>, Error> {
+    let CallToolParams { name, arguments: IgnoredAny, meta, task } = params::read_with_meta(params)?;
+    Ok(CallToolParams { name, arguments: Map::new(), meta, task })
 }

@@ -3,19 +3,24 @@
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::Answered;
-use super::get_task::{Params, check_declared, unknown};
+use super::MethodResult;
+use super::get_task::{TaskParams, check_declared, unknown};
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::params::read;
-use crate::rules::Rules;
+use crate::rules::RequestContext;
 use crate::session::Session;
 use crate::tasks::NotCancelled;
 
 /// Cancels a task of the caller. In the extension, one that has ended stays as it is.
-pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>, rules: &Rules) -> Answered {
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    rules: &RequestContext,
+) -> MethodResult {
     check_declared(rules)?;
-    let Params { task_id } = read(params)?;
+    let TaskParams { task_id } = read(params)?;
     let extension = rules.revision.features().tasks_extension;
     match session.host.tasks().cancel(&caller.name, &task_id, rules.revision).await {
         Ok(_) | Err(NotCancelled::Ended) if extension => Ok(Map::new()),

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::jsonrpc::{Id, shorten};
+use crate::jsonrpc::{RequestId, shorten};
 use crate::params::read;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Params {
+struct CancelledParams {
     #[serde(rename = "requestId")]
-    request_id: Id,
+    request_id: RequestId,
     reason: Option<String>,
 }
 
 pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
-    match read::<Params>(params) {
+    match read::<CancelledParams>(params) {
         Ok(cancelled) => {
             // An unknown id belongs to a request that has ended: ignored.
             if session.in_flight.cancel(&cancelled.request_id) {

@@ -4,37 +4,37 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolbay_model::{CompletionRequest, Reference, Request};
+use toolbay_model::{CallRequest, CompletionReference, CompletionRequest};
 
-use crate::entry::{Asked, Extent, Meta};
+use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::object::object;
 use crate::params;
 use crate::updates::LONGEST;
 
 #[derive(Deserialize)]
-struct Params {
+struct CompleteParams {
     #[serde(rename = "ref")]
-    reference: Ref,
-    argument: Argument,
+    reference: CompleteReference,
+    argument: CompleteArgument,
     #[serde(default, deserialize_with = "object")]
-    context: Context,
+    context: CompleteContext,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
-    meta: Meta,
+    meta: RequestMeta,
 }
 
 /// The parameters of a request that is rejected whatever the user typed.
 #[derive(Deserialize)]
-struct Head {
+struct CompleteHead {
     #[serde(rename = "ref")]
-    reference: Ref,
+    reference: CompleteReference,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
-    meta: Meta,
+    meta: RequestMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Ref {
+enum CompleteReference {
     #[serde(rename = "ref/prompt")]
     Prompt { name: String },
     #[serde(rename = "ref/resource")]
@@ -42,13 +42,13 @@ enum Ref {
 }
 
 #[derive(Default, Deserialize)]
-struct Argument {
+struct CompleteArgument {
     name: String,
     value: String,
 }
 
 #[derive(Default, Deserialize)]
-struct Context {
+struct CompleteContext {
     #[serde(default, deserialize_with = "object")]
     arguments: BTreeMap<String, String>,
 }
@@ -58,23 +58,28 @@ struct Context {
 /// # Errors
 ///
 /// They are malformed, or the URI is longer than that of any resource.
-pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
-    let Params { reference, argument, context, meta } = match extent {
-        Extent::Whole => params::read_with_meta(params)?,
-        Extent::Target => {
-            let Head { reference, meta } = params::read_with_meta(params)?;
-            Params { reference, argument: Argument::default(), context: Context::default(), meta }
+pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
+    let CompleteParams { reference, argument, context, meta } = match extent {
+        ReadExtent::Whole => params::read_with_meta(params)?,
+        ReadExtent::Target => {
+            let CompleteHead { reference, meta } = params::read_with_meta(params)?;
+            CompleteParams {
+                reference,
+                argument: CompleteArgument::default(),
+                context: CompleteContext::default(),
+                meta,
+            }
         }
     };
     let reference = match reference {
-        Ref::Prompt { name } => Reference::Prompt(name),
-        Ref::Resource { uri } if uri.len() <= LONGEST => Reference::Resource(uri),
-        Ref::Resource { uri } => {
+        CompleteReference::Prompt { name } => CompletionReference::Prompt(name),
+        CompleteReference::Resource { uri } if uri.len() <= LONGEST => CompletionReference::Resource(uri),
+        CompleteReference::Resource { uri } => {
             let what = format!("a URI template has at most {LONGEST} bytes, and this one has {}", uri.len());
             return Err(Error::new(INVALID_PARAMS, what));
         }
     };
-    let Argument { name: argument, value } = argument;
+    let CompleteArgument { name: argument, value } = argument;
     let request = CompletionRequest { reference, argument, value, context: context.arguments };
-    Ok(Asked { request: Request::Completion(request), meta, task: None, unreadable: None })
+    Ok(EntryParams { request: CallRequest::Completion(request), meta, task: None, unreadable: None })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use super::{Answered, add_instructions};
+use super::{MethodResult, add_instructions};
 use crate::caller::Caller;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -11,7 +11,7 @@ use crate::shape;
 /// How long clients may cache the result, in ms: of all that is in it, only the instructions change, with the plugins.
 const TTL_MS: u64 = 60_000;
 
-pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> Answered {
+pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> MethodResult {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::dates()));
     result.insert("capabilities".into(), shape::capabilities(revision, caller.is_known()));

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use toolbay_model::Request;
+use toolbay_model::CallRequest;
 
-use crate::entry::{Asked, Extent, Meta};
+use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::Error;
 use crate::object::object;
 use crate::params;
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "A: Deserialize<'de>"))]
-struct Params<A: Default> {
+struct GetPromptParams<A: Default> {
     name: String,
     #[serde(default, deserialize_with = "object")]
     arguments: A,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
-    meta: Meta,
+    meta: RequestMeta,
 }
 
 /// Reads the parameters.
@@ -27,13 +27,13 @@ struct Params<A: Default> {
 /// # Errors
 ///
 /// They are malformed.
-pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
-    let Params { name, arguments, meta } = match extent {
-        Extent::Whole => params::read_with_meta::<Params<BTreeMap<String, String>>>(params)?,
-        Extent::Target => {
-            let Params { name, arguments: IgnoredAny, meta } = params::read_with_meta(params)?;
-            Params { name, arguments: BTreeMap::new(), meta }
+pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
+    let GetPromptParams { name, arguments, meta } = match extent {
+        ReadExtent::Whole => params::read_with_meta::<GetPromptParams<BTreeMap<String, String>>>(params)?,
+        ReadExtent::Target => {
+            let GetPromptParams { name, arguments: IgnoredAny, meta } = params::read_with_meta(params)?;
+            GetPromptParams { name, arguments: BTreeMap::new(), meta }
         }
     };
-    Ok(Asked { request: Request::Prompt { name, arguments }, meta, task: None, unreadable: None })
+    Ok(EntryParams { request: CallRequest::Prompt { name, arguments }, meta, task: None, unreadable: None })
 }

@@ -6,13 +6,13 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::jsonrpc::Error;
 use crate::outcome;
-use crate::paging::Listed;
+use crate::paging::ListResult;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Params {
+struct GetSkillParams {
     uri: String,
 }
 
@@ -26,11 +26,11 @@ pub(crate) async fn answer(
     caller: &Caller,
     params: Option<&RawValue>,
     revision: Revision,
-) -> Result<Listed, Error> {
-    let Params { uri } = read(params)?;
+) -> Result<ListResult, Error> {
+    let GetSkillParams { uri } = read(params)?;
     session.host.complete().await;
     let uri = session.host.spelling(&uri).unwrap_or(uri);
     let skill = session.host.skill(&uri, &caller.rights);
     let skill = skill.ok_or_else(|| outcome::nothing_at(&uri, "Skill not found"))?;
-    Ok(Listed::new(session, caller, revision, "skill", skill.entry.clone(), None))
+    Ok(ListResult::new(session, caller, revision, "skill", skill.entry.clone(), None))
 }

@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use toolbay_model::text::shown;
 
 use crate::caller::Caller;
-use crate::jsonrpc::{self, Error, INVALID_PARAMS, Id};
-use crate::outbox::Outgoing;
+use crate::jsonrpc::{self, Error, INVALID_PARAMS, RequestId};
+use crate::outbox::OutgoingMessage;
 use crate::outcome;
 use crate::params::read;
-use crate::rules::Rules;
+use crate::rules::RequestContext;
 use crate::session::Session;
 use crate::wish::undeclared;
 
@@ -20,7 +20,7 @@ const ID: usize = 100;
 /// The parameters of the methods that are about one task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Params {
+pub(super) struct TaskParams {
     pub(super) task_id: String,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn unknown(id: &str) -> Error {
 }
 
 /// Requires that the client declared the extension, where tasks are one.
-pub(super) fn check_declared(rules: &Rules) -> Result<(), Error> {
+pub(super) fn check_declared(rules: &RequestContext) -> Result<(), Error> {
     if rules.revision.features().tasks_extension && !rules.capabilities.has_tasks() {
         return Err(undeclared("Methods of tasks cannot be called"));
     }
@@ -46,12 +46,12 @@ pub(super) fn check_declared(rules: &Rules) -> Result<(), Error> {
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,
-    id: &Id,
+    id: &RequestId,
     params: Option<&RawValue>,
-    rules: &Rules,
-) -> Result<Outgoing, Error> {
+    rules: &RequestContext,
+) -> Result<OutgoingMessage, Error> {
     check_declared(rules)?;
-    let Params { task_id } = read(params)?;
+    let TaskParams { task_id } = read(params)?;
     let task = session.host.tasks().get(&caller.name, &task_id, rules.revision).await;
     let task = task.ok_or_else(|| unknown(&task_id))?;
     if !rules.revision.features().tasks_extension {
@@ -59,5 +59,5 @@ pub(crate) async fn answer(
     }
     let mut detailed = task.detailed().map_err(|what| outcome::internal(&what))?;
     session.complete(&mut detailed.summary, rules.revision);
-    Ok(Outgoing::answer(jsonrpc::result(id, &detailed)))
+    Ok(OutgoingMessage::answer(jsonrpc::result(id, &detailed)))
 }

@@ -4,22 +4,22 @@ use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::{Answered, add_instructions};
+use super::{MethodResult, add_instructions};
 use crate::caller::Caller;
-use crate::capabilities::Capabilities;
+use crate::capabilities::CapabilityNames;
 use crate::jsonrpc::shorten;
 use crate::object::object;
 use crate::params::read;
 use crate::revision::Revision;
-use crate::session::{Channel, Negotiated, Session};
+use crate::session::{NegotiatedSession, Session, SessionChannel};
 use crate::shape;
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct InitializeParams<'a> {
     #[serde(rename = "protocolVersion")]
     protocol_version: String,
     #[serde(default, deserialize_with = "object")]
-    capabilities: Capabilities,
+    capabilities: CapabilityNames,
     /// Only for the log: clients may send anything here.
     #[serde(rename = "clientInfo", borrow)]
     client_info: Option<&'a RawValue>,
@@ -39,18 +39,18 @@ fn follows_lists(name: &str) -> bool {
     FOLLOWING.iter().any(|known| name.starts_with(known))
 }
 
-pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Answered {
-    let params: Params<'_> = read(params)?;
+pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> MethodResult {
+    let params: InitializeParams<'_> = read(params)?;
     let asked = Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
     let info = params.client_info.and_then(|info| serde_json::from_str(info.get()).ok());
     let ClientInfo { name, version } = info.unwrap_or_default();
-    session.negotiated.send_replace(Negotiated {
+    session.negotiated.send_replace(NegotiatedSession {
         revision: Some(revision),
         capabilities,
-        follows_lists: session.channel != Channel::OneRequest && name.as_deref().is_some_and(follows_lists),
-        ..Negotiated::default()
+        follows_lists: session.channel != SessionChannel::OneRequest && name.as_deref().is_some_and(follows_lists),
+        ..NegotiatedSession::default()
     });
     tracing::info!(
         client = shorten(name.as_deref().unwrap_or("unnamed")),
@@ -63,7 +63,7 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
     let mut capabilities = shape::capabilities(revision, caller.is_known());
-    if session.channel == Channel::OneRequest {
+    if session.channel == SessionChannel::OneRequest {
         shape::without_session(&mut capabilities);
     }
     result.insert("capabilities".into(), capabilities);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::changes;
 use crate::outbox::Outbox;
-use crate::session::{Channel, Session};
+use crate::session::{Session, SessionChannel};
 
 pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
     let first = session.negotiated.send_if_modified(|negotiated| {
@@ -12,7 +12,7 @@ pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
         negotiated.initialized = negotiated.revision.is_some();
         first
     });
-    if first && session.channel == Channel::Shared {
+    if first && session.channel == SessionChannel::Shared {
         let (session, reply) = (Arc::clone(session), reply.clone());
         tokio::spawn(async move { changes::tell(&session, &session.opener.rights, &reply).await });
     }

@@ -3,21 +3,21 @@
 use serde::Serialize;
 use toolbay_model::Prompt;
 
-use crate::access::Rights;
-use crate::host::{Host, Page};
-use crate::list::List;
-use crate::paging::Paged;
+use crate::access::CallerRights;
+use crate::host::{Host, ListPage};
+use crate::list::ListKind;
+use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
 /// The prompts.
-pub(crate) struct Prompts;
+pub(crate) struct PromptList;
 
-impl Paged for Prompts {
-    const LIST: List = List::Prompts;
+impl PagedList for PromptList {
+    const LIST: ListKind = ListKind::Prompts;
     type Entry = Prompt;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt> {
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
         host.prompts(after, limit, rights)
     }
 

@@ -3,21 +3,21 @@
 use serde::Serialize;
 use toolbay_model::ListedResource;
 
-use crate::access::Rights;
-use crate::host::{Host, Page};
-use crate::list::List;
-use crate::paging::Paged;
+use crate::access::CallerRights;
+use crate::host::{Host, ListPage};
+use crate::list::ListKind;
+use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
 /// The resources.
-pub(crate) struct Resources;
+pub(crate) struct ResourceList;
 
-impl Paged for Resources {
-    const LIST: List = List::Resources;
+impl PagedList for ResourceList {
+    const LIST: ListKind = ListKind::Resources;
     type Entry = ListedResource;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         host.resources(after, limit, rights)
     }
 

@@ -3,20 +3,20 @@
 use serde::Serialize;
 use toolbay_model::Skill;
 
-use crate::access::Rights;
-use crate::host::{Host, Page};
-use crate::list::List;
-use crate::paging::Paged;
+use crate::access::CallerRights;
+use crate::host::{Host, ListPage};
+use crate::list::ListKind;
+use crate::paging::PagedList;
 use crate::revision::Revision;
 
 /// The skills.
-pub(crate) struct Skills;
+pub(crate) struct SkillList;
 
-impl Paged for Skills {
-    const LIST: List = List::Skills;
+impl PagedList for SkillList {
+    const LIST: ListKind = ListKind::Skills;
     type Entry = Skill;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill> {
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
         host.skills(after, limit, rights)
     }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::Answered;
+use super::MethodResult;
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, METHOD_NOT_FOUND};
 use crate::params::read;
@@ -12,7 +12,7 @@ use crate::revision::Revision;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Params {
+struct ListTasksParams {
     cursor: Option<String>,
 }
 
@@ -23,11 +23,11 @@ pub(crate) async fn answer(
     caller: &Caller,
     params: Option<&RawValue>,
     revision: Revision,
-) -> Answered {
+) -> MethodResult {
     if !caller.is_known() {
         return Err(Error::new(METHOD_NOT_FOUND, "Tasks are listed only for callers that authenticate."));
     }
-    let Params { cursor } = read(params)?;
+    let ListTasksParams { cursor } = read(params)?;
     // The id of the last task of the page before.
     let limit = session.host.options().page_size;
     let mut tasks = session.host.tasks().list(&caller.name, cursor.as_deref(), limit + 1, revision).await;

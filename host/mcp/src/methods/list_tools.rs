@@ -5,21 +5,21 @@ use std::sync::Arc;
 use serde::Serialize;
 use toolbay_model::Tool;
 
-use crate::access::Rights;
-use crate::host::{Host, Page};
-use crate::list::List;
-use crate::paging::Paged;
+use crate::access::CallerRights;
+use crate::host::{Host, ListPage};
+use crate::list::ListKind;
+use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
 /// The tools.
-pub(crate) struct Tools;
+pub(crate) struct ToolList;
 
-impl Paged for Tools {
-    const LIST: List = List::Tools;
+impl PagedList for ToolList {
+    const LIST: ListKind = ListKind::Tools;
     type Entry = Tool;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
         host.tools(after, limit, rights)
     }
 

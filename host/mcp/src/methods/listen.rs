@@ -10,19 +10,19 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
 
 use crate::caller::Caller;
-use crate::changes::{self, Pace};
+use crate::changes::{self, NotificationPace};
 use crate::entry;
 use crate::host::Host;
-use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
-use crate::list::News;
-use crate::outbox::{Outbox, Outgoing};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, Request, RequestId};
+use crate::list::ListChange;
+use crate::outbox::{Outbox, OutgoingMessage};
 use crate::params::read;
-use crate::quota::Portion;
+use crate::quota::QuotaPortion;
 use crate::revision::Revision;
-use crate::rules::Rules;
-use crate::session::{Channel, Session};
-use crate::updates::{LONGEST, MOST, Refused, Subscriber};
-use crate::view::View;
+use crate::rules::RequestContext;
+use crate::session::{Session, SessionChannel};
+use crate::updates::{LONGEST, MOST, SubscriptionRefused, UpdateSubscriber};
+use crate::view::CallerView;
 
 /// Longest id of a task that is looked for, in bytes.
 const LONGEST_ID: usize = 128;
@@ -34,14 +34,14 @@ const WATCH: usize = 512;
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[derive(Deserialize)]
-struct Params {
-    notifications: Filter,
+struct ListenParams {
+    notifications: ListenFilter,
 }
 
 /// The notifications that a subscriber requests.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Filter {
+struct ListenFilter {
     #[serde(default)]
     tools_list_changed: bool,
     #[serde(default)]
@@ -49,23 +49,23 @@ struct Filter {
     #[serde(default)]
     resources_list_changed: bool,
     #[serde(default)]
-    resource_subscriptions: Names<LONGEST>,
+    resource_subscriptions: FilterNames<LONGEST>,
     #[serde(default)]
-    task_ids: Names<LONGEST_ID>,
+    task_ids: FilterNames<LONGEST_ID>,
 }
 
 /// The URIs or ids in a filter, each once: as many as a subscriber can name, of which each has at most so many bytes. Others
 /// are not honoured, so they are not kept.
 #[derive(Default)]
-struct Names<const BYTES: usize>(BTreeSet<String>);
+struct FilterNames<const BYTES: usize>(BTreeSet<String>);
 
-impl<'de, const BYTES: usize> Deserialize<'de> for Names<BYTES> {
+impl<'de, const BYTES: usize> Deserialize<'de> for FilterNames<BYTES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(Self::default())
     }
 }
 
-impl<'de, const BYTES: usize> Visitor<'de> for Names<BYTES> {
+impl<'de, const BYTES: usize> Visitor<'de> for FilterNames<BYTES> {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,15 +82,15 @@ impl<'de, const BYTES: usize> Visitor<'de> for Names<BYTES> {
     }
 }
 
-impl Filter {
+impl ListenFilter {
     /// The changes of lists that are requested.
-    fn news(&self) -> Vec<News> {
-        let wanted = |news: &News| match news {
-            News::Tools => self.tools_list_changed,
-            News::Prompts => self.prompts_list_changed,
-            News::Resources => self.resources_list_changed,
+    fn news(&self) -> Vec<ListChange> {
+        let wanted = |news: &ListChange| match news {
+            ListChange::Tools => self.tools_list_changed,
+            ListChange::Prompts => self.prompts_list_changed,
+            ListChange::Resources => self.resources_list_changed,
         };
-        News::ALL.into_iter().filter(wanted).collect()
+        ListChange::ALL.into_iter().filter(wanted).collect()
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn open(
     session: &Arc<Session>,
     caller: &Caller,
     request: &Request<'_>,
-    rules: &Rules,
+    rules: &RequestContext,
     reply: &Outbox,
 ) -> Result<(), Error> {
     if !session.has_room() {
@@ -112,9 +112,9 @@ pub(crate) fn open(
     // What the filter takes until it is granted.
     let held = session.intake.take(&caller.name, request.params.map_or(0, |params| params.get().len()));
     let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
-    let Params { notifications: filter } = read(request.params)?;
+    let ListenParams { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
-    if session.channel == Channel::Shared && !filter.news().is_empty() {
+    if session.channel == SessionChannel::Shared && !filter.news().is_empty() {
         session.negotiated.send_modify(|negotiated| negotiated.follows_lists = true);
     }
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
@@ -139,7 +139,7 @@ pub(crate) fn open(
             () = session.life.closing.cancelled() => Map::new(),
         };
         let news = filter.news();
-        let Filter { task_ids: Names(ids), .. } = filter;
+        let ListenFilter { task_ids: FilterNames(ids), .. } = filter;
         let watched = if declares_tasks { watch(&session, &caller, ids, revision).await } else { Vec::new() };
         drop(held);
         if !watched.is_empty() {
@@ -173,15 +173,15 @@ pub(crate) fn open(
 async fn listen(
     session: &Session,
     caller: &Caller,
-    news: &[News],
-    subscriber: &Subscriber,
-    known: View,
-    id: &Id,
+    news: &[ListChange],
+    subscriber: &UpdateSubscriber,
+    known: CallerView,
+    id: &RequestId,
     reply: &Outbox,
 ) {
     let meta = json!({SUBSCRIPTION_ID: id});
     let lists = async {
-        let (mut told, mut pace) = (known, Pace::new());
+        let (mut told, mut pace) = (known, NotificationPace::new());
         while !news.is_empty() && session.host.changed(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(&caller.rights);
@@ -201,16 +201,16 @@ async fn listen(
 }
 
 /// A task that a client wants to be told of.
-struct Watched {
+struct WatchedTask {
     id: Box<str>,
     /// Says when something becomes of it; `None` if it has ended.
     changes: Option<watch::Receiver<u64>>,
     /// What this takes of the bytes of its caller.
-    _held: Portion,
+    _held: QuotaPortion,
 }
 
 /// The tasks of the caller among those that a filter names, as far as there is room.
-async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revision: Revision) -> Vec<Watched> {
+async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revision: Revision) -> Vec<WatchedTask> {
     let (tasks, mut watched) = (session.host.tasks(), Vec::new());
     for id in ids {
         if tasks.get(&caller.name, &id, revision).await.is_none() {
@@ -219,10 +219,10 @@ async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revisi
         match session.host.updates().hold(&caller.name, WATCH) {
             Ok(held) => {
                 let changes = tasks.live(&caller.name, &id).map(|live| live.changes());
-                watched.push(Watched { id: id.into(), changes, _held: held });
+                watched.push(WatchedTask { id: id.into(), changes, _held: held });
             }
             Err(none) => {
-                tracing::debug!(caller = caller.name, "tasks not watched: {}", Refused::NoRoom(none));
+                tracing::debug!(caller = caller.name, "tasks not watched: {}", SubscriptionRefused::NoRoom(none));
                 break;
             }
         }
@@ -235,15 +235,15 @@ async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revisi
 async fn tell_of_tasks(
     session: &Session,
     caller: &Caller,
-    watched: Vec<Watched>,
-    id: &Id,
+    watched: Vec<WatchedTask>,
+    id: &RequestId,
     revision: Revision,
     reply: &Outbox,
 ) {
     let (meta, turn) = (&json!({SUBSCRIPTION_ID: id}), &Mutex::new(()));
     let telling = watched.into_iter().map(|watched| async move {
         // All of it: it is counted for as long as this goes on.
-        let Watched { id: task, mut changes, _held } = watched;
+        let WatchedTask { id: task, mut changes, _held } = watched;
         loop {
             let goes_on = match &mut changes {
                 Some(changes) => changes.changed().await.is_ok(),
@@ -255,7 +255,7 @@ async fn tell_of_tasks(
             let Some(now) = now else { return };
             let Ok(mut detailed) = now.detailed() else { return };
             detailed.summary.insert("_meta".into(), meta.clone());
-            let told = Outgoing::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)));
+            let told = OutgoingMessage::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)));
             drop(detailed);
             let ended = now.state.is_final() || !goes_on;
             drop(now);
@@ -270,7 +270,12 @@ async fn tell_of_tasks(
 }
 
 /// The part of a filter that is honoured.
-async fn grant(host: &dyn Host, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Map<String, Value> {
+async fn grant(
+    host: &dyn Host,
+    caller: &Caller,
+    subscriber: &UpdateSubscriber,
+    filter: &ListenFilter,
+) -> Map<String, Value> {
     let lists = filter.news().into_iter().map(|news| (news.filter().to_owned(), true.into()));
     let uris = subscribe(host, caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
@@ -279,7 +284,12 @@ async fn grant(host: &dyn Host, caller: &Caller, subscriber: &Subscriber, filter
 
 /// Subscribes to what the filter names, and returns what is honoured: resources that there are, that the caller may read,
 /// and for which there is room.
-async fn subscribe(host: &dyn Host, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Vec<String> {
+async fn subscribe(
+    host: &dyn Host,
+    caller: &Caller,
+    subscriber: &UpdateSubscriber,
+    filter: &ListenFilter,
+) -> Vec<String> {
     let spelled = |uri: &String| host.spelling(uri).unwrap_or_else(|| uri.clone());
     let wanted: Vec<String> = filter.resource_subscriptions.0.iter().map(spelled).collect();
     let mut uris = caller.readable(wanted.iter()).await;
@@ -294,11 +304,11 @@ async fn subscribe(host: &dyn Host, caller: &Caller, subscriber: &Subscriber, fi
 }
 
 /// Ends a subscription from the server's side: with its result alone, as clients treat a cancellation as a second end.
-async fn conclude(session: &Session, id: &Id, revision: Revision, reply: &Outbox) {
+async fn conclude(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
     let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}))]);
     reply.send(session.result(id, result, Some(revision))).await;
 }
 
-fn notification(method: &str, params: &Value) -> Outgoing {
-    Outgoing::notification(jsonrpc::notification(method, Some(params)))
+fn notification(method: &str, params: &Value) -> OutgoingMessage {
+    OutgoingMessage::notification(jsonrpc::notification(method, Some(params)))
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Map;
 
-use super::Answered;
+use super::MethodResult;
 
 #[expect(clippy::unnecessary_wraps, reason = "methods answer alike")]
-pub(crate) fn answer() -> Answered {
+pub(crate) fn answer() -> MethodResult {
     Ok(Map::new())
 }

@@ -2,19 +2,19 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolbay_model::Request;
+use toolbay_model::CallRequest;
 
-use crate::entry::{Asked, Extent, Meta};
+use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::object::object;
 use crate::params;
 use crate::updates::LONGEST;
 
 #[derive(Deserialize)]
-struct Params {
+struct ReadResourceParams {
     uri: String,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
-    meta: Meta,
+    meta: RequestMeta,
 }
 
 /// Reads the parameters, which are only what is asked for.
@@ -22,11 +22,11 @@ struct Params {
 /// # Errors
 ///
 /// They are malformed, or the URI is longer than that of any resource.
-pub(crate) fn read(params: Option<&RawValue>, _extent: Extent) -> Result<Asked, Error> {
-    let Params { uri, meta } = params::read_with_meta(params)?;
+pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<EntryParams, Error> {
+    let ReadResourceParams { uri, meta } = params::read_with_meta(params)?;
     if uri.len() > LONGEST {
         let what = format!("the URI of a resource has at most {LONGEST} bytes, and this one has {}", uri.len());
         return Err(Error::new(INVALID_PARAMS, what));
     }
-    Ok(Asked { request: Request::Resource { uri }, meta, task: None, unreadable: None })
+    Ok(EntryParams { request: CallRequest::Resource { uri }, meta, task: None, unreadable: None })
 }

@@ -5,17 +5,17 @@ use serde_json::Map;
 use serde_json::value::RawValue;
 use toolbay_model::LogLevel;
 
-use super::Answered;
+use super::MethodResult;
 use crate::params::read;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Params {
+struct SetLevelParams {
     level: LogLevel,
 }
 
-pub(crate) fn answer(session: &Session, params: Option<&RawValue>) -> Answered {
-    let Params { level } = read(params)?;
+pub(crate) fn answer(session: &Session, params: Option<&RawValue>) -> MethodResult {
+    let SetLevelParams { level } = read(params)?;
     session.negotiated.send_modify(|negotiated| negotiated.log = level);
     Ok(Map::new())
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::Answered;
+use super::MethodResult;
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::outcome;
@@ -13,7 +13,7 @@ use crate::revision::Revision;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Params {
+struct SubscribeParams {
     uri: String,
 }
 
@@ -23,8 +23,8 @@ pub(crate) async fn subscribe(
     caller: &Caller,
     params: Option<&RawValue>,
     revision: Revision,
-) -> Answered {
-    let Params { uri } = read(params)?;
+) -> MethodResult {
+    let SubscribeParams { uri } = read(params)?;
     session.host.complete().await;
     let uri = session.host.spelling(&uri).unwrap_or(uri);
     if caller.readable([&uri].into_iter()).await.is_empty() {
@@ -38,8 +38,8 @@ pub(crate) async fn subscribe(
 }
 
 /// Ends the subscription, if there is one.
-pub(crate) fn unsubscribe(session: &Session, params: Option<&RawValue>) -> Answered {
-    let Params { uri } = read(params)?;
+pub(crate) fn unsubscribe(session: &Session, params: Option<&RawValue>) -> MethodResult {
+    let SubscribeParams { uri } = read(params)?;
     session.subscriptions.remove(&uri);
     if let Some(uri) = session.host.spelling(&uri) {
         session.subscriptions.remove(&uri);

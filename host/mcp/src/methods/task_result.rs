@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use toolbay_model::{CallError, Failure, Journal};
+use toolbay_model::{CallError, CallFailure, CallJournal};
 
-use super::get_task::{Params, unknown};
+use super::get_task::{TaskParams, unknown};
 use crate::caller::Caller;
-use crate::in_flight::Registered;
-use crate::interview::{self, Ended, Stream};
+use crate::in_flight::RegisteredRequest;
+use crate::interview::{self, InterviewEnd, QuestionStream};
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Request};
-use crate::outbox::{Outbox, Outgoing};
+use crate::outbox::{Outbox, OutgoingMessage};
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::tasks::{Live, Outcome, State, Task};
+use crate::tasks::{LiveTask, Task, TaskOutcome, TaskState};
 
 /// Waits for the end of a task. The response is sent then.
 ///
@@ -27,7 +27,7 @@ pub(crate) async fn open(
     revision: Revision,
     reply: &Outbox,
 ) -> Result<(), Error> {
-    let Params { task_id } = read(request.params)?;
+    let TaskParams { task_id } = read(request.params)?;
     if session.host.tasks().get(&caller.name, &task_id, revision).await.is_none() {
         return Err(unknown(&task_id));
     }
@@ -67,7 +67,7 @@ async fn ended(
     session: &Session,
     owner: &str,
     id: &str,
-    request: &Registered,
+    request: &RegisteredRequest,
     revision: Revision,
     reply: &Outbox,
 ) -> Result<Arc<Task>, Error> {
@@ -82,26 +82,33 @@ async fn ended(
         if task.state.is_final() {
             return Ok(task);
         }
-        if let (State::InputRequired(_), Ok(_asking)) = (&task.state, live.asking.try_lock()) {
+        if let (TaskState::InputRequired(_), Ok(_asking)) = (&task.state, live.asking.try_lock()) {
             ask(session, owner, &live, request, revision, reply).await;
             continue;
         }
         tokio::select! {
             ended = states.changed() => drop(ended),
             // Whoever asked is gone.
-            _asking = live.asking.lock(), if matches!(task.state, State::InputRequired(_)) => {}
+            _asking = live.asking.lock(), if matches!(task.state, TaskState::InputRequired(_)) => {}
         }
     }
 }
 
 /// Puts the questions of a task to the client that waits for its result. They are withdrawn as soon as the task does not
 /// ask them any more: it was cancelled, or the time for the answers is over.
-async fn ask(session: &Session, owner: &str, live: &Live, request: &Registered, revision: Revision, reply: &Outbox) {
+async fn ask(
+    session: &Session,
+    owner: &str,
+    live: &LiveTask,
+    request: &RegisteredRequest,
+    revision: Revision,
+    reply: &Outbox,
+) {
     let open = live.open();
     let questions = open.iter().map(|asked| asked.question.clone()).collect();
-    let mut journal = Journal::default();
+    let mut journal = CallJournal::default();
     let id = live.task().id.clone();
-    let stream = Stream { session, reply, revision, cancelled: &request.cancelled, task: Some(&id) };
+    let stream = QuestionStream { session, reply, revision, cancelled: &request.cancelled, task: Some(&id) };
     let asked = tokio::select! {
         biased;
         () = settled(live) => return,
@@ -116,21 +123,21 @@ async fn ask(session: &Session, owner: &str, live: &Live, request: &Registered, 
                 let take = |bytes| session.intake.take(owner, bytes);
                 if live.answer(&asked.key, answer, take).is_err() {
                     let what = "The client's answers found no room: too many requests run or wait.";
-                    live.refuse(Failure::Call(CallError::Failed(what.to_owned())));
+                    live.refuse(CallFailure::Call(CallError::Failed(what.to_owned())));
                 }
             }
         }
-        Err(Ended::Failed(failure)) => live.refuse(failure),
+        Err(InterviewEnd::Failed(failure)) => live.refuse(failure),
         // Another request for the result may ask again.
-        Err(Ended::Cancelled) => {}
+        Err(InterviewEnd::Cancelled) => {}
     }
 }
 
 /// Waits until the task asks nothing.
-async fn settled(live: &Live) {
+async fn settled(live: &LiveTask) {
     // Created first: it also notices what happens meanwhile.
     let mut states = live.states();
-    while matches!(live.task().state, State::InputRequired(_)) {
+    while matches!(live.task().state, TaskState::InputRequired(_)) {
         if states.changed().await.is_err() {
             return;
         }
@@ -138,13 +145,13 @@ async fn settled(live: &Live) {
 }
 
 /// The response.
-fn result(session: &Session, request: &Registered, task: &Task) -> Outgoing {
+fn result(session: &Session, request: &RegisteredRequest, task: &Task) -> OutgoingMessage {
     let error = match &task.state {
-        State::Ended(ended) => match &ended.outcome {
-            Outcome::Result(text) => return Outgoing::answer(jsonrpc::result(&request.id, text)),
-            Outcome::Error(error) => error.clone(),
+        TaskState::Ended(ended) => match &ended.outcome {
+            TaskOutcome::Result(text) => return OutgoingMessage::answer(jsonrpc::result(&request.id, text)),
+            TaskOutcome::Error(error) => error.clone(),
         },
         _ => Error::new(INVALID_REQUEST, "The task was cancelled: it has no result."),
     };
-    Outgoing::answer(session.encode_error(&error.of(&request.id)))
+    OutgoingMessage::answer(session.encode_error(&error.of(&request.id)))
 }

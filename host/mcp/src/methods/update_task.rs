@@ -3,21 +3,26 @@
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::Answered;
-use super::get_task::{Params, check_declared, unknown};
+use super::MethodResult;
+use super::get_task::{TaskParams, check_declared, unknown};
 use crate::caller::Caller;
 use crate::entry;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::params::read;
-use crate::retry::Retry;
-use crate::rules::Rules;
+use crate::retry::RetriedRequest;
+use crate::rules::RequestContext;
 use crate::session::Session;
 
 /// Takes answers to some of the questions, or to all. Others are ignored.
-pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>, rules: &Rules) -> Answered {
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    rules: &RequestContext,
+) -> MethodResult {
     check_declared(rules)?;
-    let Params { task_id } = read(params)?;
-    let Retry { responses, .. } = Retry::read(params)?;
+    let TaskParams { task_id } = read(params)?;
+    let RetriedRequest { responses, .. } = RetriedRequest::read(params)?;
     let tasks = session.host.tasks();
     if tasks.get(&caller.name, &task_id, rules.revision).await.is_none() {
         return Err(unknown(&task_id));

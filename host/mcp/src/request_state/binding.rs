@@ -3,25 +3,25 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use toolbay_model::{CompletionRequest, Reference, Request};
+use toolbay_model::{CallRequest, CompletionReference, CompletionRequest};
 
 /// A digest of a caller, a method and its parameters, without `_meta`, `inputResponses` and `requestState`. Parameters
 /// that are the same JSON values have the same digest, however they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Binding([u8; 32]);
+pub(crate) struct RequestBinding([u8; 32]);
 
-impl Binding {
+impl RequestBinding {
     /// The binding of this request of the caller with this name.
-    pub(crate) fn of(caller: &str, request: &Request) -> Self {
+    pub(crate) fn of(caller: &str, request: &CallRequest) -> Self {
         let mut hash = Sha256::new();
         text(&mut hash, caller);
         match request {
-            Request::Tool { name, arguments } => {
+            CallRequest::Tool { name, arguments } => {
                 text(&mut hash, "tools/call");
                 text(&mut hash, name);
                 object(&mut hash, arguments);
             }
-            Request::Prompt { name, arguments } => {
+            CallRequest::Prompt { name, arguments } => {
                 text(&mut hash, "prompts/get");
                 text(&mut hash, name);
                 for (name, value) in arguments {
@@ -29,13 +29,13 @@ impl Binding {
                     text(&mut hash, value);
                 }
             }
-            Request::Resource { uri } => {
+            CallRequest::Resource { uri } => {
                 text(&mut hash, "resources/read");
                 text(&mut hash, uri);
             }
             // Nobody is asked anything during a completion (MCP allows it for the three above), so this seals nothing.
-            Request::Completion(CompletionRequest { reference, argument, value, context: _ }) => {
-                let (Reference::Prompt(name) | Reference::Resource(name)) = reference;
+            CallRequest::Completion(CompletionRequest { reference, argument, value, context: _ }) => {
+                let (CompletionReference::Prompt(name) | CompletionReference::Resource(name)) = reference;
                 for part in ["completion/complete", name, argument, value] {
                     text(&mut hash, part);
                 }
@@ -101,13 +101,13 @@ mod tests {
 
     use super::*;
 
-    fn tool(name: &str, arguments: &Value) -> Request {
-        Request::Tool { name: name.into(), arguments: arguments.as_object().unwrap().clone() }
+    fn tool(name: &str, arguments: &Value) -> CallRequest {
+        CallRequest::Tool { name: name.into(), arguments: arguments.as_object().unwrap().clone() }
     }
 
     #[test]
     fn what_is_not_the_same_has_another_binding() {
-        let prompt = |pairs: &[(&str, &str)]| Request::Prompt {
+        let prompt = |pairs: &[(&str, &str)]| CallRequest::Prompt {
             name: "a".into(),
             arguments: pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect::<BTreeMap<_, _>>(),
         };
@@ -133,12 +133,12 @@ mod tests {
             prompt(&[("ab", "c")]),
             prompt(&[("a", "bc")]),
             prompt(&[("a", "b"), ("c", "d")]),
-            Request::Resource { uri: "a".into() },
+            CallRequest::Resource { uri: "a".into() },
         ];
         let mut seen = HashSet::new();
         for caller in ["stdio", "token:a"] {
             for request in &requests {
-                assert!(seen.insert(Binding::of(caller, request).0), "{caller}: {request:?}");
+                assert!(seen.insert(RequestBinding::of(caller, request).0), "{caller}: {request:?}");
             }
         }
     }
@@ -147,6 +147,6 @@ mod tests {
     fn the_same_values_have_the_same_binding() {
         let first = json!({"a": {"x": 1, "y": [true, null]}, "b": "é"});
         let second: Value = serde_json::from_str(r#"{ "b":"\u00e9", "a":{"y":[true,null],"x":1} }"#).unwrap();
-        assert_eq!(Binding::of("stdio", &tool("a", &first)), Binding::of("stdio", &tool("a", &second)));
+        assert_eq!(RequestBinding::of("stdio", &tool("a", &first)), RequestBinding::of("stdio", &tool("a", &second)));
     }
 }

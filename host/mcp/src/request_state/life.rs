@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 pub(crate) const LIFE: Duration = Duration::from_mins(10);
 
 /// Bytes of a state's id.
-pub(super) type Id = [u8; 16];
+pub(super) type StateId = [u8; 16];
 
 /// Milliseconds of Unix time.
 pub(crate) fn now() -> u64 {

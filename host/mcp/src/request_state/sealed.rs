@@ -6,11 +6,11 @@ use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
-use toolbay_model::Journal;
+use toolbay_model::CallJournal;
 use toolbay_private::KEY;
 
-use super::binding::Binding;
-use super::life::Id;
+use super::binding::RequestBinding;
+use super::life::StateId;
 
 /// The version of the format. It is authenticated too.
 const VERSION: u8 = 3;
@@ -20,31 +20,31 @@ const PURPOSE: &[u8] = b"toolbay request state 1";
 
 /// What a state says.
 #[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Claim {
+pub(super) struct StateClaim {
     /// Identifies the state.
-    pub(super) id: Id,
+    pub(super) id: StateId,
     /// When it expires, in milliseconds of Unix time.
     pub(super) expires: u64,
     /// The only server on which it is good; `None` if it is good on all that have the key.
     pub(super) server: Option<[u8; KEY]>,
     /// What it is bound to.
-    pub(super) binding: Binding,
+    pub(super) binding: RequestBinding,
     /// The keys of the questions that were asked with it.
     pub(super) asked: Vec<String>,
     /// What the call must find as it was. It also says with which edition of the plugin the call began.
-    pub(super) journal: Journal,
+    pub(super) journal: CallJournal,
 }
 
 /// The key, ready for use.
-pub(super) struct Seal(RandomizedNonceKey);
+pub(super) struct StateSeal(RandomizedNonceKey);
 
-impl Seal {
+impl StateSeal {
     pub(super) fn new(key: &[u8; KEY]) -> Option<Self> {
         RandomizedNonceKey::new(&AES_256_GCM_SIV, key).ok().map(Self)
     }
 
     /// The claim as text; `None` if it cannot be encrypted.
-    pub(super) fn seal(&self, claim: &Claim) -> Option<String> {
+    pub(super) fn seal(&self, claim: &StateClaim) -> Option<String> {
         let mut text = postcard::to_allocvec(claim).ok()?;
         let nonce = self.0.seal_in_place_append_tag(Aad::from(PURPOSE), &mut text).ok()?;
         let sealed = [&[VERSION][..], nonce.as_ref(), &text].concat();
@@ -52,7 +52,7 @@ impl Seal {
     }
 
     /// The claim of a text; `None` if it was not made with this key, or was changed.
-    pub(super) fn open(&self, text: &str) -> Option<Claim> {
+    pub(super) fn open(&self, text: &str) -> Option<StateClaim> {
         let mut sealed = BASE64.decode(text).ok()?;
         let (version, rest) = sealed.split_first_mut()?;
         let (nonce, text) = rest.split_at_mut_checked(NONCE_LEN)?;

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use proptest::prelude::*;
 use serde_json::json;
-use toolbay_model::{Approval, Digest, Effect, Request};
+use toolbay_model::{ApprovalState, CallRequest, Digest, RecordedEffect};
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn clock() -> Clock {
 
 fn states(folder: Option<&Path>, clock: &Clock) -> RequestStates {
     let states = match folder {
-        Some(folder) => RequestStates::open(Private::open(folder, "tests").unwrap(), None).unwrap(),
+        Some(folder) => RequestStates::open(PrivateFolder::open(folder, "tests").unwrap(), None).unwrap(),
         None => RequestStates::in_memory(&[7; 32]).unwrap(),
     };
     let Ok(mut inner) = Arc::try_unwrap(states.0) else { panic!("it is shared") };
@@ -35,27 +35,27 @@ fn states(folder: Option<&Path>, clock: &Clock) -> RequestStates {
     RequestStates(Arc::new(inner))
 }
 
-fn journal() -> Journal {
-    let effect = Effect { what: "POST https://a.example/".into(), result: vec![0, 255, 7] };
-    Journal {
+fn journal() -> CallJournal {
+    let effect = RecordedEffect { what: "POST https://a.example/".into(), result: vec![0, 255, 7] };
+    CallJournal {
         answers: BTreeMap::from([("name".into(), r#"{"action":"accept","content":{"name":"Ada"}}"#.into())]),
         effects: vec![effect],
         rounds: 2,
         began: 5,
         until: 6,
         edition: Some(Digest::new([3; 32])),
-        approval: Approval::Given,
+        approval: ApprovalState::Given,
         operator: None,
         asked_about: None,
     }
 }
 
-fn call(arguments: &serde_json::Value) -> Request {
-    Request::Tool { name: "deploy".into(), arguments: arguments.as_object().unwrap().clone() }
+fn call(arguments: &serde_json::Value) -> CallRequest {
+    CallRequest::Tool { name: "deploy".into(), arguments: arguments.as_object().unwrap().clone() }
 }
 
-fn bound() -> Binding {
-    Binding::of("token:ada", &call(&json!({"env": "prod"})))
+fn bound() -> RequestBinding {
+    RequestBinding::of("token:ada", &call(&json!({"env": "prod"})))
 }
 
 fn seal(states: &RequestStates) -> String {
@@ -114,7 +114,7 @@ fn every_attack_on_the_text_is_refused_as_tampering() {
     attacks.push(("two states mixed".into(), BASE64.encode([&first[..40], &second[40..]].concat())));
     assert!(attacks.len() >= 40, "{}", attacks.len());
     for (what, attack) in attacks {
-        assert_eq!(states.unseal(&attack, bound()).unwrap_err(), Invalid::Tampered, "{what}");
+        assert_eq!(states.unseal(&attack, bound()).unwrap_err(), InvalidState::Tampered, "{what}");
     }
     states.unseal(&state, bound()).unwrap();
 }
@@ -126,12 +126,12 @@ proptest! {
         let mut bytes = BASE64.decode(seal(&states)).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        prop_assert_eq!(states.unseal(&BASE64.encode(bytes), bound()).unwrap_err(), Invalid::Tampered);
+        prop_assert_eq!(states.unseal(&BASE64.encode(bytes), bound()).unwrap_err(), InvalidState::Tampered);
     }
 
     #[test]
     fn no_text_is_a_state(text in ".{0,300}") {
-        prop_assert_eq!(states(None, &clock()).unseal(&text, bound()).unwrap_err(), Invalid::Tampered);
+        prop_assert_eq!(states(None, &clock()).unseal(&text, bound()).unwrap_err(), InvalidState::Tampered);
     }
 
     #[test]
@@ -139,11 +139,11 @@ proptest! {
         answers in prop::collection::btree_map(".{0,20}", ".{0,60}", 0..8),
         effects in prop::collection::vec((".{0,40}", prop::collection::vec(any::<u8>(), 0..200)), 0..8),
         rounds: u32, began: u64, until: u64, edition in prop::option::of(any::<[u8; 32]>()),
-        approval in prop_oneof![Just(Approval::Unasked), any::<u32>().prop_map(Approval::Asked), Just(Approval::Given)],
+        approval in prop_oneof![Just(ApprovalState::Unasked), any::<u32>().prop_map(ApprovalState::Asked), Just(ApprovalState::Given)],
         asked in prop::collection::vec("[a-z]{1,64}", 0..16),
     ) {
-        let effects = effects.into_iter().map(|(what, result)| Effect { what, result }).collect();
-        let journal = Journal { answers, effects, rounds, began, until, edition: edition.map(Digest::new), approval, ..Journal::default() };
+        let effects = effects.into_iter().map(|(what, result)| RecordedEffect { what, result }).collect();
+        let journal = CallJournal { answers, effects, rounds, began, until, edition: edition.map(Digest::new), approval, ..CallJournal::default() };
         let states = states(None, &clock());
         let state = states.seal(bound(), asked.clone(), journal.clone()).unwrap();
         let opened = states.unseal(&state, bound()).unwrap();
@@ -157,24 +157,24 @@ fn a_state_of_something_else_is_foreign() {
     let state = seal(&states);
     let arguments = json!({"env": "prod"});
     let others = [
-        Binding::of("token:bob", &call(&arguments)),
-        Binding::of("token:ada ", &call(&arguments)),
-        Binding::of("stdio", &call(&arguments)),
-        Binding::of("token:ada", &call(&json!({"env": "test"}))),
-        Binding::of("token:ada", &call(&json!({"env": "prod", "force": true}))),
-        Binding::of("token:ada", &call(&json!({}))),
-        Binding::of(
+        RequestBinding::of("token:bob", &call(&arguments)),
+        RequestBinding::of("token:ada ", &call(&arguments)),
+        RequestBinding::of("stdio", &call(&arguments)),
+        RequestBinding::of("token:ada", &call(&json!({"env": "test"}))),
+        RequestBinding::of("token:ada", &call(&json!({"env": "prod", "force": true}))),
+        RequestBinding::of("token:ada", &call(&json!({}))),
+        RequestBinding::of(
             "token:ada",
-            &Request::Tool { name: "destroy".into(), arguments: arguments.as_object().unwrap().clone() },
+            &CallRequest::Tool { name: "destroy".into(), arguments: arguments.as_object().unwrap().clone() },
         ),
-        Binding::of(
+        RequestBinding::of(
             "token:ada",
-            &Request::Prompt { name: "deploy".into(), arguments: BTreeMap::from([("env".into(), "prod".into())]) },
+            &CallRequest::Prompt { name: "deploy".into(), arguments: BTreeMap::from([("env".into(), "prod".into())]) },
         ),
-        Binding::of("token:ada", &Request::Resource { uri: "deploy".into() }),
+        RequestBinding::of("token:ada", &CallRequest::Resource { uri: "deploy".into() }),
     ];
     for other in others {
-        assert_eq!(states.unseal(&state, other).unwrap_err(), Invalid::Foreign);
+        assert_eq!(states.unseal(&state, other).unwrap_err(), InvalidState::Foreign);
     }
 }
 
@@ -186,10 +186,10 @@ fn a_state_expires_after_ten_minutes() {
     clock.fetch_add(10 * MINUTE - 1, Ordering::Relaxed);
     states.unseal(&state, bound()).unwrap();
     clock.fetch_add(1, Ordering::Relaxed);
-    assert_eq!(states.unseal(&state, bound()).unwrap_err(), Invalid::Expired);
+    assert_eq!(states.unseal(&state, bound()).unwrap_err(), InvalidState::Expired);
 }
 
-async fn enter(states: &RequestStates, state: &str) -> Result<Ticket, Refused> {
+async fn enter(states: &RequestStates, state: &str) -> Result<EntryTicket, TicketRefused> {
     let ticket = states.unseal(state, bound()).unwrap().ticket;
     states.take(ticket, "token:ada").await.map(|()| ticket)
 }
@@ -201,11 +201,11 @@ async fn a_state_is_good_for_one_entry() {
         let states = states(folder, &clock());
         let (first, second) = (seal(&states), seal(&states));
         enter(&states, &first).await.unwrap();
-        assert!(matches!(enter(&states, &first).await, Err(Refused::Used)));
+        assert!(matches!(enter(&states, &first).await, Err(TicketRefused::Used)));
         let ticket = enter(&states, &second).await.unwrap();
         states.give_back(ticket).await;
         enter(&states, &second).await.unwrap();
-        assert!(matches!(enter(&states, &second).await, Err(Refused::Used)));
+        assert!(matches!(enter(&states, &second).await, Err(TicketRefused::Used)));
     }
 }
 
@@ -218,7 +218,7 @@ async fn of_many_at_once_one_enters() {
     let tries = servers.iter().cycle().take(40).map(|server| enter(server, &state));
     let entered = futures_util::future::join_all(tries).await;
     assert_eq!(entered.iter().filter(|entered| entered.is_ok()).count(), 1);
-    assert!(entered.iter().all(|entered| matches!(entered, Ok(_) | Err(Refused::Used))));
+    assert!(entered.iter().all(|entered| matches!(entered, Ok(_) | Err(TicketRefused::Used))));
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn a_restart_forgets_no_used_state_and_keeps_the_others() {
     first.give_back(ticket).await;
     drop(first);
     let second = states(Some(dir.path()), &clock);
-    assert!(matches!(enter(&second, &used).await, Err(Refused::Used)));
+    assert!(matches!(enter(&second, &used).await, Err(TicketRefused::Used)));
     enter(&second, &given_back).await.unwrap();
     enter(&second, &open).await.unwrap();
 }
@@ -256,7 +256,7 @@ async fn a_record_that_was_torn_loses_nothing_after_it() {
     enter(&second, &two).await.unwrap();
     let third = states(Some(dir.path()), &clock);
     for state in [&one, &two] {
-        assert!(matches!(enter(&third, state).await, Err(Refused::Used)));
+        assert!(matches!(enter(&third, state).await, Err(TicketRefused::Used)));
     }
     assert_eq!(fs::metadata(file).unwrap().len() % 17, 0);
 }
@@ -282,17 +282,17 @@ async fn what_has_expired_leaves_memory_and_folder() {
 async fn one_caller_cannot_take_the_room_of_the_others() {
     let states = states(None, &clock());
     let expires = 1_005 * MINUTE;
-    let ticket = |n: u32| Ticket { id: u128::from(n).to_le_bytes(), expires };
+    let ticket = |n: u32| EntryTicket { id: u128::from(n).to_le_bytes(), expires };
     for n in 0..16_384 {
         states.take(ticket(n), "token:ada").await.unwrap();
     }
-    assert!(matches!(states.take(ticket(20_000), "token:ada").await, Err(Refused::Full)));
+    assert!(matches!(states.take(ticket(20_000), "token:ada").await, Err(TicketRefused::Full)));
     states.take(ticket(20_000), "token:bob").await.unwrap();
     for n in 0..60_000 {
         drop(states.take(ticket(100_000 + n), &format!("token:{n}")).await);
     }
-    assert!(matches!(states.take(ticket(200_000), "token:new").await, Err(Refused::Full)));
-    assert!(matches!(states.take(ticket(20_000), "token:bob").await, Err(Refused::Used)));
+    assert!(matches!(states.take(ticket(200_000), "token:new").await, Err(TicketRefused::Full)));
+    assert!(matches!(states.take(ticket(20_000), "token:bob").await, Err(TicketRefused::Used)));
 }
 
 #[tokio::test]
@@ -302,34 +302,35 @@ async fn an_entry_that_cannot_be_written_down_is_refused() {
     let state = seal(&states);
     // A folder stands where the file would be.
     fs::create_dir(dir.path().join("used-101")).unwrap();
-    assert!(matches!(enter(&states, &state).await, Err(Refused::Unwritten(_))));
+    assert!(matches!(enter(&states, &state).await, Err(TicketRefused::Unwritten(_))));
 }
 
 #[test]
 fn a_key_can_be_shared() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let [here, there] =
-        folders.map(|dir| RequestStates::open(Private::open(dir.path(), "tests").unwrap(), Some([9; 32])).unwrap());
-    let unasked = Journal { approval: Approval::Unasked, ..journal() };
+    let [here, there] = folders
+        .map(|dir| RequestStates::open(PrivateFolder::open(dir.path(), "tests").unwrap(), Some([9; 32])).unwrap());
+    let unasked = CallJournal { approval: ApprovalState::Unasked, ..journal() };
     there.unseal(&here.seal(bound(), Vec::new(), unasked).unwrap(), bound()).unwrap();
-    assert_eq!(there.unseal(&seal(&here), bound()).err(), Some(Invalid::Elsewhere), "it asks for an approval");
+    assert_eq!(there.unseal(&seal(&here), bound()).err(), Some(InvalidState::Elsewhere), "it asks for an approval");
 }
 
 #[test]
 fn a_state_that_would_be_too_long_is_not_made() {
-    let effects = vec![Effect { what: String::new(), result: vec![7; 2 << 20] }];
-    let error = states(None, &clock()).seal(bound(), vec![], Journal { effects, ..Journal::default() }).unwrap_err();
+    let effects = vec![RecordedEffect { what: String::new(), result: vec![7; 2 << 20] }];
+    let error =
+        states(None, &clock()).seal(bound(), vec![], CallJournal { effects, ..CallJournal::default() }).unwrap_err();
     assert!(error.contains("and the most is 2097152"), "{error}");
 }
 
 #[test]
 fn an_approval_is_good_only_on_the_server_that_has_asked_for_it() {
     let [one, two] = [(); 2].map(|()| RequestStates::in_memory(&[7; 32]).unwrap());
-    for approval in [Approval::Asked(1), Approval::Given, Approval::Unasked] {
-        let sealed = one.seal(bound(), Vec::new(), Journal { approval, ..journal() }).unwrap();
+    for approval in [ApprovalState::Asked(1), ApprovalState::Given, ApprovalState::Unasked] {
+        let sealed = one.seal(bound(), Vec::new(), CallJournal { approval, ..journal() }).unwrap();
         assert!(one.unseal(&sealed, bound()).is_ok());
         let there = two.unseal(&sealed, bound());
-        let expected = if approval == Approval::Unasked { None } else { Some(Invalid::Elsewhere) };
+        let expected = if approval == ApprovalState::Unasked { None } else { Some(InvalidState::Elsewhere) };
         assert_eq!(there.err(), expected, "{approval:?}");
     }
 }

@@ -12,9 +12,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
-use toolbay_private::Private;
+use toolbay_private::PrivateFolder;
 
-use super::life::{Id, LIFE, milliseconds};
+use super::life::{LIFE, StateId, milliseconds};
 
 /// The most records of one period: 1 MiB of a file, and about as much memory. That is 109 entries a second.
 pub(super) const MOST: usize = 1 << 16;
@@ -30,21 +30,21 @@ const TAKEN: u8 = b'+';
 const GIVEN_BACK: u8 = b'-';
 
 /// Bytes of a record.
-const RECORD: usize = 1 + size_of::<Id>();
+const RECORD: usize = 1 + size_of::<StateId>();
 
 /// The states that were used.
 #[derive(Default)]
-pub(super) struct Used {
+pub(super) struct UsedStates {
     /// Where they are written; `None` remembers them in memory only.
-    folder: Option<Private>,
+    folder: Option<PrivateFolder>,
     /// By when they expire. Held while a file is locked, read and written, on a thread that may block.
-    periods: Mutex<BTreeMap<u64, Period>>,
+    periods: Mutex<BTreeMap<u64, ExpiryPeriod>>,
 }
 
 /// Those that expire within the same ten minutes.
 #[derive(Default)]
-struct Period {
-    ids: HashSet<Id>,
+struct ExpiryPeriod {
+    ids: HashSet<StateId>,
     /// How many entries each caller took of this server.
     by: HashMap<Box<str>, usize>,
     /// Records so far, of this server and of others.
@@ -54,7 +54,7 @@ struct Period {
 
 /// Why an entry cannot be taken.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum TicketRefused {
     /// It was taken before.
     Used,
     /// So many entries are remembered that there is no room for another.
@@ -63,7 +63,7 @@ pub(crate) enum Refused {
     Unwritten(io::Error),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for TicketRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Used => f.write_str("it was used before"),
@@ -73,15 +73,15 @@ impl fmt::Display for Refused {
     }
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for TicketRefused {
     fn from(error: io::Error) -> Self {
         Self::Unwritten(error)
     }
 }
 
-impl Used {
+impl UsedStates {
     /// Those that are written in this folder.
-    pub(super) fn in_folder(folder: Private) -> Self {
+    pub(super) fn in_folder(folder: PrivateFolder) -> Self {
         Self { folder: Some(folder), ..Self::default() }
     }
 
@@ -91,13 +91,13 @@ impl Used {
     }
 
     /// Takes the entry of a state for `caller`, and writes that down.
-    pub(super) fn take(&self, id: Id, expires: u64, caller: &str, now: u64) -> Result<(), Refused> {
+    pub(super) fn take(&self, id: StateId, expires: u64, caller: &str, now: u64) -> Result<(), TicketRefused> {
         self.with(expires, now, |period| {
             if period.ids.contains(&id) {
-                return Err(Refused::Used);
+                return Err(TicketRefused::Used);
             }
             if period.records >= MOST || period.by.get(caller).is_some_and(|taken| *taken >= MOST / SHARES) {
-                return Err(Refused::Full);
+                return Err(TicketRefused::Full);
             }
             period.write(TAKEN, id)?;
             *period.by.entry(caller.into()).or_default() += 1;
@@ -106,7 +106,7 @@ impl Used {
     }
 
     /// Gives an entry back that was not begun. It still counts for its caller: it has a record.
-    pub(super) fn give_back(&self, id: Id, expires: u64, now: u64) -> Result<(), Refused> {
+    pub(super) fn give_back(&self, id: StateId, expires: u64, now: u64) -> Result<(), TicketRefused> {
         self.with(expires, now, |period| if period.records < MOST { period.write(GIVEN_BACK, id) } else { Ok(()) })
     }
 
@@ -115,8 +115,8 @@ impl Used {
         &self,
         expires: u64,
         now: u64,
-        work: impl FnOnce(&mut Period) -> Result<T, Refused>,
-    ) -> Result<T, Refused> {
+        work: impl FnOnce(&mut ExpiryPeriod) -> Result<T, TicketRefused>,
+    ) -> Result<T, TicketRefused> {
         let (number, current) = (expires / milliseconds(LIFE), now / milliseconds(LIFE));
         let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
         if periods.first_key_value().is_some_and(|(first, _)| *first < current) {
@@ -129,10 +129,10 @@ impl Used {
                     remove_before(folder, current);
                     folder.open_to_append(&format!("{FILE}{number}"))
                 });
-                new.insert(Period { file: file.transpose()?, ..Period::default() })
+                new.insert(ExpiryPeriod { file: file.transpose()?, ..ExpiryPeriod::default() })
             }
         };
-        let lock = period.file.as_ref().map(Lock::of).transpose()?;
+        let lock = period.file.as_ref().map(FileLock::of).transpose()?;
         period.catch_up()?;
         let done = work(period);
         drop(lock);
@@ -141,7 +141,7 @@ impl Used {
 }
 
 /// Removes the files of periods that are over.
-fn remove_before(folder: &Private, current: u64) {
+fn remove_before(folder: &PrivateFolder, current: u64) {
     let names = folder.names().unwrap_or_default();
     let over = |name: &String| name.strip_prefix(FILE).and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < current);
     for name in names.iter().filter(|name| over(name)) {
@@ -150,7 +150,7 @@ fn remove_before(folder: &Private, current: u64) {
     }
 }
 
-impl Period {
+impl ExpiryPeriod {
     /// Reads what other servers, or this one in an earlier life, have written since this was last called.
     fn catch_up(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
@@ -171,7 +171,7 @@ impl Period {
         Ok(())
     }
 
-    fn write(&mut self, kind: u8, id: Id) -> Result<(), Refused> {
+    fn write(&mut self, kind: u8, id: StateId) -> Result<(), TicketRefused> {
         if let Some(file) = &mut self.file {
             let mut record = [kind; RECORD];
             if let Some(place) = record.last_chunk_mut() {
@@ -184,7 +184,7 @@ impl Period {
         Ok(())
     }
 
-    fn apply(&mut self, kind: u8, id: Id) {
+    fn apply(&mut self, kind: u8, id: StateId) {
         self.records += 1;
         match kind {
             TAKEN => drop(self.ids.insert(id)),
@@ -195,9 +195,9 @@ impl Period {
 }
 
 /// The exclusive use of a file among servers.
-struct Lock(File);
+struct FileLock(File);
 
-impl Lock {
+impl FileLock {
     fn of(file: &File) -> io::Result<Self> {
         let file = file.try_clone()?;
         flock(&file, FlockOperation::LockExclusive)?;
@@ -205,7 +205,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         flock(&self.0, FlockOperation::Unlock).ok();
     }

@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolbay_model::{Answerable, Digest, Failure, Interview, Journal, QuestionKind, Reason, Rejection, Reply};
-use toolbay_private::Private;
+use toolbay_model::{
+    CallFailure, CallJournal, CallRejection, CallReply, Digest, QuestionKind, QuestionKindSet, QuestionRound,
+    RejectionReason,
+};
+use toolbay_private::PrivateFolder;
 
 use crate::asking::{everything, question, said};
-use crate::host::Call;
+use crate::host::ClientCall;
 use crate::peer::Peer;
 use crate::request_state::RequestStates;
 use crate::revision::Revision;
@@ -20,31 +23,32 @@ use crate::stub::Stub;
 /// The edition of the plugin.
 const EDITION: Digest = Digest::new([1; 32]);
 
-type Script = fn(&Call) -> Option<Result<Reply, Failure>>;
+type Script = fn(&ClientCall) -> Option<Result<CallReply, CallFailure>>;
 
 fn memory() -> RequestStates {
     RequestStates::in_memory(&[7; 32]).unwrap()
 }
 
 fn stored(folder: &Path) -> RequestStates {
-    RequestStates::open(Private::open(folder, "tests").unwrap(), None).unwrap()
+    RequestStates::open(PrivateFolder::open(folder, "tests").unwrap(), None).unwrap()
 }
 
 async fn client(states: RequestStates, script: Script) -> Peer {
     Peer::declaring(Stub::scripted(states, script), Revision::NEWEST, everything()).await
 }
 
-fn ask(call: &Call, questions: &[(&str, QuestionKind)]) -> Reply {
+fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
     let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
-    let journal = Journal { rounds: call.journal.rounds + 1, edition: Some(EDITION), ..Journal::clone(&call.journal) };
-    Reply::Questions(Interview { questions, journal })
+    let journal =
+        CallJournal { rounds: call.journal.rounds + 1, edition: Some(EDITION), ..CallJournal::clone(&call.journal) };
+    CallReply::Questions(QuestionRound { questions, journal })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what a script returns")]
 /// Asks for `k` unless it is there, and returns the journal.
-fn one(call: &Call) -> Option<Result<Reply, Failure>> {
+fn one(call: &ClientCall) -> Option<Result<CallReply, CallFailure>> {
     if call.journal.edition.is_some_and(|edition| edition != EDITION) {
-        return Some(Err(Failure::Outdated));
+        return Some(Err(CallFailure::Outdated));
     }
     if call.journal.answers.contains_key("k") {
         return Some(Ok(said(&format!("{:?}", call.journal.answers))));
@@ -110,7 +114,7 @@ fn kind_key(kind: QuestionKind) -> &'static str {
 #[tokio::test]
 async fn lists_and_completions_do_not_ask() {
     let mut peer = client(memory(), |call| {
-        assert_eq!(call.answerable, Answerable::default());
+        assert_eq!(call.answerable, QuestionKindSet::default());
         None
     })
     .await;
@@ -211,9 +215,9 @@ async fn every_wrong_state_has_its_reason() {
 async fn another_edition_of_the_plugin_refuses_the_state() {
     let states = memory();
     let mut old = client(states.clone(), |call| {
-        let Reply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
+        let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
         interview.journal.edition = Some(Digest::new([2; 32]));
-        Some(Ok(Reply::Questions(interview)))
+        Some(Ok(CallReply::Questions(interview)))
     })
     .await;
     let sealed = state(&old.ask("tools/call", json!({"name": "a"})).await);
@@ -245,7 +249,10 @@ async fn a_state_whose_entry_was_not_admitted_can_be_used_again() {
         if call.journal.answers.is_empty() || free.swap(true, Ordering::Relaxed) {
             return one(call);
         }
-        Some(Err(Failure::Rejected(Rejection { reason: Reason::Disabled, retry_after: Some(Duration::from_secs(1)) })))
+        Some(Err(CallFailure::Rejected(CallRejection {
+            reason: RejectionReason::Disabled,
+            retry_after: Some(Duration::from_secs(1)),
+        })))
     });
     let mut peer = Peer::declaring(host, Revision::NEWEST, everything()).await;
     let sealed = state(&peer.ask("tools/call", json!({"name": "a"})).await);

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    Answer, Body, Content, Failure, Interview, Json, ListedResource, Media, Output, QuestionKind, Reply, Resource,
-    ResourceContent, ResourceItem, ResourceLink, TargetKind, Tool, Violation,
+    CallFailure, CallReply, CallResult, ContentBlock, ContentBody, EmbeddedResource, JsonText, ListedResource,
+    MediaContent, QuestionKind, QuestionRound, ResourceContent, ResourceItem, ResourceLink, SchemaViolation,
+    TargetKind, Tool, ToolOutput,
 };
 
-use super::{Features, Revision};
+use super::{Revision, RevisionFeatures};
 use crate::asking;
 use crate::caller::Caller;
-use crate::capabilities::Capabilities;
+use crate::capabilities::CapabilityNames;
 use crate::host::Host as _;
-use crate::http::client::Client;
+use crate::http::client::TestHttpClient;
 use crate::peer::Peer;
 use crate::request_state::RequestStates;
-use crate::session::{Channel, Life, Session};
+use crate::session::{Session, SessionChannel, SessionLife};
 use crate::stub::{self, Stub};
 use crate::{dispatch, http, jsonrpc, outbox, outcome, question, shape};
 
@@ -31,8 +32,13 @@ async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
 async fn ask_with(revision: Revision, method: &str, mut params: Value, with_session: bool) -> Vec<Value> {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session =
-        Session::new(host.clone(), Arc::clone(&caller), host.options().intake(true), Channel::Shared, Life::default());
+    let session = Session::new(
+        host.clone(),
+        Arc::clone(&caller),
+        host.options().intake(true),
+        SessionChannel::Shared,
+        SessionLife::default(),
+    );
     let (outbox, messages) = outbox::channel();
     let mut send = Vec::new();
     if revision.features().sessions {
@@ -67,21 +73,29 @@ async fn result(revision: Revision, method: &str, params: Value) -> Option<Value
 
 /// A call without a capability that the tool needs, after `outcome` has handled it.
 fn missing_capability(revision: Revision) -> i32 {
-    let missing = Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
-    outcome::outcome(Answer { result: Err(missing), usage: None }, TargetKind::Tool, revision, false).unwrap_err().code
+    let missing = CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
+    outcome::outcome(CallResult { result: Err(missing), usage: None }, TargetKind::Tool, revision, false)
+        .unwrap_err()
+        .code
 }
 
 fn wrong_arguments_are_a_result(revision: Revision) -> bool {
-    let violation = Violation { pointer: "/a".into(), message: "no".into() };
-    let answer =
-        Answer { result: Err(Failure::InvalidArguments { violations: vec![violation], example: None }), usage: None };
+    let violation = SchemaViolation { pointer: "/a".into(), message: "no".into() };
+    let answer = CallResult {
+        result: Err(CallFailure::InvalidArguments { violations: vec![violation], example: None }),
+        usage: None,
+    };
     outcome::outcome(answer, TargetKind::Tool, revision, false).is_ok()
 }
 
 /// A block of each kind, as JSON of the revision.
 fn shaped(revision: Revision) -> Vec<Value> {
-    let block =
-        |body| Content { body, audience: Vec::new(), priority: None, last_modified: Some("2026-01-02".to_owned()) };
+    let block = |body| ContentBlock {
+        body,
+        audience: Vec::new(),
+        priority: None,
+        last_modified: Some("2026-01-02".to_owned()),
+    };
     let link = ResourceLink {
         uri: "a:b".into(),
         name: "b".into(),
@@ -90,14 +104,14 @@ fn shaped(revision: Revision) -> Vec<Value> {
         mime_type: None,
         size: None,
     };
-    let audio = Media { data: Bytes::from_static(b"a"), mime_type: "audio/wav".into() };
-    let content = vec![block(Body::Audio(audio)), block(Body::ResourceLink(link))];
-    let result = shape::output(Output { content, ..Output::default() }, revision);
+    let audio = MediaContent { data: Bytes::from_static(b"a"), mime_type: "audio/wav".into() };
+    let content = vec![block(ContentBody::Audio(audio)), block(ContentBody::ResourceLink(link))];
+    let result = shape::output(ToolOutput { content, ..ToolOutput::default() }, revision);
     result["content"].as_array().unwrap().clone()
 }
 
 fn structured(revision: Revision, value: Value) -> bool {
-    let output = Output { structured: Some(value), ..Output::default() };
+    let output = ToolOutput { structured: Some(value), ..ToolOutput::default() };
     shape::output(output, revision).contains_key("structuredContent")
 }
 
@@ -113,8 +127,13 @@ fn lists_any_output_schema(revision: Revision) -> bool {
 async fn takes_batches(revision: Revision) -> bool {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session =
-        Session::new(host.clone(), Arc::clone(&caller), host.options().intake(true), Channel::Shared, Life::default());
+    let session = Session::new(
+        host.clone(),
+        Arc::clone(&caller),
+        host.options().intake(true),
+        SessionChannel::Shared,
+        SessionLife::default(),
+    );
     session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
     let (outbox, messages) = outbox::channel();
     let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
@@ -124,7 +143,7 @@ async fn takes_batches(revision: Revision) -> bool {
 
 async fn error_has_no_id(revision: Revision) -> bool {
     if !revision.features().sessions {
-        let client = Client::new(Stub::new(), http::Options::default()).await;
+        let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
         let version = format!("Mcp-Protocol-Version: {revision}\r\n");
         let refused = client.exchange("POST", &version, "{").await;
         client.stop().await;
@@ -132,7 +151,8 @@ async fn error_has_no_id(revision: Revision) -> bool {
     }
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(host.clone(), caller, host.options().intake(true), Channel::Shared, Life::default());
+    let session =
+        Session::new(host.clone(), caller, host.options().intake(true), SessionChannel::Shared, SessionLife::default());
     session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
     let error = session.encode_error(&jsonrpc::Error::new(jsonrpc::PARSE_ERROR, "no"));
     serde_json::from_slice::<Value>(&error).unwrap().get("id").is_none()
@@ -140,7 +160,7 @@ async fn error_has_no_id(revision: Revision) -> bool {
 
 /// The status of a request over HTTP, with or without the headers that repeat parts of its body.
 async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
-    let client = Client::new(Stub::new(), http::Options::default()).await;
+    let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
     let date = revision.as_str();
     let mut headers = String::new();
     let mut params = json!({});
@@ -166,7 +186,7 @@ async fn opens_with_an_event(revision: Revision) -> bool {
     if !revision.features().sessions {
         return false;
     }
-    let client = Client::new(Stub::new(), http::Options::default()).await;
+    let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
     let session = client.session(revision).await;
     let first = client.events(&session).await.first().await;
     client.stop().await;
@@ -244,9 +264,10 @@ fn apps_go_with_any_revision(revision: Revision) {
     let ui = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b"});
     let mut meta = ui.as_object().unwrap().clone();
     meta.insert("example.com/x".into(), 1.into());
-    let tool = Tool { meta: Some(Json::new(&json!(meta))), ..Tool::clone(&stub::tool("a")) };
+    let tool = Tool { meta: Some(JsonText::new(&json!(meta))), ..Tool::clone(&stub::tool("a")) };
     let listed = ListedResource { meta: tool.meta.clone(), ..ListedResource::clone(&stub::listed("ui://a/b")) };
-    let resource = Resource { uri: "ui://a/b".into(), mime_type: None, content: ResourceContent::Text(String::new()) };
+    let resource =
+        EmbeddedResource { uri: "ui://a/b".into(), mime_type: None, content: ResourceContent::Text(String::new()) };
     let item = ResourceItem { resource, meta: meta.clone() };
     let seen = [
         serde_json::to_value(shape::tool(&tool, revision)).unwrap(),
@@ -269,7 +290,7 @@ async fn asks_in_result(revision: Revision) -> bool {
     let states = RequestStates::in_memory(&[7; 32]).unwrap();
     let host = Stub::scripted(states, |_| {
         let questions = vec![asking::question("k", QuestionKind::Roots)];
-        Some(Ok(Reply::Questions(Interview { questions, ..Interview::default() })))
+        Some(Ok(CallReply::Questions(QuestionRound { questions, ..QuestionRound::default() })))
     });
     let mut peer = Peer::declaring(host, revision, asking::everything()).await;
     peer.call().await;
@@ -277,7 +298,7 @@ async fn asks_in_result(revision: Revision) -> bool {
 }
 
 /// The flags of the revision as a client observes them.
-async fn observed(revision: Revision) -> Features {
+async fn observed(revision: Revision) -> RevisionFeatures {
     let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
     let begun = ask_with(Revision::NEWEST_SESSION, "initialize", hello, false).await;
     let agreed = begun.first().map(|answer| answer["result"]["protocolVersion"].clone());
@@ -297,10 +318,10 @@ async fn observed(revision: Revision) -> Features {
     assert!(capabilities(revision).await["extensions"].get("io.modelcontextprotocol/ui").is_some());
     assert_eq!(capabilities(revision).await["resources"], json!({"subscribe": true, "listChanged": true}));
     assert_eq!(lists_any_output_schema(revision), structured(revision, json!([])));
-    let declared: Capabilities = serde_json::from_value(asking::everything()).unwrap();
+    let declared: CapabilityNames = serde_json::from_value(asking::everything()).unwrap();
     let (answerable, form) = (declared.answerable(revision), asked(revision, QuestionKind::Form));
     assert_eq!(form.contains_key("mode"), answerable.contains(QuestionKind::Url));
-    Features {
+    RevisionFeatures {
         date: revision.as_str(),
         sessions: agreed == Some(revision.as_str().into()),
         session_methods: in_session,

@@ -6,22 +6,22 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 /// What forgets.
-pub(super) trait Forgetful: Send + Sync + 'static {
+pub(super) trait ExpiringTable: Send + Sync + 'static {
     /// Forgets what is over. Returns when there will be something again.
     fn forget(&self) -> impl Future<Output = Option<Instant>> + Send;
 }
 
 /// The timer of a table of tasks.
 #[derive(Default)]
-pub(super) struct Alarm {
-    setting: Arc<Mutex<Setting>>,
+pub(super) struct ExpiryTimer {
+    setting: Arc<Mutex<TimerSetting>>,
     /// The timer has to look again.
     sooner: Arc<Notify>,
 }
 
 /// What the timer waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Setting {
+enum TimerSetting {
     /// It does not run.
     #[default]
     Off,
@@ -31,7 +31,7 @@ enum Setting {
     At(Instant),
 }
 
-impl Drop for Alarm {
+impl Drop for ExpiryTimer {
     fn drop(&mut self) {
         // It ends.
         self.sooner.notify_one();
@@ -39,31 +39,31 @@ impl Drop for Alarm {
 }
 
 /// The timer runs for as long as this exists. Its runtime may end before the tasks.
-struct Running(Arc<Mutex<Setting>>);
+struct RunningTimer(Arc<Mutex<TimerSetting>>);
 
-impl Drop for Running {
+impl Drop for RunningTimer {
     fn drop(&mut self) {
-        *lock(&self.0) = Setting::Off;
+        *lock(&self.0) = TimerSetting::Off;
     }
 }
 
-impl Alarm {
+impl ExpiryTimer {
     /// Has `whole` forget what is over at this time.
-    pub(super) fn set(&self, until: Instant, whole: &Arc<impl Forgetful>) {
+    pub(super) fn set(&self, until: Instant, whole: &Arc<impl ExpiringTable>) {
         let Self { setting, sooner } = self;
         let before = {
             let mut setting = lock(setting);
             let before = *setting;
-            if !matches!(before, Setting::At(first) if first <= until) {
-                *setting = Setting::At(until);
+            if !matches!(before, TimerSetting::At(first) if first <= until) {
+                *setting = TimerSetting::At(until);
             }
             before
         };
         match before {
-            Setting::At(first) if first <= until => {}
-            Setting::At(_) | Setting::Idle => sooner.notify_one(),
-            Setting::Off => {
-                let running = Running(Arc::clone(setting));
+            TimerSetting::At(first) if first <= until => {}
+            TimerSetting::At(_) | TimerSetting::Idle => sooner.notify_one(),
+            TimerSetting::Off => {
+                let running = RunningTimer(Arc::clone(setting));
                 tokio::spawn(forget(Arc::downgrade(whole), Arc::clone(sooner), running));
             }
         }
@@ -71,13 +71,13 @@ impl Alarm {
 }
 
 /// Forgets tasks as their times are over, until there is no table of tasks any more.
-async fn forget(whole: Weak<impl Forgetful>, sooner: Arc<Notify>, running: Running) {
+async fn forget(whole: Weak<impl ExpiringTable>, sooner: Arc<Notify>, running: RunningTimer) {
     loop {
         // Created first: it also notices what is set meanwhile.
         let looks_again = sooner.notified();
         let Some(alive) = whole.upgrade() else { return };
         // Whatever is added from here on sets it anew.
-        *lock(&running.0) = Setting::Idle;
+        *lock(&running.0) = TimerSetting::Idle;
         let next = alive.forget().await;
         drop(alive);
         let Some(next) = next else {
@@ -86,8 +86,8 @@ async fn forget(whole: Weak<impl Forgetful>, sooner: Arc<Notify>, running: Runni
         };
         {
             let mut setting = lock(&running.0);
-            if !matches!(*setting, Setting::At(first) if first <= next) {
-                *setting = Setting::At(next);
+            if !matches!(*setting, TimerSetting::At(first) if first <= next) {
+                *setting = TimerSetting::At(next);
             }
         }
         tokio::select! {
@@ -98,6 +98,6 @@ async fn forget(whole: Weak<impl Forgetful>, sooner: Arc<Notify>, running: Runni
 }
 
 // Held for a few instructions and never across an await.
-fn lock(setting: &Mutex<Setting>) -> MutexGuard<'_, Setting> {
+fn lock(setting: &Mutex<TimerSetting>) -> MutexGuard<'_, TimerSetting> {
     setting.lock().unwrap_or_else(PoisonError::into_inner)
 }

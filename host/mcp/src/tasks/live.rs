@@ -7,17 +7,17 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolbay_model::{Failure, Progress, Question};
+use toolbay_model::{CallFailure, ProgressUpdate, Question};
 
-use super::task::{Asked, MESSAGE, State, Task};
+use super::task::{MESSAGE, Task, TaskQuestion, TaskState};
 use crate::observer::PeerObserver;
-use crate::quota::Portion;
+use crate::quota::QuotaPortion;
 
 /// Shortest time between two such messages: more would not be readable.
 const PACE: Duration = Duration::from_millis(50);
 
 /// A task whose call runs, or waits for answers.
-pub(crate) struct Live {
+pub(crate) struct LiveTask {
     /// The caller that began it.
     pub(super) owner: Arc<str>,
     /// When it is forgotten.
@@ -29,13 +29,13 @@ pub(crate) struct Live {
     changes: watch::Sender<u64>,
     /// The same without what it says that it is doing.
     states: watch::Sender<u64>,
-    phase: Mutex<Phase>,
+    phase: Mutex<TaskPhase>,
     /// Who is told of progress and log messages beside those who ask for the task; `None` as soon as the request has its
     /// response.
     peer: Mutex<Option<PeerObserver>>,
     /// When progress was last told.
     told: Mutex<Option<Instant>>,
-    interview: Mutex<Interview>,
+    interview: Mutex<TaskQuestions>,
     /// An answer came.
     answered: Notify,
     /// Held by the request that puts the questions to its client: two of them would ask the user twice.
@@ -44,7 +44,7 @@ pub(crate) struct Live {
 
 /// Whose result it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum TaskPhase {
     /// The request waits: the call may still end, or ask, before it becomes a task.
     Waited,
     /// The call is a task.
@@ -55,23 +55,23 @@ pub(crate) enum Phase {
 
 /// The questions that the call has asked.
 #[derive(Default)]
-struct Interview {
+struct TaskQuestions {
     /// Keys that clients have seen.
     used: BTreeSet<String>,
     /// Those that have no answer.
-    open: Vec<Arc<Asked>>,
+    open: Vec<Arc<TaskQuestion>>,
     /// The answers, by the plugin's keys, and the bytes that they hold of those that requests may take.
     answers: BTreeMap<String, String>,
-    held: Vec<Portion>,
+    held: Vec<QuotaPortion>,
     /// Why there will be no answers.
-    refused: Option<Failure>,
+    refused: Option<CallFailure>,
 }
 
 /// Answers by the plugin's keys, and the bytes that they hold.
-pub(crate) type Answers = (BTreeMap<String, String>, Vec<Portion>);
+pub(crate) type TaskAnswers = (BTreeMap<String, String>, Vec<QuotaPortion>);
 
-impl Live {
-    pub(super) fn new(owner: &str, task: Task, until: Instant, phase: Phase) -> Self {
+impl LiveTask {
+    pub(super) fn new(owner: &str, task: Task, until: Instant, phase: TaskPhase) -> Self {
         Self {
             owner: owner.into(),
             until,
@@ -94,7 +94,7 @@ impl Live {
     }
 
     /// Whose result it is.
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> TaskPhase {
         *lock(&self.phase)
     }
 
@@ -130,17 +130,17 @@ impl Live {
         *lock(&self.peer) = None;
     }
 
-    /// Moves from [`Phase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
-    pub(crate) fn turn(&self, phase: Phase) -> Phase {
+    /// Moves from [`TaskPhase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
+    pub(crate) fn turn(&self, phase: TaskPhase) -> TaskPhase {
         let mut now = lock(&self.phase);
-        if *now == Phase::Waited {
+        if *now == TaskPhase::Waited {
             *now = phase;
         }
         *now
     }
 
     /// Tells what the task is doing.
-    pub(super) fn say(&self, progress: &Progress) {
+    pub(super) fn say(&self, progress: &ProgressUpdate) {
         let now = Instant::now();
         {
             let mut told = lock(&self.told);
@@ -149,7 +149,7 @@ impl Live {
             }
             *told = Some(now);
         }
-        let Progress { progress, total, message: words } = progress;
+        let ProgressUpdate { progress, total, message: words } = progress;
         let mut message = match (total, words) {
             (Some(total), Some(words)) => format!("{progress} of {total}: {words}"),
             (Some(total), None) => format!("{progress} of {total}"),
@@ -163,7 +163,7 @@ impl Live {
     }
 
     /// The task is in this state from now on; false if it has ended, which is final.
-    pub(crate) fn turn_to(&self, state: State) -> bool {
+    pub(crate) fn turn_to(&self, state: TaskState) -> bool {
         let changed = self.change(|task| task.in_state(state));
         if changed {
             self.states.send_modify(|count| *count += 1);
@@ -173,7 +173,7 @@ impl Live {
     }
 
     /// The questions with keys that clients have not seen.
-    pub(super) fn with_keys(&self, questions: Vec<Question>) -> Vec<Arc<Asked>> {
+    pub(super) fn with_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
         let mut interview = lock(&self.interview);
         let asked = questions.into_iter().map(|question| {
             let mut key = question.key.clone();
@@ -182,21 +182,21 @@ impl Live {
                 number += 1;
                 key = format!("{}-{number}", question.key);
             }
-            Arc::new(Asked { key, question })
+            Arc::new(TaskQuestion { key, question })
         });
         asked.collect()
     }
 
     /// Asks these questions, until what is returned is dropped.
-    pub(super) fn ask(&self, questions: Vec<Arc<Asked>>) -> Asking<'_> {
+    pub(super) fn ask(&self, questions: Vec<Arc<TaskQuestion>>) -> AskedQuestions<'_> {
         let mut interview = lock(&self.interview);
         interview.open.clone_from(&questions);
-        self.turn_to(State::InputRequired(questions));
-        Asking { live: self }
+        self.turn_to(TaskState::InputRequired(questions));
+        AskedQuestions { live: self }
     }
 
     /// Waits until all questions have their answers.
-    async fn answers(&self) -> Result<Answers, Failure> {
+    async fn answers(&self) -> Result<TaskAnswers, CallFailure> {
         loop {
             // Created first: it also notices what comes meanwhile.
             let answered = self.answered.notified();
@@ -222,7 +222,7 @@ impl Live {
         &self,
         key: &str,
         answer: String,
-        hold: impl FnOnce(usize) -> Result<Portion, E>,
+        hold: impl FnOnce(usize) -> Result<QuotaPortion, E>,
     ) -> Result<(), E> {
         let mut interview = lock(&self.interview);
         let Some(place) = interview.open.iter().position(|asked| asked.key == key) else { return Ok(()) };
@@ -232,16 +232,16 @@ impl Live {
         interview.held.push(portion);
         let state = if interview.open.is_empty() {
             self.answered.notify_one();
-            State::Working
+            TaskState::Working
         } else {
-            State::InputRequired(interview.open.clone())
+            TaskState::InputRequired(interview.open.clone())
         };
         self.turn_to(state);
         Ok(())
     }
 
     /// Fails the call, because its questions have no answers.
-    pub(crate) fn refuse(&self, failure: Failure) {
+    pub(crate) fn refuse(&self, failure: CallFailure) {
         let mut interview = lock(&self.interview);
         if !interview.open.is_empty() {
             interview.refused = Some(failure);
@@ -250,7 +250,7 @@ impl Live {
     }
 
     /// The questions that have no answer.
-    pub(crate) fn open(&self) -> Vec<Arc<Asked>> {
+    pub(crate) fn open(&self) -> Vec<Arc<TaskQuestion>> {
         lock(&self.interview).open.clone()
     }
 
@@ -266,29 +266,29 @@ impl Live {
 }
 
 /// Questions that were asked. When it is dropped, nobody can answer them any more.
-pub(crate) struct Asking<'a> {
-    live: &'a Live,
+pub(crate) struct AskedQuestions<'a> {
+    live: &'a LiveTask,
 }
 
-impl Asking<'_> {
+impl AskedQuestions<'_> {
     /// Waits until all questions have their answers.
     ///
     /// # Errors
     ///
     /// There will be none.
-    pub(crate) async fn answers(&self) -> Result<Answers, Failure> {
+    pub(crate) async fn answers(&self) -> Result<TaskAnswers, CallFailure> {
         self.live.answers().await
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AskedQuestions<'_> {
     fn drop(&mut self) {
         let mut interview = lock(&self.live.interview);
-        let Interview { open, answers, held, refused, .. } = &mut *interview;
+        let TaskQuestions { open, answers, held, refused, .. } = &mut *interview;
         (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
         if !std::mem::take(open).is_empty() {
             // Whoever puts them to a client withdraws them.
-            self.live.turn_to(State::Working);
+            self.live.turn_to(TaskState::Working);
         }
     }
 }

@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::options::TaskOptions;
-use super::store::{Expired, NoRoom, TaskStore};
-use super::task::{ENTRY, State, Task};
-use crate::quota::{Exhausted, Portion, Quota};
+use super::store::{ExpiredTasks, NoRoom, TaskStore};
+use super::task::{ENTRY, Task, TaskState};
+use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::revision::Revision;
 
 /// So many callers can have as much as there is for all.
@@ -20,25 +20,25 @@ const SHARES: usize = 4;
 
 /// Tasks that end with the program.
 pub(super) struct InMemory {
-    tables: Mutex<Tables>,
-    number: Arc<Quota>,
-    bytes: Arc<Quota>,
+    tables: Mutex<TaskTables>,
+    number: Arc<SharedQuota>,
+    bytes: Arc<SharedQuota>,
 }
 
 #[derive(Default)]
-struct Tables {
+struct TaskTables {
     /// The tasks of each caller, by id.
-    callers: HashMap<Arc<str>, BTreeMap<Arc<str>, Kept>>,
+    callers: HashMap<Arc<str>, BTreeMap<Arc<str>, FinishedTask>>,
     /// Whose task each is, in the order in which their times are over.
     times: BTreeMap<(Instant, Arc<str>), Arc<str>>,
 }
 
-struct Kept {
+struct FinishedTask {
     task: Arc<Task>,
     until: Instant,
     /// What it takes, or what there is room for.
-    bytes: Portion,
-    _number: Portion,
+    bytes: QuotaPortion,
+    _number: QuotaPortion,
 }
 
 impl InMemory {
@@ -46,12 +46,12 @@ impl InMemory {
         let bytes = usize::try_from(options.memory.as_u64()).unwrap_or(usize::MAX);
         Self {
             tables: Mutex::default(),
-            number: Quota::new(options.all, options.each),
-            bytes: Quota::new(bytes, bytes / SHARES),
+            number: SharedQuota::new(options.all, options.each),
+            bytes: SharedQuota::new(bytes, bytes / SHARES),
         }
     }
 
-    fn keep(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), Exhausted> {
+    fn keep(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), QuotaExhausted> {
         let mut tables = self.tables();
         let take = || Ok((self.number.take(owner, 1)?, self.bytes.take(owner, task.size())?));
         let (number, bytes) = match take() {
@@ -59,7 +59,7 @@ impl InMemory {
             Err(exhausted) if tables.make_room(owner) == 0 => return Err(exhausted),
             Err(_) => take()?,
         };
-        let kept = Kept { task: Arc::clone(task), until, bytes, _number: number };
+        let kept = FinishedTask { task: Arc::clone(task), until, bytes, _number: number };
         let owner: Arc<str> = owner.into();
         tables.times.insert((until, Arc::clone(&task.id)), Arc::clone(&owner));
         tables.callers.entry(owner).or_default().insert(Arc::clone(&task.id), kept);
@@ -69,7 +69,7 @@ impl InMemory {
     fn hold(&self, owner: &str, id: &str, bytes: usize) -> Result<(), NoRoom> {
         let mut tables = self.tables();
         let size = ENTRY + bytes;
-        let grow = |tables: &mut Tables| {
+        let grow = |tables: &mut TaskTables| {
             let kept = tables.get_mut(owner, id).ok_or(NoRoom::Forgotten)?;
             kept.bytes.grow_to(size).map_err(NoRoom::Exhausted)
         };
@@ -80,18 +80,18 @@ impl InMemory {
     }
 
     // Held while a table is searched or changed, and never across an await.
-    fn tables(&self) -> MutexGuard<'_, Tables> {
+    fn tables(&self) -> MutexGuard<'_, TaskTables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Tables {
+impl TaskTables {
     /// A task whose time is not over.
-    fn get(&self, owner: &str, id: &str) -> Option<&Kept> {
+    fn get(&self, owner: &str, id: &str) -> Option<&FinishedTask> {
         self.callers.get(owner)?.get(id).filter(|kept| kept.until > Instant::now())
     }
 
-    fn get_mut(&mut self, owner: &str, id: &str) -> Option<&mut Kept> {
+    fn get_mut(&mut self, owner: &str, id: &str) -> Option<&mut FinishedTask> {
         self.callers.get_mut(owner)?.get_mut(id).filter(|kept| kept.until > Instant::now())
     }
 
@@ -108,7 +108,7 @@ impl Tables {
     /// Forgets the cancelled tasks of a caller, which have no result: nobody needs them. Returns how many these were.
     fn make_room(&mut self, owner: &str) -> usize {
         let own = self.callers.get(owner);
-        let cancelled = own.into_iter().flatten().filter(|(_, kept)| matches!(kept.task.state, State::Cancelled));
+        let cancelled = own.into_iter().flatten().filter(|(_, kept)| matches!(kept.task.state, TaskState::Cancelled));
         let cancelled: Vec<Arc<str>> = cancelled.map(|(id, _)| Arc::clone(id)).collect();
         for id in &cancelled {
             self.remove(owner, id);
@@ -118,7 +118,12 @@ impl Tables {
 }
 
 impl TaskStore for InMemory {
-    fn add<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>, until: Instant) -> BoxFuture<'a, Result<(), Exhausted>> {
+    fn add<'a>(
+        &'a self,
+        owner: &'a str,
+        task: &'a Arc<Task>,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<(), QuotaExhausted>> {
         ready(self.keep(owner, task, until)).boxed()
     }
 
@@ -159,7 +164,7 @@ impl TaskStore for InMemory {
         ready(()).boxed()
     }
 
-    fn expire(&self) -> BoxFuture<'_, Expired> {
+    fn expire(&self) -> BoxFuture<'_, ExpiredTasks> {
         let (mut tables, now) = (self.tables(), Instant::now());
         let mut ids = Vec::new();
         while let Some(first) = tables.times.first_entry().filter(|first| first.key().0 <= now) {
@@ -168,6 +173,6 @@ impl TaskStore for InMemory {
             ids.push(id);
         }
         let next = tables.times.keys().next().map(|(until, _)| *until);
-        ready(Expired { ids, next }).boxed()
+        ready(ExpiredTasks { ids, next }).boxed()
     }
 }

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use toolbay_model::{LogLevel, Observer, Progress};
+use toolbay_model::{CallObserver, LogLevel, ProgressUpdate};
 
-use super::live::Live;
-use crate::updates::Updates;
+use super::live::LiveTask;
+use crate::updates::ResourceUpdates;
 
 /// Passes progress on to the task, and everything to the client that waits for the response to its request.
 pub(crate) struct TaskObserver {
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveTask>,
     /// Who wants to know of resources that change.
-    pub(crate) updates: Updates,
+    pub(crate) updates: ResourceUpdates,
 }
 
-impl Observer for TaskObserver {
+impl CallObserver for TaskObserver {
     fn log(&self, level: LogLevel, message: &str) {
         self.live.with_peer(|peer| peer.log(level, message));
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: ProgressUpdate) {
         self.live.say(&progress);
         self.live.with_peer(|peer| peer.progress(progress));
     }

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::task::Task;
-use crate::quota::Exhausted;
+use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 
 /// Where tasks are kept, each for its caller and until its time is over. The store alone decides when that is: what it has
@@ -17,7 +17,12 @@ pub(crate) trait TaskStore: Send + Sync {
     /// # Errors
     ///
     /// There is no room for it.
-    fn add<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>, until: Instant) -> BoxFuture<'a, Result<(), Exhausted>>;
+    fn add<'a>(
+        &'a self,
+        owner: &'a str,
+        task: &'a Arc<Task>,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<(), QuotaExhausted>>;
 
     /// Makes room for this many bytes of questions or of a result, before these are written.
     ///
@@ -46,20 +51,20 @@ pub(crate) trait TaskStore: Send + Sync {
     fn remove<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, ()>;
 
     /// Forgets the tasks whose time is over.
-    fn expire(&self) -> BoxFuture<'_, Expired>;
+    fn expire(&self) -> BoxFuture<'_, ExpiredTasks>;
 }
 
 /// Why there is no room for what a task is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
     /// The caller, or all callers together, have as much as they can have.
-    Exhausted(Exhausted),
+    Exhausted(QuotaExhausted),
     /// The task is not known any more.
     Forgotten,
 }
 
 /// What was forgotten because its time was over.
-pub(crate) struct Expired {
+pub(crate) struct ExpiredTasks {
     /// The ids of these tasks.
     pub(crate) ids: Vec<Arc<str>>,
     /// When the time of the next one is over; `None` if there is no other.

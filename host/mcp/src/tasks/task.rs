@@ -36,25 +36,25 @@ pub(crate) struct Task {
     ttl: Duration,
     /// What it is doing, in words of the plugin.
     message: Option<String>,
-    pub(crate) state: State,
+    pub(crate) state: TaskState,
 }
 
 /// How far a task is (MCP `TaskStatus`).
 #[derive(Clone, Debug)]
-pub(crate) enum State {
+pub(crate) enum TaskState {
     /// `working`.
     Working,
     /// `input_required`, with the questions that have no answer yet.
-    InputRequired(Vec<Arc<Asked>>),
+    InputRequired(Vec<Arc<TaskQuestion>>),
     /// `completed` or `failed`.
-    Ended(Arc<Ended>),
+    Ended(Arc<TaskEnd>),
     /// `cancelled`.
     Cancelled,
 }
 
 /// A question of a task.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TaskQuestion {
     /// What clients call it. A task never uses a key twice, as a plugin may.
     pub(crate) key: String,
     pub(crate) question: Question,
@@ -62,25 +62,25 @@ pub(crate) struct Asked {
 
 /// How a task ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct TaskEnd {
     /// Whether the result has `isError`.
     is_error: bool,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: TaskOutcome,
 }
 
 /// What the request would have been answered with.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum TaskOutcome {
     /// A result, as text.
     Result(Box<RawValue>),
     /// An error of JSON-RPC.
     Error(Error),
 }
 
-impl Ended {
+impl TaskEnd {
     /// A task that ended with this error.
     pub(crate) fn failed(error: Error) -> Self {
-        Self { is_error: false, outcome: Outcome::Error(error) }
+        Self { is_error: false, outcome: TaskOutcome::Error(error) }
     }
 
     /// A task that ended with this result, for which there is room.
@@ -90,13 +90,13 @@ impl Ended {
     /// It cannot be written.
     pub(crate) fn with(result: &Map<String, Value>) -> serde_json::Result<Self> {
         let is_error = result.get("isError") == Some(&Value::Bool(true));
-        Ok(Self { is_error, outcome: Outcome::Result(to_raw_value(result)?) })
+        Ok(Self { is_error, outcome: TaskOutcome::Result(to_raw_value(result)?) })
     }
 
     fn size(&self) -> usize {
         match &self.outcome {
-            Outcome::Result(text) => text.get().len(),
-            Outcome::Error(error) => bytes_of_error(error),
+            TaskOutcome::Result(text) => text.get().len(),
+            TaskOutcome::Error(error) => bytes_of_error(error),
         }
     }
 }
@@ -109,16 +109,16 @@ pub(crate) fn bytes_of_error(error: &Error) -> usize {
 
 /// What a value takes as text, without writing it anywhere.
 pub(crate) fn written_bytes(value: &impl Serialize) -> usize {
-    let mut counted = Counted(0);
+    let mut counted = CountingWriter(0);
     // Whoever cannot write it will be told.
     drop(serde_json::to_writer(&mut counted, value));
     counted.0
 }
 
 /// Counts what is written.
-struct Counted(usize);
+struct CountingWriter(usize);
 
-impl io::Write for Counted {
+impl io::Write for CountingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -129,14 +129,14 @@ impl io::Write for Counted {
     }
 }
 
-impl Asked {
+impl TaskQuestion {
     /// The bytes that it takes.
     pub(super) fn size(&self) -> usize {
         self.key.len() + self.question.params.get().len()
     }
 }
 
-impl State {
+impl TaskState {
     /// Whether it can still change.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Cancelled)
@@ -145,11 +145,11 @@ impl State {
 
 impl Task {
     pub(super) fn new(id: Arc<str>, revision: Revision, now: SystemTime, ttl: Duration) -> Self {
-        Self { id, revision, created: now, updated: now, ttl, message: None, state: State::Working }
+        Self { id, revision, created: now, updated: now, ttl, message: None, state: TaskState::Working }
     }
 
     /// The same task in another state.
-    pub(super) fn in_state(&self, state: State) -> Self {
+    pub(super) fn in_state(&self, state: TaskState) -> Self {
         // What it was doing, it does no more.
         let message = self.message.clone().filter(|_| !state.is_final());
         Self { state, message, updated: SystemTime::now(), ..self.clone() }
@@ -168,9 +168,9 @@ impl Task {
     /// The bytes that it takes.
     pub(super) fn size(&self) -> usize {
         let state = match &self.state {
-            State::Working | State::Cancelled => 0,
-            State::InputRequired(asked) => asked.iter().map(|asked| asked.size()).sum(),
-            State::Ended(ended) => ended.size(),
+            TaskState::Working | TaskState::Cancelled => 0,
+            TaskState::InputRequired(asked) => asked.iter().map(|asked| asked.size()).sum(),
+            TaskState::Ended(ended) => ended.size(),
         };
         ENTRY + state
     }
@@ -179,13 +179,13 @@ impl Task {
     fn status(&self) -> &'static str {
         let fails = !self.revision.features().tasks_extension;
         match &self.state {
-            State::Working => "working",
-            State::InputRequired(_) => "input_required",
-            State::Cancelled => "cancelled",
-            State::Ended(ended) => match ended.outcome {
-                Outcome::Error(_) => "failed",
-                Outcome::Result(_) if ended.is_error && fails => "failed",
-                Outcome::Result(_) => "completed",
+            TaskState::Working => "working",
+            TaskState::InputRequired(_) => "input_required",
+            TaskState::Cancelled => "cancelled",
+            TaskState::Ended(ended) => match ended.outcome {
+                TaskOutcome::Error(_) => "failed",
+                TaskOutcome::Result(_) if ended.is_error && fails => "failed",
+                TaskOutcome::Result(_) => "completed",
             },
         }
     }
@@ -214,19 +214,19 @@ impl Task {
     /// # Errors
     ///
     /// A question cannot be written; in words for the log.
-    pub(crate) fn detailed(&self) -> Result<Detailed<'_>, String> {
-        let mut detailed = Detailed { summary: self.summary(), input_requests: None, result: None, error: None };
+    pub(crate) fn detailed(&self) -> Result<DetailedTask<'_>, String> {
+        let mut detailed = DetailedTask { summary: self.summary(), input_requests: None, result: None, error: None };
         match &self.state {
-            State::Working | State::Cancelled => {}
-            State::InputRequired(asked) => {
+            TaskState::Working | TaskState::Cancelled => {}
+            TaskState::InputRequired(asked) => {
                 let requests = asked
                     .iter()
                     .map(|asked| Ok((asked.key.clone(), question::input_request(&asked.question, self.revision)?)));
                 detailed.input_requests = Some(requests.collect::<Result<_, String>>()?);
             }
-            State::Ended(ended) => match &ended.outcome {
-                Outcome::Result(text) => detailed.result = Some(text),
-                Outcome::Error(error) => detailed.error = Some(Failed::of(error)),
+            TaskState::Ended(ended) => match &ended.outcome {
+                TaskOutcome::Result(text) => detailed.result = Some(text),
+                TaskOutcome::Error(error) => detailed.error = Some(TaskError::of(error)),
             },
         }
         Ok(detailed)
@@ -235,7 +235,7 @@ impl Task {
 
 /// A task with everything that is known of it. The result stays text: it may be long.
 #[derive(Serialize)]
-pub(crate) struct Detailed<'a> {
+pub(crate) struct DetailedTask<'a> {
     #[serde(flatten)]
     pub(crate) summary: Map<String, Value>,
     #[serde(rename = "inputRequests", skip_serializing_if = "Option::is_none")]
@@ -243,19 +243,19 @@ pub(crate) struct Detailed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failed<'a>>,
+    error: Option<TaskError<'a>>,
 }
 
 /// An error of JSON-RPC as a member.
 #[derive(Serialize)]
-struct Failed<'a> {
+struct TaskError<'a> {
     code: i32,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,
 }
 
-impl<'a> Failed<'a> {
+impl<'a> TaskError<'a> {
     fn of(error: &'a Error) -> Self {
         Self { code: error.code, message: &error.message, data: error.data.as_deref() }
     }

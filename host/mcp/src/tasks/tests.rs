@@ -12,13 +12,14 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_model::{
-    Bound, CallError, Failure, Interview, Journal, QuestionKind, Reason, Rejection, Reply, TaskSupport,
+    CallError, CallFailure, CallJournal, CallRejection, CallReply, CapacityLimit, QuestionKind, QuestionRound,
+    RejectionReason, TaskSupport,
 };
 
 use super::TaskOptions;
 use crate::asking::{everything, question, said};
 use crate::capabilities::TASKS;
-use crate::host::Call;
+use crate::host::ClientCall;
 use crate::peer::Peer;
 use crate::request_state::{self, RequestStates};
 use crate::revision::Revision;
@@ -35,7 +36,7 @@ fn declared() -> Value {
 }
 
 /// A host where every call that waits becomes a task.
-fn host(script: impl Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync + 'static) -> Arc<Stub> {
+fn host(script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static) -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script).keeping(soon())
 }
 
@@ -195,10 +196,10 @@ async fn a_tool_says_whether_it_can_be_a_task() {
 
 #[tokio::test]
 async fn failures_end_tasks_as_each_form_says() {
-    type Fails = fn() -> Failure;
+    type Fails = fn() -> CallFailure;
     let cases: [(Fails, &str, &str); 2] = [
-        (|| Failure::Call(CallError::Failed("no luck".into())), "failed", "completed"),
-        (|| Failure::Unknown(toolbay_model::TargetKind::Tool, "a".into()), "failed", "failed"),
+        (|| CallFailure::Call(CallError::Failed("no luck".into())), "failed", "completed"),
+        (|| CallFailure::Unknown(toolbay_model::TargetKind::Tool, "a".into()), "failed", "failed"),
     ];
     for (fails, core, extension) in cases {
         let host = host(move |_| Some(Err(fails())));
@@ -228,8 +229,8 @@ fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
             Some(keys) => {
                 let questions = keys.iter().map(|key| question(key, QuestionKind::Form)).collect();
                 let until = request_state::now() + 60_000;
-                let journal = Journal { rounds: journal.rounds + 1, until, ..Journal::clone(journal) };
-                Reply::Questions(Interview { questions, journal })
+                let journal = CallJournal { rounds: journal.rounds + 1, until, ..CallJournal::clone(journal) };
+                CallReply::Questions(QuestionRound { questions, journal })
             }
             None => said(&format!("{:?}", journal.answers)),
         }))
@@ -356,7 +357,7 @@ async fn a_request_that_is_cancelled_before_it_is_a_task_leaves_nothing() {
     assert!(host_tasks(&host).table().is_empty());
 }
 
-fn host_tasks(host: &Arc<Stub>) -> super::Tasks {
+fn host_tasks(host: &Arc<Stub>) -> super::TaskTable {
     use crate::host::Host as _;
     host.tasks().clone()
 }
@@ -546,10 +547,10 @@ async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
 /// A call with an answer becomes a task, does something, asks again, and finds no place with the next answer.
 #[tokio::test]
 async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
-    let asks = |call: &Call, key: &str| {
+    let asks = |call: &ClientCall, key: &str| {
         let until = request_state::now() + 60_000;
-        let journal = Journal { until, ..Journal::clone(&call.journal) };
-        Some(Ok(Reply::Questions(Interview { questions: vec![question(key, QuestionKind::Form)], journal })))
+        let journal = CallJournal { until, ..CallJournal::clone(&call.journal) };
+        Some(Ok(CallReply::Questions(QuestionRound { questions: vec![question(key, QuestionKind::Form)], journal })))
     };
     // Both have the same key; the first answers before the call is a task.
     let states = || RequestStates::in_memory(&[7; 32]).unwrap();
@@ -563,8 +564,8 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = Arc::clone(&seen);
     let reject = |reason| {
-        let retry_after = (reason != Reason::Resting).then_some(Duration::from_millis(1));
-        Some(Err(Failure::Rejected(Rejection { reason, retry_after })))
+        let retry_after = (reason != RejectionReason::Resting).then_some(Duration::from_millis(1));
+        Some(Err(CallFailure::Rejected(CallRejection { reason, retry_after })))
     };
     let host = host(move |call| {
         let keys: Vec<&str> = call.journal.answers.keys().map(String::as_str).collect();
@@ -572,9 +573,9 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         seen.push(keys.join(" "));
         match seen.len() {
             // It waits for its turn, and begins with what it was resumed with.
-            1 => reject(Reason::Busy { bound: Bound::Plugin, most: 1 }),
+            1 => reject(RejectionReason::Busy { bound: CapacityLimit::Plugin, most: 1 }),
             2 => asks(call, "b"),
-            _ => reject(Reason::Resting),
+            _ => reject(RejectionReason::Resting),
         }
     });
     let mut peer = client(&host, EXTENSION).await;

@@ -6,11 +6,11 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use prost::Message as _;
 
-use super::{Resource, SCHEMA, attributes, id, nanoseconds, scope};
-use crate::record::Record;
+use super::{ResourceAttributes, SCHEMA, attributes, id, nanoseconds, scope};
+use crate::record::LogEvent;
 
 /// A request with these lines.
-pub(crate) fn logs(resource: &Resource, records: Vec<Record>) -> Vec<u8> {
+pub(crate) fn logs(resource: &ResourceAttributes, records: Vec<LogEvent>) -> Vec<u8> {
     let log_records = records.into_iter().map(message).collect();
     let scoped = ScopeLogs { scope: Some(scope()), log_records, schema_url: SCHEMA.to_owned() };
     let of_resource =
@@ -18,8 +18,8 @@ pub(crate) fn logs(resource: &Resource, records: Vec<Record>) -> Vec<u8> {
     ExportLogsServiceRequest { resource_logs: vec![of_resource] }.encode_to_vec()
 }
 
-fn message(record: Record) -> LogRecord {
-    let Record { at, severity, message, attributes: known, span } = record;
+fn message(record: LogEvent) -> LogRecord {
+    let LogEvent { at, severity, message, attributes: known, span } = record;
     let at = nanoseconds(at);
     let (trace_id, span_id) = span.map(|(trace, span)| (id(&trace), id(&span))).unwrap_or_default();
     LogRecord {

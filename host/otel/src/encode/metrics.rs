@@ -12,19 +12,24 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use prost::Message as _;
 
-use super::{Resource, SCHEMA, nanoseconds, scope, text};
-use crate::family::{Distribution, Family, Number, Point, Points};
+use super::{ResourceAttributes, SCHEMA, nanoseconds, scope, text};
+use crate::family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
 /// What was counted from the first of these moments to the second.
 #[derive(Clone, Copy, Debug)]
-struct Period {
+struct MetricPeriod {
     from: u64,
     to: u64,
 }
 
 /// A request with what is measured: sums since `started`.
-pub(crate) fn metrics(resource: &Resource, families: Vec<Family>, started: SystemTime, now: SystemTime) -> Vec<u8> {
-    let period = Period { from: nanoseconds(started), to: nanoseconds(now.max(started)) };
+pub(crate) fn metrics(
+    resource: &ResourceAttributes,
+    families: Vec<MetricFamily>,
+    started: SystemTime,
+    now: SystemTime,
+) -> Vec<u8> {
+    let period = MetricPeriod { from: nanoseconds(started), to: nanoseconds(now.max(started)) };
     let metrics = families.into_iter().filter_map(|family| message(family, period)).collect();
     let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA.to_owned() };
     let of_resource = ResourceMetrics {
@@ -36,24 +41,24 @@ pub(crate) fn metrics(resource: &Resource, families: Vec<Family>, started: Syste
 }
 
 /// A family; `None` if it has no samples.
-fn message(family: Family, period: Period) -> Option<Metric> {
+fn message(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
     let temporality = AggregationTemporality::Cumulative.into();
     let data = match family.points {
-        Points::Counter(points) if !points.is_empty() => Data::Sum(Sum {
+        MetricPoints::Counter(points) if !points.is_empty() => Data::Sum(Sum {
             data_points: points.into_iter().map(|point| number(point, period)).collect(),
             aggregation_temporality: temporality,
             is_monotonic: true,
         }),
-        Points::Gauge(points) if !points.is_empty() => {
+        MetricPoints::Gauge(points) if !points.is_empty() => {
             // It is of one moment.
-            let now = Period { from: 0, ..period };
+            let now = MetricPeriod { from: 0, ..period };
             Data::Gauge(Gauge { data_points: points.into_iter().map(|point| number(point, now)).collect() })
         }
-        Points::Histogram(points) if !points.is_empty() => Data::Histogram(Histogram {
+        MetricPoints::Histogram(points) if !points.is_empty() => Data::Histogram(Histogram {
             data_points: points.into_iter().map(|point| distribution(point, period)).collect(),
             aggregation_temporality: temporality,
         }),
-        Points::Counter(_) | Points::Gauge(_) | Points::Histogram(_) => return None,
+        MetricPoints::Counter(_) | MetricPoints::Gauge(_) | MetricPoints::Histogram(_) => return None,
     };
     let (name, description, unit) = (family.name.to_owned(), family.help.to_owned(), unit(family.name).to_owned());
     Some(Metric { name, description, unit, metadata: Vec::new(), data: Some(data) })
@@ -72,10 +77,10 @@ fn labels(labels: Vec<(&'static str, String)>) -> Vec<KeyValue> {
     labels.into_iter().map(|(name, value)| text(name, value)).collect()
 }
 
-fn number(point: Point<Number>, period: Period) -> NumberDataPoint {
+fn number(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> NumberDataPoint {
     let value = match point.value {
-        Number::Whole(count) => NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
-        Number::Real(number) => NumberMessage::AsDouble(number),
+        MetricNumber::Whole(count) => NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
+        MetricNumber::Real(number) => NumberMessage::AsDouble(number),
     };
     NumberDataPoint {
         attributes: labels(point.labels),
@@ -86,8 +91,8 @@ fn number(point: Point<Number>, period: Period) -> NumberDataPoint {
     }
 }
 
-fn distribution(point: Point<Distribution>, period: Period) -> HistogramDataPoint {
-    let Distribution { sum, count, buckets } = point.value;
+fn distribution(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> HistogramDataPoint {
+    let HistogramPoint { sum, count, buckets } = point.value;
     HistogramDataPoint {
         attributes: labels(point.labels),
         start_time_unix_nano: period.from,

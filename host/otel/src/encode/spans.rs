@@ -8,14 +8,14 @@ use opentelemetry_proto::tonic::trace::v1::{
 };
 use prost::Message as _;
 
-use super::{Resource, SCHEMA, attributes, id, nanoseconds, scope};
-use crate::span::{Event, Kind, Span, Status};
+use super::{ResourceAttributes, SCHEMA, attributes, id, nanoseconds, scope};
+use crate::span::{FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
 /// Longest `tracestate` that is sent: what W3C Trace Context wants to be passed on at least.
 const STATE: usize = 512;
 
 /// A request with these spans.
-pub(crate) fn spans(resource: &Resource, spans: Vec<Span>) -> Vec<u8> {
+pub(crate) fn spans(resource: &ResourceAttributes, spans: Vec<FinishedSpan>) -> Vec<u8> {
     let spans = spans.into_iter().map(message).collect();
     let scoped = ScopeSpans { scope: Some(scope()), spans, schema_url: SCHEMA.to_owned() };
     let of_resource =
@@ -23,18 +23,19 @@ pub(crate) fn spans(resource: &Resource, spans: Vec<Span>) -> Vec<u8> {
     ExportTraceServiceRequest { resource_spans: vec![of_resource] }.encode_to_vec()
 }
 
-fn message(span: Span) -> SpanMessage {
-    let Span { own, parent, parent_is_remote, name, kind, began, ended, attributes: known, events, status } = span;
+fn message(span: FinishedSpan) -> SpanMessage {
+    let FinishedSpan { own, parent, parent_is_remote, name, kind, began, ended, attributes: known, events, status } =
+        span;
     let kind = match kind {
-        Kind::Server => SpanKind::Server,
-        Kind::Client => SpanKind::Client,
-        Kind::Internal => SpanKind::Internal,
+        SpanSide::Server => SpanKind::Server,
+        SpanSide::Client => SpanKind::Client,
+        SpanSide::Internal => SpanKind::Internal,
     };
     let status = match status {
-        Status::Unset => None,
-        Status::Error(message) => Some(StatusMessage { message, code: StatusCode::Error.into() }),
+        SpanStatus::Unset => None,
+        SpanStatus::Error(message) => Some(StatusMessage { message, code: StatusCode::Error.into() }),
     };
-    let event = |Event { at, name }: Event| EventMessage {
+    let event = |SpanEvent { at, name }: SpanEvent| EventMessage {
         time_unix_nano: nanoseconds(at),
         name: name.to_owned(),
         ..EventMessage::default()

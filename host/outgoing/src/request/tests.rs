@@ -1,10 +1,10 @@
 use http::{HeaderValue, Request, Version};
-use toolbay_policy::{Denied, HttpRule, Malformed, OriginPattern};
+use toolbay_policy::{AuthorityError, DenialReason, HttpRule, OriginPattern};
 
-use super::Allowed;
+use super::AuthorizedRequest;
 use crate::error::SendError;
 use crate::field::HEAD;
-use crate::proxy::Proxy;
+use crate::proxy::ProxySettings;
 
 fn rules() -> Vec<HttpRule> {
     ["https://api.example", "http://api.example:8080"]
@@ -12,8 +12,8 @@ fn rules() -> Vec<HttpRule> {
         .to_vec()
 }
 
-fn check(request: http::request::Builder) -> Result<Allowed, SendError> {
-    Allowed::check(request.body(()).unwrap().into_parts().0, &rules())
+fn check(request: http::request::Builder) -> Result<AuthorizedRequest, SendError> {
+    AuthorizedRequest::check(request.body(()).unwrap().into_parts().0, &rules())
 }
 
 fn get(uri: &str) -> http::request::Builder {
@@ -36,7 +36,7 @@ fn only_the_normalised_origin_is_sent() {
 
 #[test]
 fn a_proxy_gets_the_whole_url_and_its_own_credentials() {
-    let proxy = Proxy::parse(&"http://user:password@proxy.example".parse().unwrap()).unwrap();
+    let proxy = ProxySettings::parse(&"http://user:password@proxy.example".parse().unwrap()).unwrap();
     let asked = get("http://api.example:8080").header("proxy-authorization", "Basic of-the-guest");
     let request = check(asked).unwrap().request(false, Some(&proxy), ()).unwrap();
     assert_eq!(request.uri(), "http://api.example:8080/");
@@ -64,15 +64,15 @@ fn host_and_address_have_to_name_the_same_origin() {
 
 #[test]
 fn what_the_guest_wrote_is_what_the_rules_see() {
-    assert_eq!(check(get("/relative")).unwrap_err(), SendError::Denied(Denied::Scheme));
-    assert_eq!(check(get("ftp://api.example/")).unwrap_err(), SendError::Denied(Denied::Scheme));
+    assert_eq!(check(get("/relative")).unwrap_err(), SendError::Denied(DenialReason::Scheme));
+    assert_eq!(check(get("ftp://api.example/")).unwrap_err(), SendError::Denied(DenialReason::Scheme));
     let userinfo = check(get("https://api.example@evil.example/")).unwrap_err();
-    assert_eq!(userinfo, SendError::Denied(Denied::Authority(Malformed::Userinfo)));
+    assert_eq!(userinfo, SendError::Denied(DenialReason::Authority(AuthorityError::Userinfo)));
     let other = check(get("https://evil.example/")).unwrap_err();
-    assert!(matches!(other, SendError::Denied(Denied::Host(_))), "{other:?}");
+    assert!(matches!(other, SendError::Denied(DenialReason::Host(_))), "{other:?}");
     assert!(other.details().unwrap().contains("http = [\"https://evil.example\"]"), "{other:?}");
     let connect = check(Request::builder().method("CONNECT").uri("https://api.example/")).unwrap_err();
-    assert_eq!(connect, SendError::Denied(Denied::ForbiddenMethod("CONNECT")));
+    assert_eq!(connect, SendError::Denied(DenialReason::ForbiddenMethod("CONNECT")));
 }
 
 #[test]

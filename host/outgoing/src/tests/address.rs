@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use http::Response;
 
 use super::setup::{Server, World, get, read, send, text};
-use crate::{Partition, SendError};
+use crate::{PoolPartition, SendError};
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_denied() {
@@ -63,7 +63,7 @@ async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
     let error = outlet
         .send(
             get(&url),
-            &Partition::of(b"token"),
+            &PoolPartition::of(b"token"),
             super::setup::PATIENT,
             tokio::time::Instant::now() + super::setup::LONG,
             &super::setup::unlimited(),

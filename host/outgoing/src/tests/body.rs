@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::setup::{
     Authority, BoxedBody, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text,
 };
-use crate::{Meter, Partition, SendError, Timeouts, Which};
+use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
 
 const CHUNK: usize = 64 * 1024;
 /// Of a body of 100 MiB.
@@ -226,10 +226,10 @@ async fn a_request_ends_with_the_meter_or_with_its_body() {
         })
         .await;
         let outlet = World::trusting(&authority).outlet(&server, 1);
-        let meter = Arc::new(Meter::new(1, 1_000_000));
+        let meter = Arc::new(RequestMeter::new(1, 1_000_000));
         let request = Request::post(server.url("https", "/")).body(Large::new()).unwrap();
-        let sent = outlet.send(request, &Partition::NONE, PATIENT, Instant::now() + LONG, &meter).await;
-        assert_eq!(sent.map(drop), Err(SendError::Meter(Which::Bytes)), "{alpn}");
+        let sent = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await;
+        assert_eq!(sent.map(drop), Err(SendError::Meter(ExceededLimit::Bytes)), "{alpn}");
         let broken = StreamBody::new(futures_util::stream::iter([
             Ok(Frame::data(Bytes::from_static(b"123"))),
             Err("the guest was stopped".into()),
@@ -252,7 +252,7 @@ async fn the_guest_may_take_its_time() {
         Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"123")))
     });
     let request = Request::post(server.url("http", "/")).body(StreamBody::new(slow)).unwrap();
-    let hasty = Timeouts { first_byte: SHORT, ..PATIENT };
+    let hasty = RequestTimeouts { first_byte: SHORT, ..PATIENT };
     let guest = async {
         tokio::time::timeout(3 * SHORT, std::future::pending::<()>()).await.unwrap_err();
         sender.send(()).unwrap();

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::setup::{LONG, PATIENT, SHORT, Server, World, eventually, get, read, send, send_within, text, unlimited};
-use crate::{Meter, Partition, SendError, Timeouts, Which};
+use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
 
 /// Reads the head of a request.
 async fn head(stream: &mut TcpStream) -> io::Result<()> {
@@ -46,7 +46,7 @@ async fn endless(beginning: &'static str, rest: &'static str) -> Server {
 }
 
 /// The response to a request with this timeout, read to its end.
-async fn fetch(server: &Server, timeouts: Timeouts) -> Result<String, SendError> {
+async fn fetch(server: &Server, timeouts: RequestTimeouts) -> Result<String, SendError> {
     let outlet = World::new().outlet(server, 1);
     let result = match send_within(&outlet, get(&server.url("http", "/")), timeouts).await {
         Ok(response) => read(response).await,
@@ -60,7 +60,7 @@ async fn fetch(server: &Server, timeouts: Timeouts) -> Result<String, SendError>
 
 #[tokio::test]
 async fn silence_has_an_end() {
-    let hasty = Timeouts { connect: LONG, first_byte: SHORT, between_bytes: SHORT };
+    let hasty = RequestTimeouts { connect: LONG, first_byte: SHORT, between_bytes: SHORT };
     assert_eq!(fetch(&answering("", false).await, hasty).await, Err(SendError::FirstByteTimeout));
     let begun = answering("HTTP/1.1 200 OK\r\ncontent-le", false).await;
     assert_eq!(fetch(&begun, hasty).await, Err(SendError::FirstByteTimeout));
@@ -75,12 +75,12 @@ async fn the_deadline_ends_everything() {
         let outlet = World::new().outlet(&server, 1);
         let request = get(&server.url("http", "/"));
         let deadline = Instant::now() + SHORT;
-        let endless = Timeouts {
+        let endless = RequestTimeouts {
             connect: std::time::Duration::MAX,
             first_byte: std::time::Duration::MAX,
             between_bytes: std::time::Duration::MAX,
         };
-        let result = outlet.send(request, &Partition::NONE, endless, deadline, &unlimited()).await;
+        let result = outlet.send(request, &PoolPartition::NONE, endless, deadline, &unlimited()).await;
         if head {
             assert_eq!(result.map(drop), Err(SendError::Deadline));
         } else {
@@ -178,9 +178,9 @@ async fn what_is_not_http_is_an_error() {
 async fn an_endless_body_ends_with_the_meter() {
     let server = endless("HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef").await;
     let outlet = World::new().outlet(&server, 1);
-    let meter = Arc::new(Meter::new(1, 1_000_000));
+    let meter = Arc::new(RequestMeter::new(1, 1_000_000));
     let request = get(&server.url("http", "/"));
-    let response = outlet.send(request, &Partition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
+    let response = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
     let mut body = response.into_body();
     let mut received = 0;
     let error = loop {
@@ -189,15 +189,16 @@ async fn an_endless_body_ends_with_the_meter() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error, SendError::Meter(Which::Bytes));
-    assert_eq!(meter.exceeded(), Some(Which::Bytes));
+    assert_eq!(error, SendError::Meter(ExceededLimit::Bytes));
+    assert_eq!(meter.exceeded(), Some(ExceededLimit::Bytes));
     // The limit, less one frame at the most.
     assert!((700_000..1_000_000).contains(&received), "{received}");
     assert!(body.frame().await.is_none());
     eventually(|| outlet.connections() == (0, 1)).await;
     // The call has sent its only request.
-    let again = outlet.send(get(&server.url("http", "/")), &Partition::NONE, PATIENT, Instant::now() + LONG, &meter);
-    assert_eq!(again.await.map(drop), Err(SendError::Meter(Which::Requests)));
+    let again =
+        outlet.send(get(&server.url("http", "/")), &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter);
+    assert_eq!(again.await.map(drop), Err(SendError::Meter(ExceededLimit::Requests)));
     assert_eq!((meter.requests(), server.accepted()), (1, 1));
 }
 
@@ -206,9 +207,9 @@ async fn the_meter_counts_both_ways() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n12345";
     let server = answering(answer, false).await;
     let outlet = World::new().outlet(&server, 1);
-    let meter = Arc::new(Meter::new(10, 10_000));
+    let meter = Arc::new(RequestMeter::new(10, 10_000));
     let request = Request::post(server.url("http", "/path")).body(text("123")).unwrap();
-    let response = outlet.send(request, &Partition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
+    let response = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
     assert_eq!(read(response).await.unwrap(), "12345");
     let asked = format!("POST /path HTTP/1.1\r\nhost: server.example:{}\r\n\r\n123", server.port);
     // Of the first line of a response, the status counts.
@@ -236,7 +237,7 @@ async fn who_refuses_and_who_is_silent_are_told_apart() {
     // TLS with a server that says nothing.
     let silent = answering("", false).await;
     let outlet = world.outlet(&silent, 1);
-    let hasty = Timeouts { connect: SHORT, ..PATIENT };
+    let hasty = RequestTimeouts { connect: SHORT, ..PATIENT };
     let error = send_within(&outlet, get(&silent.url("https", "/")), hasty).await.map(drop).unwrap_err();
     assert_eq!(error, SendError::ConnectTimeout);
     eventually(|| outlet.connections() == (0, 1)).await;

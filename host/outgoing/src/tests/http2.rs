@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use super::setup::{
     Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text,
 };
-use crate::{Outlet, SendError, Timeouts};
+use crate::{PluginClient, RequestTimeouts, SendError};
 
 /// A server of HTTP/2 that does this with each request.
 async fn serving<F, R>(authority: &Authority, serve: F) -> Server
@@ -35,11 +35,11 @@ where
     .await
 }
 
-fn outlet(authority: &Authority, server: &Server) -> Outlet {
+fn outlet(authority: &Authority, server: &Server) -> PluginClient {
     World::trusting(authority).outlet(server, 1)
 }
 
-async fn fetch(outlet: &Outlet, server: &Server, timeouts: Timeouts) -> Result<String, SendError> {
+async fn fetch(outlet: &PluginClient, server: &Server, timeouts: RequestTimeouts) -> Result<String, SendError> {
     read(send_within(outlet, get(&server.url("https", "/")), timeouts).await?).await
 }
 
@@ -84,7 +84,7 @@ async fn a_stream_that_is_reset() {
 #[tokio::test]
 async fn silence_has_an_end() {
     let authority = Authority::new();
-    let hasty = Timeouts { connect: LONG, first_byte: SHORT, between_bytes: SHORT };
+    let hasty = RequestTimeouts { connect: LONG, first_byte: SHORT, between_bytes: SHORT };
     for (begun, error) in [(false, SendError::FirstByteTimeout), (true, SendError::BetweenBytesTimeout)] {
         let server = serving(&authority, move |mut respond| async move {
             let stream = begun.then(|| respond.send_response(Response::new(()), false).unwrap());
@@ -183,7 +183,8 @@ async fn what_is_in_progress_outlives_a_graceful_end() {
     // As soon as it knows of the end, the plugin uses another connection.
     while server.accepted() == 1 {
         let _of_the_first =
-            send_within(&outlet, get(&server.url("https", "/")), Timeouts { first_byte: SHORT, ..PATIENT }).await;
+            send_within(&outlet, get(&server.url("https", "/")), RequestTimeouts { first_byte: SHORT, ..PATIENT })
+                .await;
     }
     assert_eq!(fetch(&outlet, &server, PATIENT).await.unwrap(), "another");
     rest.notify_one();

@@ -12,13 +12,13 @@ use tokio::time::Instant;
 use super::setup::{
     Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text, unlimited,
 };
-use crate::{Outlet, Partition, SendError, Timeouts};
+use crate::{PluginClient, PoolPartition, RequestTimeouts, SendError};
 
 async fn hello(_: Request<hyper::body::Incoming>) -> Response<super::setup::BoxedBody> {
     Response::new(text("hello"))
 }
 
-async fn with(outlet: &Outlet, url: &str, partition: &Partition) -> String {
+async fn with(outlet: &PluginClient, url: &str, partition: &PoolPartition) -> String {
     let deadline = Instant::now() + LONG;
     read(outlet.send(get(url), partition, PATIENT, deadline, &unlimited()).await.unwrap()).await.unwrap()
 }
@@ -33,10 +33,10 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
         let outlet = world.outlet(&server, 8);
         let url = server.url(scheme, "/");
         for _ in 0..5 {
-            assert_eq!(with(&outlet, &url, &Partition::NONE).await, "hello");
+            assert_eq!(with(&outlet, &url, &PoolPartition::NONE).await, "hello");
         }
         assert_eq!(server.accepted(), 1, "{scheme} {alpn:?}");
-        let (ada, bob) = (Partition::of(b"ada"), Partition::of(b"bob"));
+        let (ada, bob) = (PoolPartition::of(b"ada"), PoolPartition::of(b"bob"));
         for partition in [&ada, &bob, &ada, &bob] {
             with(&outlet, &url, partition).await;
         }
@@ -68,7 +68,7 @@ async fn http2_mixes_requests_on_one_connection() {
         .await
     };
     let outlet = Arc::new(World::trusting(&authority).outlet(&server, 1));
-    with(&outlet, &server.url("https", "/"), &Partition::NONE).await;
+    with(&outlet, &server.url("https", "/"), &PoolPartition::NONE).await;
     let requests: Vec<_> = (0..8)
         .map(|_| {
             let (outlet, url) = (outlet.clone(), server.url("https", "/wait"));
@@ -105,7 +105,7 @@ async fn no_more_connections_than_the_limit() {
         tokio::spawn(async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() })
     };
     eventually(|| server.accepted() == 1).await;
-    let hasty = Timeouts { connect: SHORT, ..PATIENT };
+    let hasty = RequestTimeouts { connect: SHORT, ..PATIENT };
     let error = send_within(&outlet, get(&server.url("http", "/")), hasty).await.map(drop).unwrap_err();
     assert_eq!(error, SendError::NoConnection);
     // Whoever waits gets the connection when it is free.
@@ -125,8 +125,8 @@ async fn an_idle_connection_makes_room_for_another_origin() {
     let world = World::new();
     let outlet = world.outlet_to(&[&one.url("http", ""), &two.url("http", "")], &["127.0.0.0/8"], 1);
     for _ in 0..3 {
-        with(&outlet, &one.url("http", "/"), &Partition::NONE).await;
-        with(&outlet, &two.url("http", "/"), &Partition::NONE).await;
+        with(&outlet, &one.url("http", "/"), &PoolPartition::NONE).await;
+        with(&outlet, &two.url("http", "/"), &PoolPartition::NONE).await;
     }
     assert_eq!((one.accepted(), two.accepted()), (3, 3));
 }
@@ -176,7 +176,7 @@ async fn giving_up_a_request_closes_the_connection() {
     let (serve, closed) = until_closed(b"");
     let server = Server::raw(serve).await;
     let outlet = World::new().outlet(&server, 1);
-    let hasty = Timeouts { first_byte: SHORT, ..PATIENT };
+    let hasty = RequestTimeouts { first_byte: SHORT, ..PATIENT };
     let error = send_within(&outlet, get(&server.url("http", "/")), hasty).await.map(drop).unwrap_err();
     assert_eq!(error, SendError::FirstByteTimeout);
     closed.acquire().await.unwrap().forget();
@@ -216,7 +216,7 @@ async fn an_idle_connection_is_closed_after_a_while() {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), hello).await;
         let outlet = World::trusting(&authority).outlet(&server, 1).keeping(Duration::from_millis(50));
-        with(&outlet, &server.url("https", "/"), &Partition::NONE).await;
+        with(&outlet, &server.url("https", "/"), &PoolPartition::NONE).await;
         eventually(|| outlet.connections() == (0, 1)).await;
     }
 }
@@ -242,18 +242,18 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
 async fn the_connections_of_all_plugins_together_are_bounded() {
     let server = Server::http(None, hello).await;
     let world = World::narrow(2);
-    let outlets: Vec<Outlet> = (0..5).map(|_| world.outlet(&server, 8)).collect();
+    let outlets: Vec<PluginClient> = (0..5).map(|_| world.outlet(&server, 8)).collect();
     let url = server.url("http", "/");
     // Each keeps its connection, and loses it to the next plugin but one.
     for outlet in outlets.iter().chain(&outlets) {
-        assert_eq!(with(outlet, &url, &Partition::NONE).await, "hello");
+        assert_eq!(with(outlet, &url, &PoolPartition::NONE).await, "hello");
         let open: usize = outlets.iter().map(|outlet| outlet.connections().0).sum();
         assert!(open <= 2, "{open}");
     }
     assert_eq!(server.accepted(), 10);
     // Those in use are nobody else's.
     let used = [send(&outlets[0], get(&url)).await.unwrap(), send(&outlets[1], get(&url)).await.unwrap()];
-    let soon = Timeouts { connect: SHORT, ..PATIENT };
+    let soon = RequestTimeouts { connect: SHORT, ..PATIENT };
     let error = send_within(&outlets[2], get(&url), soon).await.map(drop).unwrap_err();
     assert_eq!(error, SendError::NoSocket);
     assert!(error.details().unwrap().contains("ulimit -n"));

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 
 use super::setup::{Authority, Server, Valid, World, get, read, send, text};
-use crate::{Options, SendError};
+use crate::{ConnectorOptions, SendError};
 
 /// A proxy that leads everything to one server, and remembers the heads of what it was asked.
 async fn proxy(server: &Server) -> (Server, Arc<Mutex<Vec<String>>>) {
@@ -48,8 +48,8 @@ async fn everything_goes_through_the_proxy() {
     let (proxy, asked) = proxy(&server).await;
     let url = format!("http://user:password@127.0.0.1:{}", proxy.port);
     let trusting = World::trusting(&authority);
-    let connector = crate::Connector::new(
-        &Options { extra_ca: trusting.extra_ca.clone(), proxy: Some(url.parse().unwrap()) },
+    let connector = crate::HttpConnector::new(
+        &ConnectorOptions { extra_ca: trusting.extra_ca.clone(), proxy: Some(url.parse().unwrap()) },
         trusting.names.clone(),
         4,
     )

@@ -28,14 +28,17 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use toolbay_policy::{HttpRule, OriginPattern};
 
-use crate::{Connector, Meter, Options, Outlet, Partition, Received, Resolve, SendError, Timeouts};
+use crate::{
+    ConnectorOptions, HttpConnector, NameResolver, PluginClient, PoolPartition, RequestMeter, RequestTimeouts,
+    ResponseBody, SendError,
+};
 
 /// What is expected takes much less, on any machine.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 /// What is expected to run out.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
-pub(crate) const PATIENT: Timeouts = Timeouts { connect: LONG, first_byte: LONG, between_bytes: LONG };
+pub(crate) const PATIENT: RequestTimeouts = RequestTimeouts { connect: LONG, first_byte: LONG, between_bytes: LONG };
 
 pub(crate) type BoxedBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -112,7 +115,7 @@ impl Names {
     }
 }
 
-impl Resolve for Names {
+impl NameResolver for Names {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         let mut answers = self.answers.lock().unwrap();
@@ -206,54 +209,54 @@ impl Server {
 /// A connector for `server.example` and others, all of them on the loopback interface unless a test sets something else.
 pub(crate) struct World {
     pub(crate) names: Arc<Names>,
-    pub(crate) connector: Arc<Connector>,
+    pub(crate) connector: Arc<HttpConnector>,
     pub(crate) extra_ca: Vec<std::path::PathBuf>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with(&Options::default())
+        Self::with(&ConnectorOptions::default())
     }
 
     pub(crate) fn trusting(authority: &Authority) -> Self {
-        Self::with(&Options { extra_ca: vec![authority.file.path().to_owned()], proxy: None })
+        Self::with(&ConnectorOptions { extra_ca: vec![authority.file.path().to_owned()], proxy: None })
     }
 
-    pub(crate) fn with(options: &Options) -> Self {
+    pub(crate) fn with(options: &ConnectorOptions) -> Self {
         let names = Arc::new(Names::default());
         names.set("server.example", &[&["127.0.0.1"]]);
-        let connector = Connector::new(options, names.clone(), 1000).unwrap();
+        let connector = HttpConnector::new(options, names.clone(), 1000).unwrap();
         Self { names, connector, extra_ca: options.extra_ca.clone() }
     }
 
     /// One in which all plugins together have so many sockets.
     pub(crate) fn narrow(sockets: usize) -> Self {
         let world = Self::new();
-        let connector = Connector::new(&Options::default(), world.names.clone(), sockets).unwrap();
+        let connector = HttpConnector::new(&ConnectorOptions::default(), world.names.clone(), sockets).unwrap();
         Self { connector, ..world }
     }
 
     /// An outlet to `server.example` at this server's port, which may connect to the loopback interface.
-    pub(crate) fn outlet(&self, server: &Server, connections: usize) -> Outlet {
+    pub(crate) fn outlet(&self, server: &Server, connections: usize) -> PluginClient {
         self.outlet_to(&[&server.url("http", ""), &server.url("https", "")], &["127.0.0.0/8"], connections)
     }
 
-    pub(crate) fn outlet_to(&self, origins: &[&str], opened: &[&str], connections: usize) -> Outlet {
+    pub(crate) fn outlet_to(&self, origins: &[&str], opened: &[&str], connections: usize) -> PluginClient {
         let rules = origins.iter().map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap())).collect();
-        let opened = opened.iter().map(|network| toolbay_policy::Network::parse(network).unwrap()).collect();
-        Outlet::new(self.connector.clone(), rules, opened, connections)
+        let opened = opened.iter().map(|network| toolbay_policy::AddressRange::parse(network).unwrap()).collect();
+        PluginClient::new(self.connector.clone(), rules, opened, connections)
     }
 }
 
-pub(crate) fn unlimited() -> Arc<Meter> {
-    Arc::new(Meter::new(u64::MAX, u64::MAX))
+pub(crate) fn unlimited() -> Arc<RequestMeter> {
+    Arc::new(RequestMeter::new(u64::MAX, u64::MAX))
 }
 
 pub(crate) fn get(url: &str) -> Request<Empty<Bytes>> {
     Request::get(url).body(Empty::new()).unwrap()
 }
 
-pub(crate) async fn send<B>(outlet: &Outlet, request: Request<B>) -> Result<Response<Received>, SendError>
+pub(crate) async fn send<B>(outlet: &PluginClient, request: Request<B>) -> Result<Response<ResponseBody>, SendError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -262,19 +265,19 @@ where
 }
 
 pub(crate) async fn send_within<B>(
-    outlet: &Outlet,
+    outlet: &PluginClient,
     request: Request<B>,
-    timeouts: Timeouts,
-) -> Result<Response<Received>, SendError>
+    timeouts: RequestTimeouts,
+) -> Result<Response<ResponseBody>, SendError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    outlet.send(request, &Partition::NONE, timeouts, Instant::now() + LONG, &unlimited()).await
+    outlet.send(request, &PoolPartition::NONE, timeouts, Instant::now() + LONG, &unlimited()).await
 }
 
 /// The whole body as text.
-pub(crate) async fn read(response: Response<Received>) -> Result<String, SendError> {
+pub(crate) async fn read(response: Response<ResponseBody>) -> Result<String, SendError> {
     let bytes = response.into_body().collect().await?.to_bytes();
     Ok(String::from_utf8(bytes.to_vec()).unwrap())
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::choose;
 
-fn networks(entries: &[&str]) -> Vec<Network> {
-    entries.iter().map(|entry| Network::parse(entry).unwrap()).collect()
+fn networks(entries: &[&str]) -> Vec<AddressRange> {
+    entries.iter().map(|entry| AddressRange::parse(entry).unwrap()).collect()
 }
 
 /// Cases: the address, the entries of `network_private`, and the reason, which is empty for an address that is open.
@@ -201,7 +201,7 @@ fn the_operator_reads_why_no_address_is_left() {
             let remedy = refused.remedy();
             if let Some(remedy) = &remedy {
                 let table: toml::Table = remedy.parse().unwrap();
-                let opened: Vec<Network> = table["network_private"].clone().try_into().unwrap();
+                let opened: Vec<AddressRange> = table["network_private"].clone().try_into().unwrap();
                 assert_eq!(choose(&addresses, &opened), Ok(addresses), "{remedy}");
             }
             format!("{refused}\n    {}", remedy.unwrap_or_else(|| "(nothing)".to_owned()))

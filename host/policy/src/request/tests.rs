@@ -16,8 +16,8 @@ pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
 /// The origin and the rule of an allowed request, or the reason of a denied one in one word.
 fn verdict(request: HttpRequest<'_>, rules: &[HttpRule]) -> String {
     match request.check(rules) {
-        Ok(Allowed { origin, rule }) => format!("{origin} by {rule}"),
-        Err(Denied::Authority(malformed)) => format!("{malformed:?}"),
+        Ok(AllowedRequest { origin, rule }) => format!("{origin} by {rule}"),
+        Err(DenialReason::Authority(malformed)) => format!("{malformed:?}"),
         Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
     }
 }

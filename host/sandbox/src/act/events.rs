@@ -9,8 +9,8 @@ use wasmtime::component::{Accessor, Source, StreamConsumer, StreamReader, Stream
 use wasmtime::{AsContextMut as _, StoreContextMut};
 
 use super::hints;
-use super::types::{Metadata, ToolEvent};
-use crate::state::State;
+use super::types::{ActMetadata, ToolEvent};
+use crate::state::StoreState;
 
 /// Reads a stream to its end, or to the first error, after which nothing counts.
 ///
@@ -18,14 +18,14 @@ use crate::state::State;
 ///
 /// Ends the call: the guest trapped, or wrote more than the call may pass on or keep.
 pub(super) async fn read(
-    accessor: &Accessor<State>,
+    accessor: &Accessor<StoreState>,
     stream: StreamReader<ToolEvent>,
 ) -> wasmtime::Result<Vec<ToolEvent>> {
     // What is in the channel was counted before.
     let (sender, mut receiver) = mpsc::unbounded_channel();
     accessor.with(|mut access| {
         let room = access.as_context_mut().hostcall_fuel();
-        stream.pipe(access, Reading { sender, room, is_over: false })
+        stream.pipe(access, ActEventReader { sender, room, is_over: false })
     })?;
     let mut events = Vec::new();
     loop {
@@ -49,7 +49,7 @@ pub(super) async fn read(
 }
 
 /// Takes in what the guest writes.
-struct Reading {
+struct ActEventReader {
     sender: UnboundedSender<ToolEvent>,
     /// Bytes that it may still write.
     room: usize,
@@ -57,13 +57,13 @@ struct Reading {
     is_over: bool,
 }
 
-impl StreamConsumer<State> for Reading {
+impl StreamConsumer<StoreState> for ActEventReader {
     type Item = ToolEvent;
 
     fn poll_consume(
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
-        mut store: StoreContextMut<'_, State>,
+        mut store: StoreContextMut<'_, StoreState>,
         mut from: Source<'_, ToolEvent>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
@@ -101,7 +101,7 @@ impl StreamConsumer<State> for Reading {
 }
 
 /// Tells the caller how far the tool is, if a part says so.
-fn progress(state: &State, metadata: &Metadata) {
+fn progress(state: &StoreState, metadata: &ActMetadata) {
     if let Some(done) = hints::number(metadata, "std:progress") {
         state.imports.progress(done, hints::number(metadata, "std:progress-total"), None);
     }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use toolbay_model::Interrupt;
 
-use super::types::{LocalizedString, Metadata};
-use crate::cbor::{self, Unreadable};
+use super::types::{ActMetadata, LocalizedString};
+use crate::cbor::{self, CborError};
 
 /// Longest value that is read, as JSON in bytes.
 const VALUE: usize = 64 << 10;
@@ -17,22 +17,22 @@ const LANGUAGE: &str = "en";
 /// # Errors
 ///
 /// Why it cannot be read.
-fn value(metadata: &Metadata, name: &str) -> Option<Result<Value, &'static str>> {
+fn value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static str>> {
     let (_, cbor) = metadata.iter().find(|(key, _)| key == name)?;
     let json = cbor::to_json(cbor, VALUE, &Interrupt::default()).map_err(|error| match error {
-        Unreadable::Malformed(why) => why,
-        Unreadable::Large | Unreadable::Interrupted => "is too large",
+        CborError::Malformed(why) => why,
+        CborError::Large | CborError::Interrupted => "is too large",
     });
     Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is no value")))
 }
 
 /// A number; `None` if there is none.
-pub(super) fn number(metadata: &Metadata, name: &str) -> Option<f64> {
+pub(super) fn number(metadata: &ActMetadata, name: &str) -> Option<f64> {
     value(metadata, name)?.ok()?.as_f64()
 }
 
 /// Whether something holds; `None` if nothing is said of it.
-pub(super) fn flag(metadata: &Metadata, name: &str) -> Result<Option<bool>, String> {
+pub(super) fn flag(metadata: &ActMetadata, name: &str) -> Result<Option<bool>, String> {
     match value(metadata, name) {
         None => Ok(None),
         Some(Ok(Value::Bool(flag))) => Ok(Some(flag)),
@@ -42,7 +42,7 @@ pub(super) fn flag(metadata: &Metadata, name: &str) -> Result<Option<bool>, Stri
 }
 
 /// A text for people, which may be there in several languages.
-pub(super) fn text(metadata: &Metadata, name: &str) -> Result<Option<String>, String> {
+pub(super) fn text(metadata: &ActMetadata, name: &str) -> Result<Option<String>, String> {
     match value(metadata, name) {
         None => Ok(None),
         Some(Ok(Value::String(text))) => Ok(Some(text)),
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    fn metadata(name: &str, value: &Value) -> Metadata {
+    fn metadata(name: &str, value: &Value) -> ActMetadata {
         vec![("other".to_owned(), Vec::new()), (name.to_owned(), cbor::from_json(value).unwrap())]
     }
 

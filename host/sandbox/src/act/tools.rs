@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use toolbay_model::text::line;
-use toolbay_model::{Annotations, Description, Limits, ToolDefinition};
+use toolbay_model::{ComponentDescription, EffectHints, Limits, ToolDefinition};
 
 use super::hints;
-use super::types::{self, Metadata};
+use super::types::{self, ActMetadata};
 
 /// Longest name of a tool in a remark, in bytes.
 const SHOWN: usize = 200;
@@ -15,18 +15,18 @@ const SHOWN: usize = 200;
 const REMARKS: usize = 10;
 
 /// What a guest lists, as the host describes tools.
-pub(super) fn description(listed: Vec<types::ToolDefinition>) -> Description {
-    let mut remarks = Remarks::default();
+pub(super) fn description(listed: Vec<types::ToolDefinition>) -> ComponentDescription {
+    let mut remarks = ActToolRemarks::default();
     let tools = listed.into_iter().map(|tool| definition(tool, &mut remarks)).collect();
-    Description { tools, remarks: remarks.finish(), ..Description::default() }
+    ComponentDescription { tools, remarks: remarks.finish(), ..ComponentDescription::default() }
 }
 
-fn definition(tool: types::ToolDefinition, remarks: &mut Remarks) -> ToolDefinition {
+fn definition(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> ToolDefinition {
     let types::ToolDefinition { name, description, parameters_schema, metadata } = tool;
     let mut flag = |key| remarks.unless(&name, hints::flag(&metadata, key));
     let [read_only, destructive, idempotent] = ["std:read-only", "std:destructive", "std:idempotent"].map(&mut flag);
     let is_said = read_only.or(destructive).or(idempotent).is_some();
-    let annotations = is_said.then_some(Annotations { read_only, destructive, idempotent, open_world: None });
+    let annotations = is_said.then_some(EffectHints { read_only, destructive, idempotent, open_world: None });
     let mut text = |key| remarks.unless(&name, hints::text(&metadata, key));
     let advice = ["std:usage-hints", "std:anti-usage-hints"].map(&mut text).into_iter().flatten();
     let paragraphs: Vec<String> = std::iter::once(description.into_text()).chain(advice).collect();
@@ -45,7 +45,7 @@ fn definition(tool: types::ToolDefinition, remarks: &mut Remarks) -> ToolDefinit
 }
 
 /// How long a tool may take, if it says so and a call has less by default.
-fn long(metadata: &Metadata) -> Option<Duration> {
+fn long(metadata: &ActMetadata) -> Option<Duration> {
     let milliseconds = hints::number(metadata, "std:timeout-ms")?;
     let time = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
     (time > Limits::DEFAULT.timeout).then_some(time)
@@ -53,13 +53,13 @@ fn long(metadata: &Metadata) -> Option<Duration> {
 
 /// What there is to say of what tools say of themselves.
 #[derive(Default)]
-struct Remarks {
+struct ActToolRemarks {
     all: Vec<String>,
     /// Remarks that are not made.
     more: u32,
 }
 
-impl Remarks {
+impl ActToolRemarks {
     /// What was read, if it could be.
     fn unless<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
         read.unwrap_or_else(|why| {

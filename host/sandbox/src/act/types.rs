@@ -3,16 +3,16 @@
 use wasmtime::component::{ComponentType, Lift, StreamReader};
 
 /// Keys and values, which are CBOR.
-pub(super) type Metadata = Vec<(String, Vec<u8>)>;
+pub(super) type ActMetadata = Vec<(String, Vec<u8>)>;
 
 /// What `list-tools` takes.
-pub(super) type ListParams = (Metadata,);
+pub(super) type ListParams = (ActMetadata,);
 
 /// What `list-tools` returns.
-pub(super) type ListResults = (Result<ListToolsResponse, Error>,);
+pub(super) type ListResults = (Result<ListToolsResponse, ActError>,);
 
 /// What `call-tool` takes: the tool's name, its arguments in CBOR, and metadata.
-pub(super) type CallParams = (String, Vec<u8>, Metadata);
+pub(super) type CallParams = (String, Vec<u8>, ActMetadata);
 
 /// What `call-tool` returns.
 pub(super) type CallResults = (ToolResult,);
@@ -29,13 +29,13 @@ pub(super) enum LocalizedString {
 
 #[derive(Debug, ComponentType, Lift)]
 #[component(record)]
-pub(super) struct Error {
+pub(super) struct ActError {
     #[component(name = "kind")]
     pub(super) kind: String,
     #[component(name = "message")]
     pub(super) message: LocalizedString,
     #[component(name = "metadata")]
-    pub(super) metadata: Metadata,
+    pub(super) metadata: ActMetadata,
 }
 
 #[derive(Debug, ComponentType, Lift)]
@@ -48,14 +48,14 @@ pub(super) struct ToolDefinition {
     #[component(name = "parameters-schema")]
     pub(super) parameters_schema: String,
     #[component(name = "metadata")]
-    pub(super) metadata: Metadata,
+    pub(super) metadata: ActMetadata,
 }
 
 #[derive(Debug, ComponentType, Lift)]
 #[component(record)]
 pub(super) struct ListToolsResponse {
     #[component(name = "metadata")]
-    _metadata: Metadata,
+    _metadata: ActMetadata,
     #[component(name = "tools")]
     pub(super) tools: Vec<ToolDefinition>,
 }
@@ -68,7 +68,7 @@ pub(super) struct ContentPart {
     #[component(name = "mime-type")]
     pub(super) mime_type: Option<String>,
     #[component(name = "metadata")]
-    pub(super) metadata: Metadata,
+    pub(super) metadata: ActMetadata,
 }
 
 #[derive(Debug, ComponentType, Lift)]
@@ -78,7 +78,7 @@ pub(super) enum ToolEvent {
     Content(ContentPart),
     /// Nothing follows it.
     #[component(name = "error")]
-    Error(Error),
+    Error(ActError),
 }
 
 #[derive(ComponentType, Lift)]

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 use toolbay_model::text::line;
-use toolbay_model::{Json, Violation};
-use toolbay_schema::{Patterns, Schema};
+use toolbay_model::{JsonText, SchemaViolation};
+use toolbay_schema::{JsonSchema, PatternBudget};
 
 /// The most fields of a form.
 const FIELDS: usize = 64;
@@ -57,7 +57,7 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
 /// # Errors
 ///
 /// What is wrong with it, for whoever filled in the form.
-pub(super) fn fitting(params: &Json, mut answer: Value) -> Result<Value, String> {
+pub(super) fn fitting(params: &JsonText, mut answer: Value) -> Result<Value, String> {
     match action(&answer) {
         None => return Err("it has no `action` that is accept, decline or cancel".to_owned()),
         Some("accept") => {}
@@ -77,7 +77,7 @@ pub(super) fn fitting(params: &Json, mut answer: Value) -> Result<Value, String>
 }
 
 /// A mistake, for whoever filled in the form.
-fn told(violation: &Violation) -> String {
+fn told(violation: &SchemaViolation) -> String {
     let place = violation.pointer.trim_start_matches('/');
     line(&if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) }, WHY)
 }
@@ -87,10 +87,10 @@ pub(super) fn action(answer: &Value) -> Option<&str> {
     answer.get("action").and_then(Value::as_str).filter(|action| ["accept", "cancel", "decline"].contains(action))
 }
 
-fn compiled(schema: &Value) -> Result<Schema, String> {
+fn compiled(schema: &Value) -> Result<JsonSchema, String> {
     let text = schema.to_string();
-    let patterns = Patterns::of([text.as_str()]);
-    Schema::compile_with(&text, &patterns).map_err(|why| format!("`requestedSchema` is not valid: {why}"))
+    let patterns = PatternBudget::of([text.as_str()]);
+    JsonSchema::compile_with(&text, &patterns).map_err(|why| format!("`requestedSchema` is not valid: {why}"))
 }
 
 fn field(schema: &Value) -> Result<(), String> {
@@ -160,7 +160,7 @@ mod tests {
             "many": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "default": []},
         });
         check(&form(&properties)).unwrap();
-        let params = Json::new(&form(&properties));
+        let params = JsonText::new(&form(&properties));
         assert!(fitting(&params, json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})).is_ok());
         assert!(fitting(&params, json!({"action": "accept", "content": {"several": ["c"]}})).is_err());
         assert!(fitting(&params, json!({"action": "accept", "content": {"titled": "c"}})).is_err());

@@ -133,7 +133,7 @@ mod tests {
 
     /// The server's settings, without the pool.
     fn machine() -> Engine {
-        engine::compiler(STACK).unwrap()
+        engine::build_compiler(STACK).unwrap()
     }
 
     /// The server's settings for an interpreter on a machine that cannot reserve address space: Miri.
@@ -154,7 +154,7 @@ mod tests {
             // All memory of Miri's is real.
             let few =
                 Limits { memory: ByteSize::mib(1), memories: 1, instances: 2, table_elements: 16, ..Limits::CEILING };
-            return Engine::new(interpreted().allocation_strategy(engine::pool(1, 1, &few))).unwrap();
+            return Engine::new(interpreted().allocation_strategy(engine::pooling_strategy(1, 1, &few))).unwrap();
         }
         engine::build(1, STACK, &Limits::CEILING).unwrap().0
     }

@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Seek as _};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use toolbay_model::Digest;
-use toolbay_private::Private;
+use toolbay_private::PrivateFolder;
 
 /// Name of the file with the key.
 pub(super) const NAME: &str = "key";
@@ -25,11 +25,11 @@ const PURPOSE_CODE: &[u8] = b"toolbay compiled code 2";
 const PURPOSE_FOLDER: &[u8] = b"toolbay folder notes 1";
 
 /// The key of one cache.
-pub(super) struct Key(hmac::Key);
+pub(super) struct CacheKey(hmac::Key);
 
 /// What an entry says.
 #[derive(Clone, Copy)]
-pub(super) struct Claim<'a> {
+pub(super) struct EntryClaim<'a> {
     /// Identifies what made the code.
     pub(super) maker: u64,
     /// The component.
@@ -40,19 +40,19 @@ pub(super) struct Claim<'a> {
     pub(super) code: &'a [u8],
 }
 
-impl Key {
+impl CacheKey {
     /// Reads the key in the folder. Makes a new one if there is none, or if others may know the one that is there: the
     /// entries then count for nothing.
     ///
     /// # Errors
     ///
     /// The folder cannot be read or written.
-    pub(super) fn of(folder: &Private) -> io::Result<Self> {
+    pub(super) fn of(folder: &PrivateFolder) -> io::Result<Self> {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(NAME, "plugins are compiled again")?)))
     }
 
     /// The authentication code of an entry: over all that it says.
-    pub(super) fn sign(&self, claim: Claim<'_>) -> Vec<u8> {
+    pub(super) fn sign(&self, claim: EntryClaim<'_>) -> Vec<u8> {
         self.sign_parts(&[PURPOSE, &claim.maker.to_le_bytes(), claim.digest.bytes()], [claim.notes, claim.code])
     }
 
@@ -98,7 +98,7 @@ impl Key {
     }
 
     /// Whether `mac` is the authentication code of an entry.
-    pub(super) fn has_signed(&self, mac: &[u8], claim: Claim<'_>) -> bool {
+    pub(super) fn has_signed(&self, mac: &[u8], claim: EntryClaim<'_>) -> bool {
         verify_slices_are_equal(&self.sign(claim), mac).is_ok()
     }
 
@@ -108,7 +108,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for CacheKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(…)")
     }
@@ -128,31 +128,31 @@ mod tests {
         file
     }
 
-    fn claim<'a>(notes: &'a [u8], code: &'a [u8]) -> Claim<'a> {
-        Claim { maker: 7, digest: Digest::new([1; 32]), notes, code }
+    fn claim<'a>(notes: &'a [u8], code: &'a [u8]) -> EntryClaim<'a> {
+        EntryClaim { maker: 7, digest: Digest::new([1; 32]), notes, code }
     }
 
     #[test]
     fn the_key_is_made_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Private::open(dir.path(), "tests").unwrap();
-        let first = Key::of(&folder).unwrap();
+        let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
+        let first = CacheKey::of(&folder).unwrap();
         let metadata = fs::metadata(dir.path().join(NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
         let mac = first.sign(claim(b"notes", b"code"));
-        assert!(Key::of(&folder).unwrap().has_signed(&mac, claim(b"notes", b"code")));
+        assert!(CacheKey::of(&folder).unwrap().has_signed(&mac, claim(b"notes", b"code")));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
     }
 
     #[test]
     fn everything_that_an_entry_says_is_signed() {
         let dir = tempfile::tempdir().unwrap();
-        let key = Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
+        let key = CacheKey::of(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
         let mac = key.sign(claim(b"notes", b"code"));
-        let signed = |claim: Claim<'_>| key.has_signed(&mac, claim);
+        let signed = |claim: EntryClaim<'_>| key.has_signed(&mac, claim);
         assert!(signed(claim(b"notes", b"code")));
-        assert!(!signed(Claim { maker: 8, ..claim(b"notes", b"code") }));
-        assert!(!signed(Claim { digest: Digest::new([2; 32]), ..claim(b"notes", b"code") }));
+        assert!(!signed(EntryClaim { maker: 8, ..claim(b"notes", b"code") }));
+        assert!(!signed(EntryClaim { digest: Digest::new([2; 32]), ..claim(b"notes", b"code") }));
         assert!(!signed(claim(b"note", b"code")) && !signed(claim(b"", b"code")));
         assert!(!signed(claim(b"notes", b"codes")) && !signed(claim(b"notes", b"")));
         // The border between notes and code is signed too.
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn all_of_the_code_is_signed_and_nothing_else_has_its_authentication_code() {
         let dir = tempfile::tempdir().unwrap();
-        let key = Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
+        let key = CacheKey::of(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
         let mut long = vec![7; 3 * PIECE + 5];
         let mac = key.sign_code(&code(&long)).unwrap();
         assert!(key.has_signed_code(&mac, &code(&long)).unwrap());
@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn a_key_that_others_may_know_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Private::open(dir.path(), "tests").unwrap();
+        let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
         let key = dir.path().join(NAME);
-        let mac = Key::of(&folder).unwrap().sign(claim(b"", b""));
+        let mac = CacheKey::of(&folder).unwrap().sign(claim(b"", b""));
         fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(!Key::of(&folder).unwrap().has_signed(&mac, claim(b"", b"")));
+        assert!(!CacheKey::of(&folder).unwrap().has_signed(&mac, claim(b"", b"")));
         assert_eq!(fs::symlink_metadata(&key).unwrap().mode(), 0o100_600);
     }
 }

@@ -7,20 +7,20 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
 
-use crate::part::Part;
+use crate::contract_interface::ContractInterface;
 use crate::prepare_error::PrepareError;
 
 /// An exported interface whose types are to be checked.
-pub(super) struct Interface<'a> {
+pub(super) struct ExportedInterface<'a> {
     engine: &'a Engine,
     component: types::Component,
     name: &'a str,
 }
 
 /// The interfaces that a component exports.
-pub(super) type Interfaces<'a> = BTreeMap<Part, Interface<'a>>;
+pub(super) type ExportedInterfaces<'a> = BTreeMap<ContractInterface, ExportedInterface<'a>>;
 
-impl<'a> Interface<'a> {
+impl<'a> ExportedInterface<'a> {
     /// # Errors
     ///
     /// What the component exports under this name is not an interface.

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use toolbay_model::{
-    Body, CallError, CompletionRequest, Completions, Limit, Limits, LogLevel, Observer, Progress, PromptOutput, Quiet,
-    Reference, Reply, ResourceContent, ResourceItem,
+    CallError, CallObserver, CallReply, CompletionReference, CompletionRequest, CompletionResult, ContentBody, Limit,
+    Limits, LogLevel, NoopObserver, ProgressUpdate, PromptOutput, ResourceContent, ResourceItem,
 };
 use toolbay_testkit::{Offering, Tiny, guests};
 
-use super::Exported;
-use crate::trial::{Loaded, sandbox};
-use crate::{Asked, Environment};
+use super::ExportedContract;
+use crate::trial::{TrialComponent, sandbox};
+use crate::{PluginContext, PluginRequest};
 
 /// The guest that offers everything but tools.
-static LIBRARY: LazyLock<Loaded> =
-    LazyLock::new(|| Loaded::new(&sandbox(), guests::guest("library").unwrap()).unwrap());
+static LIBRARY: LazyLock<TrialComponent> =
+    LazyLock::new(|| TrialComponent::new(&sandbox(), guests::guest("library").unwrap()).unwrap());
 
 /// Enough for whatever ends, and soon over for what does not.
 fn hasty() -> Limits {
@@ -30,19 +30,19 @@ fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 fn get(name: &str, arguments: &[(&str, &str)]) -> Result<PromptOutput, CallError> {
-    let environment = Environment { limits: hasty(), ..Environment::default() };
-    let asked = Asked::Prompt { name, arguments: &pairs(arguments) };
-    match LIBRARY.enter(&environment, Arc::new(Quiet), asked).result? {
-        Some(Reply::Prompt(output)) => Ok(output),
+    let environment = PluginContext { limits: hasty(), ..PluginContext::default() };
+    let asked = PluginRequest::Prompt { name, arguments: &pairs(arguments) };
+    match LIBRARY.enter(&environment, Arc::new(NoopObserver), asked).result? {
+        Some(CallReply::Prompt(output)) => Ok(output),
         other => panic!("{other:?}"),
     }
 }
 
 /// Nothing if there is no such resource.
 fn read_within(limits: Limits, uri: &str) -> Result<Vec<ResourceItem>, CallError> {
-    let environment = Environment { limits, ..Environment::default() };
-    match LIBRARY.enter(&environment, Arc::new(Quiet), Asked::Resource { uri }).result? {
-        Some(Reply::Resource(items)) => Ok(items),
+    let environment = PluginContext { limits, ..PluginContext::default() };
+    match LIBRARY.enter(&environment, Arc::new(NoopObserver), PluginRequest::Resource { uri }).result? {
+        Some(CallReply::Resource(items)) => Ok(items),
         None => Ok(Vec::new()),
         other => panic!("{other:?}"),
     }
@@ -52,21 +52,21 @@ fn read(uri: &str) -> Result<Vec<ResourceItem>, CallError> {
     read_within(hasty(), uri)
 }
 
-fn complete(reference: Reference, argument: &str, value: &str) -> Result<Completions, CallError> {
+fn complete(reference: CompletionReference, argument: &str, value: &str) -> Result<CompletionResult, CallError> {
     let (argument, value, context) = (argument.to_owned(), value.to_owned(), pairs(&[("author", "woolf")]));
     let request = CompletionRequest { reference, argument, value, context };
-    match LIBRARY.ask(Asked::Completion(&request))? {
-        Some(Reply::Completion(completions)) => Ok(completions),
+    match LIBRARY.ask(PluginRequest::Completion(&request))? {
+        Some(CallReply::Completion(completions)) => Ok(completions),
         other => panic!("{other:?}"),
     }
 }
 
-fn prompt(name: &str) -> Reference {
-    Reference::Prompt(name.to_owned())
+fn prompt(name: &str) -> CompletionReference {
+    CompletionReference::Prompt(name.to_owned())
 }
 
-fn book() -> Reference {
-    Reference::Resource("library://books/{author}/{title}".to_owned())
+fn book() -> CompletionReference {
+    CompletionReference::Resource("library://books/{author}/{title}".to_owned())
 }
 
 #[test]
@@ -104,11 +104,12 @@ fn a_prompt_is_filled_in() {
     let review = get("review", &[("author", "balzac"), ("style", "short")]).unwrap();
     assert_eq!(review.description.as_deref(), Some("About review"));
     let said = review.messages.iter().map(|message| (message.role, &message.content.body)).collect::<Vec<_>>();
-    let [asked, answered] = ["Review balzac in a short style.", "Which book?"].map(|text| Body::Text(text.into()));
+    let [asked, answered] =
+        ["Review balzac in a short style.", "Which book?"].map(|text| ContentBody::Text(text.into()));
     assert_eq!(said, [("user", &asked), ("assistant", &answered)]);
     let cover = get("cover", &[]).unwrap();
-    assert!(matches!(cover.messages[0].content.body, Body::Image(_)));
-    assert!(matches!(cover.messages[1].content.body, Body::Resource(_)));
+    assert!(matches!(cover.messages[0].content.body, ContentBody::Image(_)));
+    assert!(matches!(cover.messages[1].content.body, ContentBody::Resource(_)));
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn a_resource_that_misbehaves_fails() {
 
 #[test]
 fn arguments_are_completed() {
-    let found = |values: &[&str], total, has_more| Completions {
+    let found = |values: &[&str], total, has_more| CompletionResult {
         values: values.iter().map(|value| (*value).to_owned()).collect(),
         total,
         has_more,
@@ -177,7 +178,7 @@ fn arguments_are_completed() {
     assert_eq!(complete(prompt("review"), "author", "b"), Ok(found(&["balzac", "borges"], None, false)));
     assert_eq!(complete(book(), "title", "or"), Ok(found(&["or of woolf"], Some(1), false)));
     let many = complete(prompt("review"), "style", "").unwrap();
-    assert_eq!((many.values.len(), many.total, many.has_more), (Completions::MOST, Some(1_000), true));
+    assert_eq!((many.values.len(), many.total, many.has_more), (CompletionResult::MOST, Some(1_000), true));
     let wrong_total = complete(book(), "how", "").unwrap();
     assert_eq!((wrong_total.values.len(), wrong_total.total, wrong_total.has_more), (13, None, false));
     // A value that is too long is left out, and what is left is clean.
@@ -190,10 +191,10 @@ fn arguments_are_completed() {
 fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
     let tool = LIBRARY.call("review", &serde_json::json!({})).unwrap_err();
     assert_eq!(tool, CallError::Failed("There is no tool review: the plugin offers no tools.".into()));
-    let older = Loaded::new(&sandbox(), Tiny::new(&["a"]).build()).unwrap();
-    let prompts_only = Loaded::new(&sandbox(), Offering::new().prompt("a", "").module()).unwrap();
+    let older = TrialComponent::new(&sandbox(), Tiny::new(&["a"]).build()).unwrap();
+    let prompts_only = TrialComponent::new(&sandbox(), Offering::new().prompt("a", "").module()).unwrap();
     let command = wat::parse_str(r#"(module (memory (export "memory") 1) (func (export "_start")))"#);
-    let command = Loaded::new(&sandbox(), command.unwrap()).unwrap();
+    let command = TrialComponent::new(&sandbox(), command.unwrap()).unwrap();
     let request = CompletionRequest {
         reference: prompt("a"),
         argument: "b".into(),
@@ -202,12 +203,12 @@ fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
     };
     for plugin in [older, command] {
         let none = BTreeMap::new();
-        let prompt = plugin.ask(Asked::Prompt { name: "p", arguments: &none }).unwrap_err();
+        let prompt = plugin.ask(PluginRequest::Prompt { name: "p", arguments: &none }).unwrap_err();
         assert_eq!(prompt, CallError::Failed("There is no prompt p: the plugin offers no prompts.".into()));
-        let values = plugin.ask(Asked::Completion(&request)).unwrap_err();
+        let values = plugin.ask(PluginRequest::Completion(&request)).unwrap_err();
         assert!(matches!(values, CallError::Failed(what) if what.starts_with("There are no values for b: ")));
     }
-    let resource = prompts_only.ask(Asked::Resource { uri: "a://b" }).unwrap_err();
+    let resource = prompts_only.ask(PluginRequest::Resource { uri: "a://b" }).unwrap_err();
     assert_eq!(resource, CallError::Failed("There is no resource a://b: the plugin offers no resources.".into()));
 }
 
@@ -216,10 +217,10 @@ fn the_observer_learns_of_resources_that_changed() {
     #[derive(Default)]
     struct Updates(Mutex<Vec<String>>);
 
-    impl Observer for Updates {
+    impl CallObserver for Updates {
         fn log(&self, _level: LogLevel, _message: &str) {}
 
-        fn progress(&self, _progress: Progress) {}
+        fn progress(&self, _progress: ProgressUpdate) {}
 
         fn resource_updated(&self, uri: &str) {
             self.0.lock().unwrap().push(uri.to_owned());
@@ -232,13 +233,16 @@ fn the_observer_learns_of_resources_that_changed() {
 
     let updates = Arc::new(Updates::default());
     let uri = "library://books/austen/emma";
-    LIBRARY.enter(&Environment::default(), Arc::<Updates>::clone(&updates), Asked::Resource { uri }).result.unwrap();
+    LIBRARY
+        .enter(&PluginContext::default(), Arc::<Updates>::clone(&updates), PluginRequest::Resource { uri })
+        .result
+        .unwrap();
     assert_eq!(*updates.0.lock().unwrap(), [uri]);
 }
 
 #[test]
 fn some_interfaces_are_enough() {
-    let load = |offering: &Offering| Loaded::new(&sandbox(), offering.module()).unwrap();
+    let load = |offering: &Offering| TrialComponent::new(&sandbox(), offering.module()).unwrap();
     let prompts = load(&Offering::new().prompt("a", "An a."));
     assert_eq!(prompts.form(), "it exports toolbay:plugin/prompts@0.2.0");
     assert_eq!(prompts.description.prompts[0].description.as_deref(), Some("An a."));
@@ -249,8 +253,8 @@ fn some_interfaces_are_enough() {
         (&*resources.description.resources[0].uri, &*resources.description.templates[0].uri),
         ("a://b", "a://{c}")
     );
-    assert_eq!(resources.ask(Asked::Resource { uri: "a://b" }), Ok(None));
-    let alone = Loaded::new(&sandbox(), Offering::new().completes().module()).err().unwrap();
+    assert_eq!(resources.ask(PluginRequest::Resource { uri: "a://b" }), Ok(None));
+    let alone = TrialComponent::new(&sandbox(), Offering::new().completes().module()).err().unwrap();
     assert!(alone.to_string().contains("but nothing that has arguments to complete"), "{alone}");
 }
 
@@ -258,7 +262,7 @@ fn some_interfaces_are_enough() {
 fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
     let differs = |wit: &str, exports: &str| {
         let component = toolbay_testkit::wit::component(wit, exports);
-        Loaded::new(&sandbox(), component).err().map(|why| why.to_string()).unwrap()
+        TrialComponent::new(&sandbox(), component).err().map(|why| why.to_string()).unwrap()
     };
     let wit = "package toolbay:plugin@0.2.0; interface prompts { list-prompts: func() -> list<string>; }
         world w { export prompts; }";
@@ -283,7 +287,7 @@ fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
 #[test]
 fn lists_of_any_size_are_asked_for_within_limits() {
     let list = |offering: &Offering, limits: &Limits| {
-        Loaded::within(&sandbox(), offering.module(), limits).unwrap().map(|loaded| loaded.description)
+        TrialComponent::within(&sandbox(), offering.module(), limits).unwrap().map(|loaded| loaded.description)
     };
     // How many are too many is decided where they are kept. Here, it must only be over soon.
     let many = (0..100_000).fold(Offering::new(), |offering, n| offering.prompt(&format!("p{n}"), ""));
@@ -307,15 +311,15 @@ fn whatever_is_listed_as_a_uri_is_passed_on_as_it_is() {
     let uris = ["", "no uri", "file:///etc/../passwd", "a://\u{1b}[2J", "a://{", "a://{a}{a}{a}", bomb.as_str()];
     let offering =
         uris.iter().fold(Offering::new(), |offering, uri| offering.resource(uri, "a\u{202e}").template(uri, ""));
-    let said = Loaded::new(&sandbox(), offering.module()).unwrap().description;
+    let said = TrialComponent::new(&sandbox(), offering.module()).unwrap().description;
     for listed in [said.resources, said.templates] {
         assert_eq!(listed.iter().map(|listed| listed.uri.as_str()).collect::<Vec<_>>(), uris);
         assert!(listed.iter().all(|listed| listed.name == "a" || listed.name.is_empty()));
     }
 }
 
-fn find(names: &[&str]) -> Result<Option<Exported>, String> {
-    Exported::find(names.iter().copied()).map_err(|error| error.to_string())
+fn find(names: &[&str]) -> Result<Option<ExportedContract>, String> {
+    ExportedContract::find(names.iter().copied()).map_err(|error| error.to_string())
 }
 
 #[test]

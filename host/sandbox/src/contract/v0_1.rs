@@ -1,20 +1,20 @@
 //! Version 0.1.0 of the contract.
 
 use toolbay_model::text::joined;
-use toolbay_model::{Annotations, Description, Icon, LogLevel, Theme, ToolDefinition};
+use toolbay_model::{ComponentDescription, EffectHints, Icon, IconTheme, LogLevel, ToolDefinition};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 
 use self::bindings::exports::toolbay::plugin::tools::{Failure, Output};
 use self::bindings::toolbay::plugin::{host, types};
 use self::bindings::{Plugin, PluginPre};
-use super::interface::Interfaces;
-use crate::asked::Asked;
-use crate::block::{self, Block, Kind};
-use crate::part::Part;
+use super::interface::ExportedInterfaces;
+use crate::asked::PluginRequest;
+use crate::block::{self, BlockKind, RawBlock};
+use crate::contract_interface::ContractInterface;
+use crate::guest_reply::{GuestFailure, GuestReply, ToolResult};
 use crate::prepare_error::PrepareError;
-use crate::returned::{Refusal, Returned, ToolResult};
-use crate::state::State;
+use crate::state::StoreState;
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -26,13 +26,13 @@ mod bindings {
 }
 
 /// A component that implements the contract.
-pub(crate) struct Adapter(PluginPre<State>);
+pub(crate) struct Adapter(PluginPre<StoreState>);
 
 impl Adapter {
-    pub(super) fn new(interfaces: &Interfaces<'_>, pre: InstancePre<State>) -> Result<Self, PrepareError> {
+    pub(super) fn new(interfaces: &ExportedInterfaces<'_>, pre: InstancePre<StoreState>) -> Result<Self, PrepareError> {
         for (part, interface) in interfaces {
             match part {
-                Part::Tools => {
+                ContractInterface::Tools => {
                     interface.check("list-tools", |function, ty| {
                         function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
                     })?;
@@ -40,7 +40,7 @@ impl Adapter {
                         function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
                     })?;
                 }
-                Part::Prompts | Part::Resources | Part::Completion => {
+                ContractInterface::Prompts | ContractInterface::Resources | ContractInterface::Completion => {
                     return Err(interface.refused("that version has tools only; build it against 0.2.0"));
                 }
             }
@@ -48,29 +48,32 @@ impl Adapter {
         PluginPre::new(pre).map(Self).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))
     }
 
-    pub(super) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
+    pub(super) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
-        Ok(Description { tools: tools.into_iter().map(definition).collect(), ..Description::default() })
+        Ok(ComponentDescription {
+            tools: tools.into_iter().map(definition).collect(),
+            ..ComponentDescription::default()
+        })
     }
 
     pub(super) async fn call(
         &self,
-        store: &mut Store<State>,
-        asked: Asked<'_>,
-    ) -> wasmtime::Result<Result<Returned, Refusal>> {
-        let Asked::Tool { name, arguments } = asked else { return Ok(Err(asked.not_offered())) };
+        store: &mut Store<StoreState>,
+        asked: PluginRequest<'_>,
+    ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
+        let PluginRequest::Tool { name, arguments } = asked else { return Ok(Err(asked.not_offered())) };
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let result = plugin.toolbay_plugin_tools().call_call_tool(store, name, arguments).await?;
-        Ok(result.map(|output| Returned::Tool(returned(output))).map_err(|failure| match failure {
-            Failure::InvalidArguments(text) => Refusal::InvalidArguments(text),
-            Failure::Failed(text) => Refusal::Failed(text),
+        Ok(result.map(|output| GuestReply::Tool(returned(output))).map_err(|failure| match failure {
+            Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
+            Failure::Failed(text) => GuestFailure::Failed(text),
         }))
     }
 }
 
-pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    Plugin::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+pub(super) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+    Plugin::add_to_linker::<StoreState, HasSelf<StoreState>>(linker, |state| state)
 }
 
 fn definition(tool: types::ToolDefinition) -> ToolDefinition {
@@ -80,7 +83,7 @@ fn definition(tool: types::ToolDefinition) -> ToolDefinition {
         description: tool.description,
         input_schema: tool.input_schema,
         output_schema: tool.output_schema,
-        annotations: tool.annotations.map(|hints| Annotations {
+        annotations: tool.annotations.map(|hints| EffectHints {
             read_only: hints.read_only,
             destructive: hints.destructive,
             idempotent: hints.idempotent,
@@ -93,8 +96,8 @@ fn definition(tool: types::ToolDefinition) -> ToolDefinition {
 
 fn icon(icon: types::Icon) -> Icon {
     let theme = icon.theme.map(|theme| match theme {
-        types::Theme::Light => Theme::Light,
-        types::Theme::Dark => Theme::Dark,
+        types::Theme::Light => IconTheme::Light,
+        types::Theme::Dark => IconTheme::Dark,
     });
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }
@@ -104,15 +107,15 @@ fn returned(output: types::Output) -> ToolResult {
     ToolResult { content, structured: output.structured, meta: output.meta }
 }
 
-fn block(block: types::Content) -> Block {
+fn block(block: types::Content) -> RawBlock {
     let kind = match block.kind {
-        types::ContentKind::Text => Kind::Text,
-        types::ContentKind::Image => Kind::Image,
-        types::ContentKind::Audio => Kind::Audio,
-        types::ContentKind::ResourceLink => Kind::ResourceLink,
-        types::ContentKind::EmbeddedResource => Kind::EmbeddedResource,
+        types::ContentKind::Text => BlockKind::Text,
+        types::ContentKind::Image => BlockKind::Image,
+        types::ContentKind::Audio => BlockKind::Audio,
+        types::ContentKind::ResourceLink => BlockKind::ResourceLink,
+        types::ContentKind::EmbeddedResource => BlockKind::EmbeddedResource,
     };
-    Block {
+    RawBlock {
         kind: kind.name().to_owned(),
         text: block.text,
         data: block.data,
@@ -136,9 +139,9 @@ fn audience(audience: types::Audience) -> &'static str {
     }
 }
 
-impl types::Host for State {}
+impl types::Host for StoreState {}
 
-impl host::Host for State {
+impl host::Host for StoreState {
     fn log(&mut self, level: host::Level, message: String) -> wasmtime::Result<()> {
         self.imports.log(log_level(level), &message);
         Ok(())
@@ -150,7 +153,7 @@ impl host::Host for State {
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
-        Ok(self.imports.cancelled())
+        Ok(self.imports.is_cancelled())
     }
 
     fn config(&mut self, key: String) -> wasmtime::Result<Option<String>> {

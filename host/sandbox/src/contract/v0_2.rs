@@ -1,8 +1,8 @@
 //! Version 0.2.0 of the contract.
 
 use toolbay_model::{
-    Annotations, CompletionRequest, Description, Icon, LogLevel, PromptArgument, PromptDefinition, Reference,
-    ResourceDefinition, Theme, ToolDefinition,
+    CompletionReference, CompletionRequest, ComponentDescription, EffectHints, Icon, IconTheme, LogLevel,
+    PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition,
 };
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
@@ -10,14 +10,16 @@ use wasmtime::component::{HasSelf, InstancePre, Linker};
 use self::bindings::FullPlugin;
 use self::bindings::exports::toolbay::plugin::{completion, prompts, resources, tools};
 use self::bindings::toolbay::plugin::{host, types};
-use super::interface::{Interface, Interfaces};
-use crate::ask::{Posed, PosedKind, Refused};
-use crate::asked::Asked;
-use crate::block::{self, Block};
-use crate::part::Part;
+use super::interface::{ExportedInterface, ExportedInterfaces};
+use crate::ask::{PosedKind, QuestionRefusal, RawQuestion};
+use crate::asked::PluginRequest;
+use crate::block::{self, RawBlock};
+use crate::contract_interface::ContractInterface;
+use crate::guest_reply::{
+    ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem, ToolResult,
+};
 use crate::prepare_error::PrepareError;
-use crate::returned::{FilledPrompt, Item, ReadResource, Refusal, Returned, Suggestions, ToolResult};
-use crate::state::State;
+use crate::state::StoreState;
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -30,7 +32,7 @@ mod bindings {
 
 /// A component that implements the contract, with the interfaces that it exports.
 pub(crate) struct Adapter {
-    pre: InstancePre<State>,
+    pre: InstancePre<StoreState>,
     tools: Option<tools::GuestIndices>,
     prompts: Option<prompts::GuestIndices>,
     resources: Option<resources::GuestIndices>,
@@ -38,24 +40,24 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    pub(super) fn new(interfaces: &Interfaces<'_>, pre: InstancePre<State>) -> Result<Self, PrepareError> {
+    pub(super) fn new(interfaces: &ExportedInterfaces<'_>, pre: InstancePre<StoreState>) -> Result<Self, PrepareError> {
         let mut adapter = Self { pre, tools: None, prompts: None, resources: None, completion: None };
         for (part, interface) in interfaces {
             let differs = |error| interface.differs(&error);
             match part {
-                Part::Tools => {
+                ContractInterface::Tools => {
                     check_tools(interface)?;
                     adapter.tools = Some(tools::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
-                Part::Prompts => {
+                ContractInterface::Prompts => {
                     check_prompts(interface)?;
                     adapter.prompts = Some(prompts::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
-                Part::Resources => {
+                ContractInterface::Resources => {
                     check_resources(interface)?;
                     adapter.resources = Some(resources::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
-                Part::Completion => {
+                ContractInterface::Completion => {
                     check_completion(interface)?;
                     adapter.completion = Some(completion::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
@@ -65,9 +67,9 @@ impl Adapter {
     }
 
     /// Asks for every list, in one instance.
-    pub(super) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
+    pub(super) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
-        let mut said = Description { completes: self.completion.is_some(), ..Description::default() };
+        let mut said = ComponentDescription { completes: self.completion.is_some(), ..ComponentDescription::default() };
         if let Some(tools) = &self.tools {
             let tools = tools.load(&mut *store, &instance)?.call_list_tools(&mut *store).await?;
             said.tools = tools.into_iter().map(tool).collect();
@@ -91,43 +93,43 @@ impl Adapter {
 
     pub(super) async fn call(
         &self,
-        store: &mut Store<State>,
-        asked: Asked<'_>,
-    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        store: &mut Store<StoreState>,
+        asked: PluginRequest<'_>,
+    ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
         let result = match (asked, &self.tools, &self.prompts, &self.resources, &self.completion) {
-            (Asked::Tool { name, arguments }, Some(tools), ..) => {
+            (PluginRequest::Tool { name, arguments }, Some(tools), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let tools = tools.load(&mut *store, &instance)?;
-                tools.call_call_tool(store, name, arguments).await?.map(|output| Returned::Tool(returned(output)))
+                tools.call_call_tool(store, name, arguments).await?.map(|output| GuestReply::Tool(returned(output)))
             }
-            (Asked::Prompt { name, arguments }, _, Some(prompts), ..) => {
+            (PluginRequest::Prompt { name, arguments }, _, Some(prompts), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let prompts = prompts.load(&mut *store, &instance)?;
                 let arguments: Vec<_> = arguments.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                prompts.call_get_prompt(store, name, &arguments).await?.map(|output| Returned::Prompt(filled(output)))
+                prompts.call_get_prompt(store, name, &arguments).await?.map(|output| GuestReply::Prompt(filled(output)))
             }
-            (Asked::Resource { uri }, _, _, Some(resources), _) => {
+            (PluginRequest::Resource { uri }, _, _, Some(resources), _) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let resources = resources.load(&mut *store, &instance)?;
                 let items = resources.call_read_resource(store, uri).await?;
-                items.map(|items| Returned::Resource(read(uri, items)))
+                items.map(|items| GuestReply::Resource(read(uri, items)))
             }
-            (Asked::Completion(request), .., Some(completion)) => {
+            (PluginRequest::Completion(request), .., Some(completion)) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let completion = completion.load(&mut *store, &instance)?;
                 let completions = completion.call_complete(store, &completion_request(request)).await?;
-                completions.map(|completions| Returned::Completion(suggestions(completions)))
+                completions.map(|completions| GuestReply::Completion(suggestions(completions)))
             }
             (asked, ..) => return Ok(Err(asked.not_offered())),
         };
         Ok(result.map_err(|failure| match failure {
-            types::Failure::InvalidArguments(text) => Refusal::InvalidArguments(text),
-            types::Failure::Failed(text) => Refusal::Failed(text),
+            types::Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
+            types::Failure::Failed(text) => GuestFailure::Failed(text),
         }))
     }
 }
 
-fn check_tools(interface: &Interface<'_>) -> Result<(), PrepareError> {
+fn check_tools(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
     interface.check("list-tools", |function, ty| {
         function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
     })?;
@@ -136,7 +138,7 @@ fn check_tools(interface: &Interface<'_>) -> Result<(), PrepareError> {
     })
 }
 
-fn check_prompts(interface: &Interface<'_>) -> Result<(), PrepareError> {
+fn check_prompts(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
     interface.check("list-prompts", |function, ty| {
         function.typecheck::<(), (Vec<types::PromptDefinition>,)>(&ty.instance_type())
     })?;
@@ -147,7 +149,7 @@ fn check_prompts(interface: &Interface<'_>) -> Result<(), PrepareError> {
     })
 }
 
-fn check_resources(interface: &Interface<'_>) -> Result<(), PrepareError> {
+fn check_resources(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
     interface.check("list-resources", |function, ty| {
         function.typecheck::<(), (Vec<types::ResourceDefinition>,)>(&ty.instance_type())
     })?;
@@ -159,7 +161,7 @@ fn check_resources(interface: &Interface<'_>) -> Result<(), PrepareError> {
     })
 }
 
-fn check_completion(interface: &Interface<'_>) -> Result<(), PrepareError> {
+fn check_completion(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
     interface.check("complete", |function, ty| {
         function.typecheck::<(&types::CompletionRequest,), (Result<types::Completions, types::Failure>,)>(
             &ty.instance_type(),
@@ -168,13 +170,13 @@ fn check_completion(interface: &Interface<'_>) -> Result<(), PrepareError> {
 }
 
 /// Wasmtime bounds the bytes of each answer. All lists together have what a call may transfer.
-fn draw(store: &mut Store<State>, sizes: impl Iterator<Item = usize>) {
+fn draw(store: &mut Store<StoreState>, sizes: impl Iterator<Item = usize>) {
     let left = store.hostcall_fuel().saturating_sub(sizes.sum());
     store.set_hostcall_fuel(left);
 }
 
-pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    FullPlugin::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+pub(super) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+    FullPlugin::add_to_linker::<StoreState, HasSelf<StoreState>>(linker, |state| state)
 }
 
 fn tool(tool: types::ToolDefinition) -> ToolDefinition {
@@ -184,7 +186,7 @@ fn tool(tool: types::ToolDefinition) -> ToolDefinition {
         description: tool.description,
         input_schema: tool.input_schema,
         output_schema: tool.output_schema,
-        annotations: tool.annotations.map(|hints| Annotations {
+        annotations: tool.annotations.map(|hints| EffectHints {
             read_only: hints.read_only,
             destructive: hints.destructive,
             idempotent: hints.idempotent,
@@ -250,8 +252,8 @@ fn audiences(named: Vec<types::Audience>) -> Vec<String> {
 
 fn icon(icon: types::Icon) -> Icon {
     let theme = icon.theme.map(|theme| match theme {
-        types::Theme::Light => Theme::Light,
-        types::Theme::Dark => Theme::Dark,
+        types::Theme::Light => IconTheme::Light,
+        types::Theme::Dark => IconTheme::Dark,
     });
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }
@@ -271,7 +273,7 @@ fn filled(output: types::PromptOutput) -> FilledPrompt {
 }
 
 fn read(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
-    let item = |item: types::ResourceContents| Item {
+    let item = |item: types::ResourceContents| ResourceReplyItem {
         uri: item.uri,
         mime_type: item.mime_type,
         text: item.text,
@@ -283,8 +285,8 @@ fn read(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
 
 fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
     let (kind, name) = match &request.reference {
-        Reference::Prompt(name) => (types::ReferenceKind::Prompt, name),
-        Reference::Resource(uri) => (types::ReferenceKind::ResourceTemplate, uri),
+        CompletionReference::Prompt(name) => (types::ReferenceKind::Prompt, name),
+        CompletionReference::Resource(uri) => (types::ReferenceKind::ResourceTemplate, uri),
     };
     types::CompletionRequest {
         kind,
@@ -295,13 +297,13 @@ fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
     }
 }
 
-fn suggestions(completions: types::Completions) -> Suggestions {
+fn suggestions(completions: types::Completions) -> ArgumentSuggestions {
     let types::Completions { values, total, has_more } = completions;
-    Suggestions { values, total, has_more }
+    ArgumentSuggestions { values, total, has_more }
 }
 
-fn block(block: types::Content) -> Block {
-    Block {
+fn block(block: types::Content) -> RawBlock {
+    RawBlock {
         kind: block.kind,
         text: block.text,
         data: block.data,
@@ -325,9 +327,9 @@ fn audience(audience: types::Audience) -> &'static str {
     }
 }
 
-impl types::Host for State {}
+impl types::Host for StoreState {}
 
-impl host::Host for State {
+impl host::Host for StoreState {
     fn log(&mut self, level: host::Level, message: String) -> wasmtime::Result<()> {
         self.imports.log(log_level(level), &message);
         Ok(())
@@ -339,7 +341,7 @@ impl host::Host for State {
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
-        Ok(self.imports.cancelled())
+        Ok(self.imports.is_cancelled())
     }
 
     fn config(&mut self, key: String) -> wasmtime::Result<Option<String>> {
@@ -354,8 +356,8 @@ impl host::Host for State {
         let questions: Vec<_> = questions.into_iter().map(posed).collect();
         let answers = self.asking.ask(&questions)?;
         Ok(answers.map_err(|refused| match refused {
-            Refused::Unsupported(why) => types::AskError::Unsupported(why),
-            Refused::Invalid(why) => types::AskError::Invalid(why),
+            QuestionRefusal::Unsupported(why) => types::AskError::Unsupported(why),
+            QuestionRefusal::Invalid(why) => types::AskError::Invalid(why),
         }))
     }
 
@@ -365,14 +367,14 @@ impl host::Host for State {
     }
 }
 
-fn posed(question: types::Question) -> Posed {
+fn posed(question: types::Question) -> RawQuestion {
     let kind = match question.kind {
         types::QuestionKind::Form => PosedKind::Form,
         types::QuestionKind::Url => PosedKind::Url,
         types::QuestionKind::Sampling => PosedKind::Sampling,
         types::QuestionKind::Roots => PosedKind::Roots,
     };
-    Posed { key: question.key, kind, params: question.params, required: question.required }
+    RawQuestion { key: question.key, kind, params: question.params, required: question.required }
 }
 
 fn log_level(level: host::Level) -> LogLevel {

@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::shape::{Integer, Shape};
+use super::wit_type::{WitInteger, WitType};
 
 /// The direction of a value. A guest may return values that a model may not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum ValueDirection {
     /// Arguments.
     Input,
     /// Results.
@@ -15,25 +15,32 @@ pub(super) enum Direction {
 }
 
 /// Maximum integer that is exact as a JSON number in every client (RFC 8259, section 6).
-pub(super) const EXACT: i128 = (1 << 53) - 1;
+pub(super) const MAX_EXACT_INTEGER: i128 = (1 << 53) - 1;
 
 /// Strings that represent floats that are not JSON numbers, in results.
-pub(super) const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+pub(super) const NON_FINITE_NAMES: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
 /// Looks up the documentation of the value at a path such as `/request/units`.
-pub(super) type Words<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(super) type DocLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Returns the schema of an object with these members: parameters, or the fields of a record.
-pub(super) fn object(members: &[(String, Shape)], direction: Direction, path: &str, words: Words<'_>) -> Value {
+pub(super) fn object_schema(
+    members: &[(String, WitType)],
+    direction: ValueDirection,
+    path: &str,
+    words: DocLookup<'_>,
+) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, shape) in members {
         let path = format!("{path}/{name}");
         let (mut schema, optional) = match (shape, direction) {
             // Results omit these members, so `null` is not among their values.
-            (Shape::Option(inner), Direction::Output) => (some(inner, direction, &path, words), true),
-            (Shape::Option(_), Direction::Input) => (of(shape, direction, &path, words), true),
-            _ => (of(shape, direction, &path, words), false),
+            (WitType::Option(inner), ValueDirection::Output) => {
+                (option_content_schema(inner, direction, &path, words), true)
+            }
+            (WitType::Option(_), ValueDirection::Input) => (type_schema(shape, direction, &path, words), true),
+            _ => (type_schema(shape, direction, &path, words), false),
         };
         if let (Some(text), Value::Object(schema)) = (words(&path), &mut schema) {
             schema.insert("description".into(), text.into());
@@ -52,42 +59,45 @@ pub(super) fn object(members: &[(String, Shape)], direction: Direction, path: &s
 }
 
 /// Returns the schema of one type.
-pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'_>) -> Value {
-    let inner = |shape: &Shape| of(shape, direction, path, words);
+pub(super) fn type_schema(shape: &WitType, direction: ValueDirection, path: &str, words: DocLookup<'_>) -> Value {
+    let inner = |shape: &WitType| type_schema(shape, direction, path, words);
     match shape {
-        Shape::Bool => json!({"type": "boolean"}),
-        Shape::Integer(integer) => self::integer(*integer, direction),
-        Shape::Float32 => {
-            float(json!({"type": "number", "minimum": f32_json(f32::MIN), "maximum": f32_json(f32::MAX)}), direction)
-        }
-        Shape::Float64 => float(json!({"type": "number"}), direction),
-        Shape::Char => json!({"type": "string", "minLength": 1, "maxLength": 1}),
-        Shape::String => json!({"type": "string"}),
-        Shape::Bytes => json!({
+        WitType::Bool => json!({"type": "boolean"}),
+        WitType::Integer(integer) => self::integer_schema(*integer, direction),
+        WitType::Float32 => float_schema(
+            json!({"type": "number", "minimum": f32_json(f32::MIN), "maximum": f32_json(f32::MAX)}),
+            direction,
+        ),
+        WitType::Float64 => float_schema(json!({"type": "number"}), direction),
+        WitType::Char => json!({"type": "string", "minLength": 1, "maxLength": 1}),
+        WitType::String => json!({"type": "string"}),
+        WitType::Bytes => json!({
             "type": "string",
             "contentEncoding": "base64",
             "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
         }),
-        Shape::List(item) => json!({"type": "array", "items": inner(item)}),
-        Shape::Record(fields) => object(fields, direction, path, words),
+        WitType::List(item) => json!({"type": "array", "items": inner(item)}),
+        WitType::Record(fields) => object_schema(fields, direction, path, words),
         // Without `items: false`, because validators of draft 7 would forbid every item. `maxItems`
         // has the same effect.
-        Shape::Tuple(items) => json!({
+        WitType::Tuple(items) => json!({
             "type": "array",
             "prefixItems": items.iter().map(inner).collect::<Vec<_>>(),
             "minItems": items.len(),
             "maxItems": items.len(),
         }),
-        Shape::Variant(cases) => variant(cases, direction, path, words),
-        Shape::Enum(names) => json!({"type": "string", "enum": names}),
-        Shape::Flags(names) => {
+        WitType::Variant(cases) => variant_schema(cases, direction, path, words),
+        WitType::Enum(names) => json!({"type": "string", "enum": names}),
+        WitType::Flags(names) => {
             json!({"type": "array", "items": {"type": "string", "enum": names}, "uniqueItems": true})
         }
-        Shape::Option(shape) => json!({"anyOf": [some(shape, direction, path, words), {"type": "null"}]}),
-        Shape::Result(ok, err) => {
-            let side = |name: &str, shape: &Option<Box<Shape>>| {
+        WitType::Option(shape) => {
+            json!({"anyOf": [option_content_schema(shape, direction, path, words), {"type": "null"}]})
+        }
+        WitType::Result(ok, err) => {
+            let side = |name: &str, shape: &Option<Box<WitType>>| {
                 let schema = shape.as_ref().map_or_else(|| json!({"type": "null"}), |shape| inner(shape));
-                tagged(name, &schema)
+                single_member_schema(name, &schema)
             };
             json!({"anyOf": [side("ok", ok), side("error", err)]})
         }
@@ -96,19 +106,24 @@ pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'
 
 /// Returns the schema of the content of an option. If the content itself can be `null`, it is
 /// wrapped, so that "none" and "some of none" differ.
-fn some(shape: &Shape, direction: Direction, path: &str, words: Words<'_>) -> Value {
-    let schema = of(shape, direction, path, words);
-    if shape.is_nullable() { tagged("some", &schema) } else { schema }
+fn option_content_schema(shape: &WitType, direction: ValueDirection, path: &str, words: DocLookup<'_>) -> Value {
+    let schema = type_schema(shape, direction, path, words);
+    if shape.is_nullable() { single_member_schema("some", &schema) } else { schema }
 }
 
 /// Returns the schema of an object whose only member is `name`.
-fn tagged(name: &str, schema: &Value) -> Value {
+fn single_member_schema(name: &str, schema: &Value) -> Value {
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }
 
 /// Returns the schema of a variant. Cases without a payload are strings. The others are objects
 /// with one member.
-fn variant(cases: &[(String, Option<Shape>)], direction: Direction, path: &str, words: Words<'_>) -> Value {
+fn variant_schema(
+    cases: &[(String, Option<WitType>)],
+    direction: ValueDirection,
+    path: &str,
+    words: DocLookup<'_>,
+) -> Value {
     let plain: Vec<&str> = cases.iter().filter(|(_, shape)| shape.is_none()).map(|(name, _)| name.as_str()).collect();
     let mut choices = Vec::new();
     if !plain.is_empty() {
@@ -117,7 +132,7 @@ fn variant(cases: &[(String, Option<Shape>)], direction: Direction, path: &str, 
     for (name, shape) in cases {
         if let Some(shape) = shape {
             let path = format!("{path}/{name}");
-            choices.push(tagged(name, &of(shape, direction, &path, words)));
+            choices.push(single_member_schema(name, &type_schema(shape, direction, &path, words)));
         }
     }
     match <[Value; 1]>::try_from(choices) {
@@ -126,15 +141,16 @@ fn variant(cases: &[(String, Option<Shape>)], direction: Direction, path: &str, 
     }
 }
 
-fn integer(integer: Integer, direction: Direction) -> Value {
-    let number = |(least, most)| json!({"type": "integer", "minimum": number(least), "maximum": number(most)});
+fn integer_schema(integer: WitInteger, direction: ValueDirection) -> Value {
+    let number =
+        |(least, most)| json!({"type": "integer", "minimum": integer_json(least), "maximum": integer_json(most)});
     let (least, most) = integer.range();
     if !integer.is_wide() {
         return number((least, most));
     }
     let range = match direction {
-        Direction::Input => (least, most),
-        Direction::Output => (least.max(-EXACT), most.min(EXACT)),
+        ValueDirection::Input => (least, most),
+        ValueDirection::Output => (least.max(-MAX_EXACT_INTEGER), most.min(MAX_EXACT_INTEGER)),
     };
     let digits = if least < 0 { "^-?[0-9]{1,19}$" } else { "^[0-9]{1,20}$" };
     // Clients that read JSON numbers as doubles would change large integers.
@@ -142,7 +158,7 @@ fn integer(integer: Integer, direction: Direction) -> Value {
 }
 
 /// Converts an integer of at most 64 bits to JSON.
-pub(super) fn number(n: i128) -> Value {
+pub(super) fn integer_json(n: i128) -> Value {
     match (i64::try_from(n), u64::try_from(n)) {
         (Ok(n), _) => n.into(),
         (_, Ok(n)) => n.into(),
@@ -150,10 +166,10 @@ pub(super) fn number(n: i128) -> Value {
     }
 }
 
-fn float(number: Value, direction: Direction) -> Value {
+fn float_schema(number: Value, direction: ValueDirection) -> Value {
     match direction {
-        Direction::Input => number,
-        Direction::Output => json!({"anyOf": [number, {"type": "string", "enum": NOT_NUMBERS}]}),
+        ValueDirection::Input => number,
+        ValueDirection::Output => json!({"anyOf": [number, {"type": "string", "enum": NON_FINITE_NAMES}]}),
     }
 }
 

@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use toolbay_model::{Body, CallError, Output};
-use toolbay_schema::{Patterns, Schema};
+use toolbay_model::{CallError, ContentBody, ToolOutput};
+use toolbay_schema::{JsonSchema, PatternBudget};
 use toolbay_testkit::wit::component_with_memory;
 
-use super::schema::{Direction, EXACT, f32_json, number, of};
-use super::shape::{Integer, Shape};
+use super::schema::{MAX_EXACT_INTEGER, ValueDirection, f32_json, integer_json, type_schema};
 use super::value::{from_json, to_json};
-use crate::trial::{Loaded, sandbox};
+use super::wit_type::{WitInteger, WitType};
+use crate::trial::{TrialComponent, sandbox};
 
 /// Builds a component that implements `wit` with the core functions `exports`, and has memory for
 /// wide values.
@@ -25,7 +25,7 @@ fn component(wit: &str, exports: &str) -> Vec<u8> {
 }
 
 /// Builds the `echo` component of a type.
-fn echo(shape: &Shape) -> Vec<u8> {
+fn echo(shape: &WitType) -> Vec<u8> {
     let mut types = Vec::new();
     let ty = wit_type(shape, &mut types);
     let pad = vec!["u64"; 17].join(", ");
@@ -38,21 +38,21 @@ fn echo(shape: &Shape) -> Vec<u8> {
 }
 
 /// Formats a type in WIT notation. Types that need a name are declared in `types`.
-fn wit_type(shape: &Shape, types: &mut Vec<String>) -> String {
+fn wit_type(shape: &WitType, types: &mut Vec<String>) -> String {
     let declare = |types: &mut Vec<String>, kind: &str, members: Vec<String>| {
         let name = format!("t{}", types.len());
         types.push(format!("{kind} {name} {{ {} }}", members.join(", ")));
         name
     };
     match shape {
-        Shape::List(item) => format!("list<{}>", wit_type(item, types)),
-        Shape::Option(inner) => format!("option<{}>", wit_type(inner, types)),
-        Shape::Tuple(items) => {
+        WitType::List(item) => format!("list<{}>", wit_type(item, types)),
+        WitType::Option(inner) => format!("option<{}>", wit_type(inner, types)),
+        WitType::Tuple(items) => {
             let items: Vec<String> = items.iter().map(|item| wit_type(item, types)).collect();
             format!("tuple<{}>", items.join(", "))
         }
-        Shape::Result(ok, err) => {
-            let mut side = |shape: &Option<Box<Shape>>| {
+        WitType::Result(ok, err) => {
+            let mut side = |shape: &Option<Box<WitType>>| {
                 shape.as_ref().map_or_else(|| "_".to_owned(), |shape| wit_type(shape, types))
             };
             match (side(ok), side(err)) {
@@ -61,120 +61,141 @@ fn wit_type(shape: &Shape, types: &mut Vec<String>) -> String {
                 (ok, err) => format!("result<{ok}, {err}>"),
             }
         }
-        Shape::Record(fields) => {
+        WitType::Record(fields) => {
             let fields = fields.iter().map(|(name, shape)| format!("{name}: {}", wit_type(shape, types))).collect();
             declare(types, "record", fields)
         }
-        Shape::Variant(cases) => {
-            let case = |(name, shape): &(String, Option<Shape>)| match shape {
+        WitType::Variant(cases) => {
+            let case = |(name, shape): &(String, Option<WitType>)| match shape {
                 Some(shape) => format!("{name}({})", wit_type(shape, types)),
                 None => name.clone(),
             };
             let cases = cases.iter().map(case).collect();
             declare(types, "variant", cases)
         }
-        Shape::Enum(names) => declare(types, "enum", names.clone()),
-        Shape::Flags(names) => declare(types, "flags", names.clone()),
+        WitType::Enum(names) => declare(types, "enum", names.clone()),
+        WitType::Flags(names) => declare(types, "flags", names.clone()),
         plain => plain.to_string(),
     }
 }
 
-const INTEGERS: [Integer; 8] =
-    [Integer::S8, Integer::U8, Integer::S16, Integer::U16, Integer::S32, Integer::U32, Integer::S64, Integer::U64];
+const INTEGERS: [WitInteger; 8] = [
+    WitInteger::S8,
+    WitInteger::U8,
+    WitInteger::S16,
+    WitInteger::U16,
+    WitInteger::S32,
+    WitInteger::U32,
+    WitInteger::S64,
+    WitInteger::U64,
+];
 
 fn names(prefix: &'static str, most: usize) -> impl Strategy<Value = Vec<String>> {
     (1..=most).prop_map(move |n| (0..n).map(|n| format!("{prefix}{n}")).collect())
 }
 
 /// Generates types of every kind.
-fn shapes() -> impl Strategy<Value = Shape> {
+fn shapes() -> impl Strategy<Value = WitType> {
     let leaf = prop_oneof![
-        Just(Shape::Bool),
-        prop::sample::select(&INTEGERS).prop_map(Shape::Integer),
-        Just(Shape::Float32),
-        Just(Shape::Float64),
-        Just(Shape::Char),
-        Just(Shape::String),
-        Just(Shape::Bytes),
-        names("e", 5).prop_map(Shape::Enum),
-        names("f", 12).prop_map(Shape::Flags),
+        Just(WitType::Bool),
+        prop::sample::select(&INTEGERS).prop_map(WitType::Integer),
+        Just(WitType::Float32),
+        Just(WitType::Float64),
+        Just(WitType::Char),
+        Just(WitType::String),
+        Just(WitType::Bytes),
+        names("e", 5).prop_map(WitType::Enum),
+        names("f", 12).prop_map(WitType::Flags),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let boxed = inner.clone().prop_map(Box::new);
         prop_oneof![
             inner.clone().prop_map(|item| match item {
-                Shape::Integer(Integer::U8) => Shape::Bytes,
-                item => Shape::List(Box::new(item)),
+                WitType::Integer(WitInteger::U8) => WitType::Bytes,
+                item => WitType::List(Box::new(item)),
             }),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Shape::Tuple),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(WitType::Tuple),
             prop::collection::vec(inner.clone(), 1..4).prop_map(|shapes| {
-                Shape::Record(shapes.into_iter().enumerate().map(|(n, shape)| (format!("m{n}"), shape)).collect())
+                WitType::Record(shapes.into_iter().enumerate().map(|(n, shape)| (format!("m{n}"), shape)).collect())
             }),
             prop::collection::vec(prop::option::of(inner.clone()), 1..4).prop_map(|shapes| {
-                Shape::Variant(shapes.into_iter().enumerate().map(|(n, shape)| (format!("c{n}"), shape)).collect())
+                WitType::Variant(shapes.into_iter().enumerate().map(|(n, shape)| (format!("c{n}"), shape)).collect())
             }),
-            boxed.clone().prop_map(Shape::Option),
-            (prop::option::of(boxed.clone()), prop::option::of(boxed)).prop_map(|(ok, err)| Shape::Result(ok, err)),
+            boxed.clone().prop_map(WitType::Option),
+            (prop::option::of(boxed.clone()), prop::option::of(boxed)).prop_map(|(ok, err)| WitType::Result(ok, err)),
         ]
     })
 }
 
 /// Generates JSON values that match a type, in the form in which Toolbay writes them.
-fn values(shape: &Shape) -> BoxedStrategy<Value> {
+fn values(shape: &WitType) -> BoxedStrategy<Value> {
     match shape {
-        Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
-        Shape::Integer(integer) => {
+        WitType::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        WitType::Integer(integer) => {
             let (least, most) = integer.range();
-            let edges =
-                prop::sample::select(vec![least, most, 0, EXACT.clamp(least, most), (EXACT + 1).clamp(least, most)]);
-            let written = |n: i128| if (-EXACT..=EXACT).contains(&n) { number(n) } else { n.to_string().into() };
+            let edges = prop::sample::select(vec![
+                least,
+                most,
+                0,
+                MAX_EXACT_INTEGER.clamp(least, most),
+                (MAX_EXACT_INTEGER + 1).clamp(least, most),
+            ]);
+            let written = |n: i128| {
+                if (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).contains(&n) {
+                    integer_json(n)
+                } else {
+                    n.to_string().into()
+                }
+            };
             prop_oneof![edges, least..=most].prop_map(written).boxed()
         }
-        Shape::Float32 => prop_oneof![prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL]
+        WitType::Float32 => prop_oneof![prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL]
             .prop_map(f32_json)
             .boxed(),
-        Shape::Float64 => {
+        WitType::Float64 => {
             (prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL).prop_map(Value::from).boxed()
         }
-        Shape::Char => plain(any::<char>().prop_map(String::from), "x"),
-        Shape::String => plain(any::<String>(), ""),
-        Shape::Bytes => prop::collection::vec(any::<u8>(), 0..40)
+        WitType::Char => plain(any::<char>().prop_map(String::from), "x"),
+        WitType::String => plain(any::<String>(), ""),
+        WitType::Bytes => prop::collection::vec(any::<u8>(), 0..40)
             .prop_map(|bytes| {
                 use base64::Engine as _;
                 base64::engine::general_purpose::STANDARD.encode(bytes).into()
             })
             .boxed(),
-        Shape::List(item) => prop::collection::vec(values(item), 0..4).prop_map(Value::Array).boxed(),
-        Shape::Tuple(items) => items.iter().map(values).collect::<Vec<_>>().prop_map(Value::Array).boxed(),
-        Shape::Record(fields) => {
+        WitType::List(item) => prop::collection::vec(values(item), 0..4).prop_map(Value::Array).boxed(),
+        WitType::Tuple(items) => items.iter().map(values).collect::<Vec<_>>().prop_map(Value::Array).boxed(),
+        WitType::Record(fields) => {
             let shapes = fields.clone();
             fields
                 .iter()
                 .map(|(_, shape)| values(shape))
                 .collect::<Vec<_>>()
                 .prop_map(move |values| {
-                    let present = |((name, shape), value): (&(String, Shape), Value)| {
+                    let present = |((name, shape), value): (&(String, WitType), Value)| {
                         // `none` is omitted.
-                        (!(matches!(shape, Shape::Option(_)) && value.is_null())).then(|| (name.clone(), value))
+                        (!(matches!(shape, WitType::Option(_)) && value.is_null())).then(|| (name.clone(), value))
                     };
                     Value::Object(shapes.iter().zip(values).filter_map(present).collect())
                 })
                 .boxed()
         }
-        Shape::Variant(cases) => Union::new(cases.iter().cloned().map(|(name, shape)| match shape {
+        WitType::Variant(cases) => Union::new(cases.iter().cloned().map(|(name, shape)| match shape {
             Some(shape) => values(&shape).prop_map(move |value| json!({name.clone(): value})).boxed(),
             None => Just(Value::from(name)).boxed(),
         }))
         .boxed(),
-        Shape::Enum(names) => prop::sample::select(names.clone()).prop_map(Value::from).boxed(),
-        Shape::Flags(names) => prop::sample::subsequence(names.clone(), 0..=names.len()).prop_map(Value::from).boxed(),
-        Shape::Option(inner) => {
+        WitType::Enum(names) => prop::sample::select(names.clone()).prop_map(Value::from).boxed(),
+        WitType::Flags(names) => {
+            prop::sample::subsequence(names.clone(), 0..=names.len()).prop_map(Value::from).boxed()
+        }
+        WitType::Option(inner) => {
             let wrap = inner.is_nullable();
             let some = values(inner).prop_map(move |value| if wrap { json!({"some": value}) } else { value });
             prop_oneof![Just(Value::Null), some].boxed()
         }
-        Shape::Result(ok, err) => {
-            let side = |name: &'static str, shape: &Option<Box<Shape>>| {
+        WitType::Result(ok, err) => {
+            let side = |name: &'static str, shape: &Option<Box<WitType>>| {
                 let payload = shape.as_ref().map_or_else(|| Just(Value::Null).boxed(), |shape| values(shape));
                 payload.prop_map(move |value| json!({name: value}))
             };
@@ -184,7 +205,7 @@ fn values(shape: &Shape) -> BoxedStrategy<Value> {
 }
 
 /// Generates a type with a matching JSON value.
-fn fitting() -> impl Strategy<Value = (Shape, Value)> {
+fn fitting() -> impl Strategy<Value = (WitType, Value)> {
     shapes().prop_flat_map(|shape| {
         let values = values(&shape);
         (Just(shape), values)
@@ -221,18 +242,18 @@ fn plain(texts: impl Strategy<Value = String> + 'static, other: &'static str) ->
     texts.prop_map(plain).prop_map(move |text| if text.is_empty() { other.into() } else { text.into() }).boxed()
 }
 
-fn compiled(shape: &Shape, direction: Direction) -> Schema {
-    Schema::compile(&of(shape, direction, "", &|_| None).to_string()).unwrap()
+fn compiled(shape: &WitType, direction: ValueDirection) -> JsonSchema {
+    JsonSchema::compile(&type_schema(shape, direction, "", &|_| None).to_string()).unwrap()
 }
 
-fn read(shape: &Shape, json: &Value) -> Result<wasmtime::component::Val, String> {
+fn read(shape: &WitType, json: &Value) -> Result<wasmtime::component::Val, String> {
     from_json(shape, json, "", &mut usize::MAX.clone())
 }
 
 proptest! {
     #[test]
     fn what_fits_is_accepted_and_comes_back_equal((shape, json) in fitting()) {
-        for direction in [Direction::Input, Direction::Output] {
+        for direction in [ValueDirection::Input, ValueDirection::Output] {
             prop_assert_eq!(compiled(&shape, direction).violations(&json), vec![], "{} {:?}", shape, direction);
         }
         let val = read(&shape, &json).map_err(TestCaseError::fail)?;
@@ -241,7 +262,7 @@ proptest! {
 
     #[test]
     fn the_schema_and_the_conversion_agree((shape, json) in (shapes(), any_json())) {
-        let violations = compiled(&shape, Direction::Input).violations(&json);
+        let violations = compiled(&shape, ValueDirection::Input).violations(&json);
         let read = read(&shape, &json);
         prop_assert_eq!(violations.is_empty(), read.is_ok(), "{} {} {:?} {:?}", shape, json, violations, read);
         if let Err(why) = read {
@@ -252,7 +273,7 @@ proptest! {
 
 #[test]
 fn numbers_out_of_range_are_rejected_with_a_pointer() {
-    let list = Shape::Tuple(vec![Shape::Integer(Integer::U64), Shape::Integer(Integer::S8)]);
+    let list = WitType::Tuple(vec![WitType::Integer(WitInteger::U64), WitType::Integer(WitInteger::S8)]);
     let refused = |json: Value| read(&list, &json).unwrap_err();
     assert_eq!(refused(json!(["18446744073709551616", 0])), "/0: expected an integer from 0 to 18446744073709551615");
     assert_eq!(
@@ -271,11 +292,11 @@ fn numbers_out_of_range_are_rejected_with_a_pointer() {
 
 #[test]
 fn arguments_with_too_many_values_are_rejected() {
-    let list = Shape::List(Box::new(Shape::Bool));
+    let list = WitType::List(Box::new(WitType::Bool));
     assert!(from_json(&list, &json!([true, true]), "", &mut 3).is_ok());
     let why = from_json(&list, &json!([true, true]), "", &mut 2).unwrap_err();
     assert_eq!(why, "/1: too many values (to allow more, raise limits.transfer)");
-    assert!(from_json(&Shape::Bytes, &json!("AAAA"), "", &mut 3).is_err());
+    assert!(from_json(&WitType::Bytes, &json!("AAAA"), "", &mut 3).is_err());
 }
 
 #[test]
@@ -284,17 +305,18 @@ fn every_type_makes_the_round_trip_through_a_guest() {
     let mut runner = TestRunner::new(Config { cases: 48, ..Config::default() });
     runner
         .run(&fitting(), |(shape, json)| {
-            let loaded = Loaded::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let loaded =
+                TrialComponent::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
             let tool = loaded.tool("echo");
-            let input = Schema::compile_input(&tool.input_schema, &Patterns::of([])).unwrap();
+            let input = JsonSchema::compile_input(&tool.input_schema, &PatternBudget::of([])).unwrap();
             prop_assert_eq!(input.violations(&argument), vec![]);
             let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let structured = output.structured.unwrap();
-            let schema = Schema::compile(tool.output_schema.as_deref().unwrap()).unwrap();
+            let schema = JsonSchema::compile(tool.output_schema.as_deref().unwrap()).unwrap();
             prop_assert_eq!(schema.violations(&structured), vec![]);
             // A field that is `none` is omitted.
-            let missing = matches!(shape, Shape::Option(_)) && json.is_null();
+            let missing = matches!(shape, WitType::Option(_)) && json.is_null();
             prop_assert_eq!(structured.get("value").cloned().unwrap_or(Value::Null), json, "{}", shape);
             prop_assert_eq!(structured.get("value").is_none(), missing);
             Ok(())
@@ -325,17 +347,17 @@ fn results_become_failures_and_names_are_unique() {
         (data (i32.const 80) "\01\09")
         (func (export "empty") (result i32) (i32.const 80))
         (func (export "nan") (result f64) (f64.const nan))"#;
-    let loaded = Loaded::new(&sandbox(), component(wit, text)).unwrap();
+    let loaded = TrialComponent::new(&sandbox(), component(wit, text)).unwrap();
     let names: Vec<&str> = loaded.description.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["empty", "fails", "nan", "one_same", "only-here", "two_same"]);
     let none = json!({});
-    let said = |output: Output| match output.content.into_iter().next().map(|block| block.body) {
-        Some(Body::Text(text)) => Ok(text),
+    let said = |output: ToolOutput| match output.content.into_iter().next().map(|block| block.body) {
+        Some(ContentBody::Text(text)) => Ok(text),
         other => Err(format!("{other:?}")),
     };
     assert_eq!(said(loaded.call("one_same", &none).unwrap()), Ok("hi".into()));
     assert_eq!(loaded.call("two_same", &none).unwrap().structured, Some(json!({"result": 7})));
-    assert_eq!(loaded.call("only-here", &none).unwrap(), Output::default());
+    assert_eq!(loaded.call("only-here", &none).unwrap(), ToolOutput::default());
     assert_eq!(loaded.call("fails", &json!({"n": 1})).unwrap_err(), CallError::Failed("hi".into()));
     assert_eq!(loaded.call("empty", &none).unwrap_err(), CallError::Failed("9".into()));
     assert_eq!(loaded.call("nan", &none).unwrap().structured, Some(json!({"result": "NaN"})));
@@ -354,7 +376,7 @@ fn functions_that_cannot_be_tools_are_left_out_with_a_reason() {
         (func (export "a:b/shop#[method]basket.add") (param i32))
         (func (export "a:b/shop#empty") (param i32))
         (func (export "a:b/shop#open"))"#;
-    let loaded = Loaded::new(&sandbox(), component(wit, exports)).unwrap();
+    let loaded = TrialComponent::new(&sandbox(), component(wit, exports)).unwrap();
     let names: Vec<&str> = loaded.description.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["open"]);
     assert_eq!(
@@ -379,7 +401,7 @@ fn an_import_of_nothing_but_types_needs_nobody_who_provides_it() {
         (data (i32.const 48) "hi") (data (i32.const 64) "\01")
         (func (export "trinity:api/messaging#on-msg") (param i32 i32) (result i32) (i32.const 16))
         (func (export "trinity:api/messaging#last") (result i32) (i32.const 64))"#;
-    let loaded = Loaded::new(&sandbox(), component(wit, exports)).unwrap();
+    let loaded = TrialComponent::new(&sandbox(), component(wit, exports)).unwrap();
     let answer = loaded.call("on-msg", &json!({"content": "x"})).unwrap();
     assert_eq!(answer.structured, Some(json!({"result": [{"text": "hi"}]})));
     assert_eq!(loaded.call("last", &json!({})).unwrap().structured, Some(json!({"result": "none"})));
@@ -394,10 +416,10 @@ fn a_resource_of_the_host_under_another_name_is_provided() {
         package wasi:io@0.2.6 { interface error { resource error { to-debug-string: func() -> string; } } }";
     let exports = r#"(func (export "a:b/api#ready") (result i32) (i32.const 7))
         (func (export "a:b/api#broken") (result i32) (i32.const 16))"#;
-    let loaded = Loaded::new(&sandbox(), component(wit, exports)).unwrap();
+    let loaded = TrialComponent::new(&sandbox(), component(wit, exports)).unwrap();
     assert_eq!(loaded.call("ready", &json!({})).unwrap().structured, Some(json!({"result": 7})));
     let own = wit.replace("use wasi:io/error@0.2.6.{error}; type fault = error;", "resource fault { constructor(); }");
-    let refused = Loaded::new(&sandbox(), component(&own, exports)).err().unwrap().to_string();
+    let refused = TrialComponent::new(&sandbox(), component(&own, exports)).err().unwrap().to_string();
     assert!(refused.contains("a:b/shapes"), "{refused}");
 }
 
@@ -409,19 +431,19 @@ fn types_that_double_themselves_are_refused() {
         types.join(" ")
     );
     let exports = r#"(func (export "a:b/i#f") (param i32 i32)) (func (export "a:b/i#g"))"#;
-    let loaded = Loaded::new(&sandbox(), component(&wit, exports)).unwrap();
+    let loaded = TrialComponent::new(&sandbox(), component(&wit, exports)).unwrap();
     assert_eq!(loaded.description.remarks, ["function a:b/i#f is not offered: its signature has more than 1000 types"]);
 }
 
 #[test]
 fn a_control_character_is_replaced_by_a_visible_one() {
-    let told = |c| to_json(&Shape::Char, &wasmtime::component::Val::Char(c)).unwrap();
+    let told = |c| to_json(&WitType::Char, &wasmtime::component::Val::Char(c)).unwrap();
     assert_eq!(["a", "\u{fffd}", "\u{fffd}", "\n"], ['a', '\0', '\u{202e}', '\r'].map(told));
 }
 
 #[test]
 fn the_refusal_of_a_component_without_functions_names_its_exports() {
-    let refused = |wat: &str| Loaded::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
+    let refused = |wat: &str| TrialComponent::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
     assert_eq!(
         refused("(component)"),
         "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports nothing \

@@ -6,8 +6,8 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use wasmtime::component::Val;
 
-use super::schema::{EXACT, NOT_NUMBERS, f32_json, number};
-use super::shape::{Integer, Shape};
+use super::schema::{MAX_EXACT_INTEGER, NON_FINITE_NAMES, f32_json, integer_json};
+use super::wit_type::{WitInteger, WitType};
 
 /// Standard base64 with padding, as MCP and the pattern in the schema require. Decoding ignores
 /// meaningless trailing bits.
@@ -21,7 +21,7 @@ const BASE64: GeneralPurpose =
 ///
 /// Returns the JSON Pointer to the value that does not match, and the expected type.
 pub(super) fn from_object(
-    members: &[(String, Shape)],
+    members: &[(String, WitType)],
     object: &Map<String, Value>,
     path: &str,
     room: &mut usize,
@@ -29,7 +29,7 @@ pub(super) fn from_object(
     if let Some(stranger) = object.keys().find(|key| !members.iter().any(|(name, _)| name == *key)) {
         return Err(format!("{path}/{stranger}: unknown member"));
     }
-    let value = |(name, shape): &(String, Shape)| {
+    let value = |(name, shape): &(String, WitType)| {
         let path = format!("{path}/{name}");
         match object.get(name) {
             Some(value) => from_json(shape, value, &path, room),
@@ -45,35 +45,35 @@ pub(super) fn from_object(
 /// # Errors
 ///
 /// Like [`from_object`].
-pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usize) -> Result<Val, String> {
+pub(super) fn from_json(shape: &WitType, json: &Value, path: &str, room: &mut usize) -> Result<Val, String> {
     let misfit = |expected: &str| format!("{}: expected {expected}", if path.is_empty() { "(root)" } else { path });
-    take(room, 1, path)?;
-    let mut boxed = |shape: &Shape, json: &Value, path: &str| from_json(shape, json, path, room).map(Box::new);
+    take_values(room, 1, path)?;
+    let mut boxed = |shape: &WitType, json: &Value, path: &str| from_json(shape, json, path, room).map(Box::new);
     Ok(match shape {
-        Shape::Bool => Val::Bool(json.as_bool().ok_or_else(|| misfit("true or false"))?),
-        Shape::Integer(integer) => from_integer(*integer, json).map_err(|expected| misfit(&expected))?,
-        Shape::Float32 => {
+        WitType::Bool => Val::Bool(json.as_bool().ok_or_else(|| misfit("true or false"))?),
+        WitType::Integer(integer) => integer_from_json(*integer, json).map_err(|expected| misfit(&expected))?,
+        WitType::Float32 => {
             let n = json.as_f64().ok_or_else(|| misfit("a number"))?;
             #[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is what f32 means")]
             let n = n as f32;
             Val::Float32(if n.is_finite() { n } else { return Err(misfit("a number within the range of f32")) })
         }
-        Shape::Float64 => Val::Float64(json.as_f64().ok_or_else(|| misfit("a number"))?),
-        Shape::Char => {
+        WitType::Float64 => Val::Float64(json.as_f64().ok_or_else(|| misfit("a number"))?),
+        WitType::Char => {
             let mut chars = json.as_str().unwrap_or_default().chars();
             match (chars.next(), chars.next()) {
                 (Some(c), None) => Val::Char(c),
                 _ => return Err(misfit("a string of one character")),
             }
         }
-        Shape::String => Val::String(json.as_str().ok_or_else(|| misfit("a string"))?.to_owned()),
-        Shape::Bytes => {
+        WitType::String => Val::String(json.as_str().ok_or_else(|| misfit("a string"))?.to_owned()),
+        WitType::Bytes => {
             let bytes = json.as_str().and_then(|text| BASE64.decode(text).ok());
             let bytes = bytes.ok_or_else(|| misfit("a base64 string"))?;
-            take(room, bytes.len(), path)?;
+            take_values(room, bytes.len(), path)?;
             Val::List(bytes.into_iter().map(Val::U8).collect())
         }
-        Shape::List(item) => {
+        WitType::List(item) => {
             let items = json.as_array().ok_or_else(|| misfit("an array"))?.iter().enumerate();
             Val::List(
                 items
@@ -81,12 +81,12 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
                     .collect::<Result<_, _>>()?,
             )
         }
-        Shape::Record(fields) => {
+        WitType::Record(fields) => {
             let object = json.as_object().ok_or_else(|| misfit("an object"))?;
             let names = fields.iter().map(|(name, _)| name.clone());
             Val::Record(names.zip(from_object(fields, object, path, room)?).collect())
         }
-        Shape::Tuple(shapes) => {
+        WitType::Tuple(shapes) => {
             let items = json.as_array().filter(|items| items.len() == shapes.len());
             let items = items.ok_or_else(|| misfit(&format!("an array of exactly {} items", shapes.len())))?;
             let items = shapes.iter().zip(items).enumerate();
@@ -96,8 +96,8 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
                     .collect::<Result<_, _>>()?,
             )
         }
-        Shape::Variant(cases) => {
-            let (name, payload) = read_case(json)
+        WitType::Variant(cases) => {
+            let (name, payload) = parse_case(json)
                 .ok_or_else(|| misfit("the name of a case, or an object whose only member is a case"))?;
             let case = cases.iter().find(|(case, shape)| case == name && shape.is_some() == payload.is_some());
             let Some((case, shape)) = case else { return Err(misfit(&one_of(cases.iter().map(|(name, _)| name)))) };
@@ -105,11 +105,11 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
             let payload = payload.map(|(shape, json)| boxed(shape, json, &format!("{path}/{name}"))).transpose()?;
             Val::Variant(case.clone(), payload)
         }
-        Shape::Enum(names) => {
+        WitType::Enum(names) => {
             let name = json.as_str().filter(|name| names.iter().any(|known| known == name));
             Val::Enum(name.ok_or_else(|| misfit(&one_of(names.iter())))?.to_owned())
         }
-        Shape::Flags(names) => {
+        WitType::Flags(names) => {
             let set = json.as_array().ok_or_else(|| misfit("an array"))?.iter().enumerate();
             let flag = |(n, value): (usize, &Value)| {
                 let name = value.as_str().filter(|name| names.iter().any(|known| known == name));
@@ -117,18 +117,19 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
             };
             Val::Flags(set.map(flag).collect::<Result<_, _>>()?)
         }
-        Shape::Option(_) if json.is_null() => Val::Option(None),
-        Shape::Option(inner) if inner.is_nullable() => {
-            let Some(("some", Some(json))) = read_case(json) else {
+        WitType::Option(_) if json.is_null() => Val::Option(None),
+        WitType::Option(inner) if inner.is_nullable() => {
+            let Some(("some", Some(json))) = parse_case(json) else {
                 return Err(misfit("null or an object with the member `some`"));
             };
             Val::Option(Some(boxed(inner, json, &format!("{path}/some"))?))
         }
-        Shape::Option(inner) => Val::Option(Some(boxed(inner, json, path)?)),
-        Shape::Result(ok, err) => {
-            let (name, payload) = read_case(json).ok_or_else(|| misfit("an object with the member `ok` or `error`"))?;
+        WitType::Option(inner) => Val::Option(Some(boxed(inner, json, path)?)),
+        WitType::Result(ok, err) => {
+            let (name, payload) =
+                parse_case(json).ok_or_else(|| misfit("an object with the member `ok` or `error`"))?;
             let path = format!("{path}/{name}");
-            let mut side = |shape: &Option<Box<Shape>>| match (shape, payload) {
+            let mut side = |shape: &Option<Box<WitType>>| match (shape, payload) {
                 (Some(shape), Some(json)) => boxed(shape, json, &path).map(Some),
                 (None, Some(Value::Null)) => Ok(None),
                 _ => Err(misfit("an object with the member `ok` or `error`")),
@@ -143,71 +144,71 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
 }
 
 /// Converts an integer, or returns a description of the expected values.
-fn from_integer(integer: Integer, json: &Value) -> Result<Val, String> {
+fn integer_from_json(integer: WitInteger, json: &Value) -> Result<Val, String> {
     let (least, most) = integer.range();
-    let n = read_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
+    let n = parse_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
     let expected = || {
         let digits = if json.is_f64() { ", written in digits alone" } else { "" };
         format!("an integer from {least} to {most}{digits}")
     };
-    Ok(narrowed(integer, n.ok_or_else(expected)?))
+    Ok(integer_to_val(integer, n.ok_or_else(expected)?))
 }
 
 /// Converts a value to JSON. Returns `None` if the value does not have this shape, which a guest
 /// cannot cause.
-pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
+pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
     Some(match (shape, val) {
-        (Shape::Bool, Val::Bool(value)) => (*value).into(),
-        (Shape::Integer(_), val) => {
-            let n = widened(val)?;
-            if (-EXACT..=EXACT).contains(&n) { number(n) } else { n.to_string().into() }
+        (WitType::Bool, Val::Bool(value)) => (*value).into(),
+        (WitType::Integer(_), val) => {
+            let n = val_to_integer(val)?;
+            if (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).contains(&n) { integer_json(n) } else { n.to_string().into() }
         }
-        (Shape::Float32, Val::Float32(n)) if n.is_finite() => f32_json(*n),
-        (Shape::Float32, Val::Float32(n)) => not_a_number(f64::from(*n)).into(),
-        (Shape::Float64, Val::Float64(n)) if n.is_finite() => (*n).into(),
-        (Shape::Float64, Val::Float64(n)) => not_a_number(*n).into(),
+        (WitType::Float32, Val::Float32(n)) if n.is_finite() => f32_json(*n),
+        (WitType::Float32, Val::Float32(n)) => non_finite_name(f64::from(*n)).into(),
+        (WitType::Float64, Val::Float64(n)) if n.is_finite() => (*n).into(),
+        (WitType::Float64, Val::Float64(n)) => non_finite_name(*n).into(),
         // Control characters are removed from a guest's text, but a `char` cannot be empty.
-        (Shape::Char, Val::Char(c)) => match toolbay_model::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
+        (WitType::Char, Val::Char(c)) => match toolbay_model::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
             "" => char::REPLACEMENT_CHARACTER.to_string().into(),
             text => text.into(),
         },
-        (Shape::String, Val::String(text)) => text.as_str().into(),
-        (Shape::Bytes, Val::List(items)) => {
+        (WitType::String, Val::String(text)) => text.as_str().into(),
+        (WitType::Bytes, Val::List(items)) => {
             let bytes = items.iter().map(|item| if let Val::U8(byte) = item { Some(*byte) } else { None });
             BASE64.encode(bytes.collect::<Option<Vec<u8>>>()?).into()
         }
-        (Shape::List(item), Val::List(items)) => {
+        (WitType::List(item), Val::List(items)) => {
             Value::Array(items.iter().map(|value| to_json(item, value)).collect::<Option<_>>()?)
         }
-        (Shape::Record(fields), Val::Record(values)) => {
+        (WitType::Record(fields), Val::Record(values)) => {
             let mut object = Map::new();
             for ((name, shape), (_, value)) in fields.iter().zip(values) {
                 match (shape, value) {
-                    (Shape::Option(_), Val::Option(None)) => {}
+                    (WitType::Option(_), Val::Option(None)) => {}
                     _ => drop(object.insert(name.clone(), to_json(shape, value)?)),
                 }
             }
             Value::Object(object)
         }
-        (Shape::Tuple(shapes), Val::Tuple(values)) => {
+        (WitType::Tuple(shapes), Val::Tuple(values)) => {
             let values = shapes.iter().zip(values).map(|(shape, value)| to_json(shape, value));
             Value::Array(values.collect::<Option<_>>()?)
         }
-        (Shape::Variant(cases), Val::Variant(name, payload)) => {
+        (WitType::Variant(cases), Val::Variant(name, payload)) => {
             let (_, shape) = cases.iter().find(|(case, _)| case == name)?;
             match (shape, payload) {
-                (Some(shape), Some(value)) => tagged(name, to_json(shape, value)?),
+                (Some(shape), Some(value)) => single_member_object(name, to_json(shape, value)?),
                 _ => name.as_str().into(),
             }
         }
-        (Shape::Enum(_), Val::Enum(name)) => name.as_str().into(),
-        (Shape::Flags(_), Val::Flags(names)) => names.iter().map(String::as_str).collect(),
-        (Shape::Option(_), Val::Option(None)) => Value::Null,
-        (Shape::Option(inner), Val::Option(Some(value))) => {
+        (WitType::Enum(_), Val::Enum(name)) => name.as_str().into(),
+        (WitType::Flags(_), Val::Flags(names)) => names.iter().map(String::as_str).collect(),
+        (WitType::Option(_), Val::Option(None)) => Value::Null,
+        (WitType::Option(inner), Val::Option(Some(value))) => {
             let json = to_json(inner, value)?;
-            if inner.is_nullable() { tagged("some", json) } else { json }
+            if inner.is_nullable() { single_member_object("some", json) } else { json }
         }
-        (Shape::Result(ok, err), Val::Result(result)) => {
+        (WitType::Result(ok, err), Val::Result(result)) => {
             let (name, shape, value) = match result {
                 Ok(value) => ("ok", ok, value),
                 Err(value) => ("error", err, value),
@@ -216,25 +217,25 @@ pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
                 (Some(shape), Some(value)) => to_json(shape, value)?,
                 _ => Value::Null,
             };
-            tagged(name, json)
+            single_member_object(name, json)
         }
         _ => return None,
     })
 }
 
 /// Deducts `n` values from `room`.
-fn take(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
+fn take_values(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
     *room =
         room.checked_sub(n).ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
     Ok(())
 }
 
-fn tagged(name: &str, value: Value) -> Value {
+fn single_member_object(name: &str, value: Value) -> Value {
     Value::Object(Map::from_iter([(name.to_owned(), value)]))
 }
 
 /// Parses a case of a variant: a string, or an object with one member.
-fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
+fn parse_case(json: &Value) -> Option<(&str, Option<&Value>)> {
     match json {
         Value::String(name) => Some((name, None)),
         Value::Object(members) => {
@@ -250,7 +251,7 @@ fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
 
 /// Parses an integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, within the
 /// exact range, and, if `as_text` is set, strings.
-fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
+fn parse_integer(json: &Value, as_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {
             let exact = n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
@@ -259,7 +260,7 @@ fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
                 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and `as` saturates")]
                 let n = n as i128;
                 // Beyond this range, parsing may have rounded the number.
-                (-EXACT..=EXACT).contains(&n).then_some(n)
+                (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).contains(&n).then_some(n)
             })
         }
         Value::String(text) if as_text => text.parse().ok(),
@@ -268,21 +269,21 @@ fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
 }
 
 /// Converts an integer, which must be in range, to a value of its type.
-fn narrowed(integer: Integer, n: i128) -> Val {
+fn integer_to_val(integer: WitInteger, n: i128) -> Val {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the caller checked the range")]
     match integer {
-        Integer::S8 => Val::S8(n as i8),
-        Integer::U8 => Val::U8(n as u8),
-        Integer::S16 => Val::S16(n as i16),
-        Integer::U16 => Val::U16(n as u16),
-        Integer::S32 => Val::S32(n as i32),
-        Integer::U32 => Val::U32(n as u32),
-        Integer::S64 => Val::S64(n as i64),
-        Integer::U64 => Val::U64(n as u64),
+        WitInteger::S8 => Val::S8(n as i8),
+        WitInteger::U8 => Val::U8(n as u8),
+        WitInteger::S16 => Val::S16(n as i16),
+        WitInteger::U16 => Val::U16(n as u16),
+        WitInteger::S32 => Val::S32(n as i32),
+        WitInteger::U32 => Val::U32(n as u32),
+        WitInteger::S64 => Val::S64(n as i64),
+        WitInteger::U64 => Val::U64(n as u64),
     }
 }
 
-fn widened(val: &Val) -> Option<i128> {
+fn val_to_integer(val: &Val) -> Option<i128> {
     Some(match val {
         Val::S8(n) => (*n).into(),
         Val::U8(n) => (*n).into(),
@@ -296,8 +297,8 @@ fn widened(val: &Val) -> Option<i128> {
     })
 }
 
-fn not_a_number(n: f64) -> &'static str {
-    let [nan, infinity, minus_infinity] = NOT_NUMBERS;
+fn non_finite_name(n: f64) -> &'static str {
+    let [nan, infinity, minus_infinity] = NON_FINITE_NAMES;
     if n.is_nan() {
         nan
     } else if n > 0.0 {

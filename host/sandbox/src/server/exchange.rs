@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
-use toolbay_guest_mcp::{Reader, Request};
+use toolbay_guest_mcp::{ClientMessage, ResponseReader};
 use wasmtime::Store;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpView as _};
 
 use super::beside::beside;
-use super::intake::{Heard, Intake, Said};
+use super::intake::{MessageIntake, MessageKind, RequestReply};
 use super::{serve, words};
-use crate::handler::Handler;
-use crate::state::State;
+use crate::http_handler::HandlerInstance;
+use crate::state::StoreState;
 
 /// The host that guests are asked at. Those that check it take it for one of the same machine.
 const AUTHORITY: &str = "localhost";
@@ -29,19 +29,19 @@ const HEAD_HELD: usize = 16 << 10;
 const ENOUGH: usize = 512;
 
 /// What a handler gave as its response, or why there is none, in words.
-type Given = Result<http::Response<WasiBody>, String>;
+type HandlerOutcome = Result<http::Response<WasiBody>, String>;
 
 /// Sends a request to the handler. Returns the name of the session that it gave, and what it said. If it is not the `last`
 /// one, the handler is waited for.
 pub(super) async fn exchange(
-    handler: &Handler,
-    store: &mut Store<State>,
+    handler: &HandlerInstance,
+    store: &mut Store<StoreState>,
     path: &str,
-    request: Request,
+    request: ClientMessage,
     last: bool,
-) -> wasmtime::Result<(Option<String>, Said)> {
-    let mut intake = Intake::of(store);
-    let Request { id, headers, body } = request;
+) -> wasmtime::Result<(Option<String>, RequestReply)> {
+    let mut intake = MessageIntake::of(store);
+    let ClientMessage { id, headers, body } = request;
     intake.hold(HEAD_HELD + body.len())?;
     let mut message = http::Request::post(format!("http://{AUTHORITY}{path}")).header("host", AUTHORITY);
     for (name, value) in headers {
@@ -52,7 +52,7 @@ pub(super) async fn exchange(
     let message = message.body(body)?;
     let silent = || wasmtime::bail!("its HTTP handler returned before its response was complete");
     match handler {
-        Handler::Older(proxy) => {
+        HandlerInstance::P2(proxy) => {
             let (sender, receiver) = oneshot::channel();
             let http = &mut store.data_mut().http();
             let incoming = http.new_incoming_request(Scheme::Http, message)?;
@@ -61,7 +61,7 @@ pub(super) async fn exchange(
             let given = async { receiver.await.ok().map(|given| given.map_err(|code| words::code(&code))) };
             beside(guest, response(given, &mut intake, id), last, silent).await
         }
-        Handler::Newer(service) => {
+        HandlerInstance::P3(service) => {
             let ((sender, receiver), (hearing, heard)) = (oneshot::channel(), oneshot::channel());
             let failed = AtomicBool::new(false);
             let guest = async {
@@ -78,7 +78,7 @@ pub(super) async fn exchange(
             };
             let listening = async {
                 let said = response(given, &mut intake, id).await;
-                let is_outcome = matches!(said, Ok((_, Said::Outcome(_))));
+                let is_outcome = matches!(said, Ok((_, RequestReply::Outcome(_))));
                 if failed.load(Ordering::Relaxed) && !is_outcome {
                     // Its body ends with it, wherever it was: how it ended says more.
                     return std::future::pending().await;
@@ -94,25 +94,28 @@ pub(super) async fn exchange(
 
 /// Reads the response.
 async fn response(
-    given: impl Future<Output = Option<Given>>,
-    intake: &mut Intake,
+    given: impl Future<Output = Option<HandlerOutcome>>,
+    intake: &mut MessageIntake,
     id: Option<u64>,
-) -> wasmtime::Result<(Option<String>, Said)> {
+) -> wasmtime::Result<(Option<String>, RequestReply)> {
     let response = match given.await {
         Some(Ok(response)) => response,
-        Some(Err(why)) => return Ok((None, Said::Wrong(format!("its HTTP handler failed: {why}")))),
-        None => return Ok((None, Said::Wrong("its HTTP handler gave no response".to_owned()))),
+        Some(Err(why)) => return Ok((None, RequestReply::Wrong(format!("its HTTP handler failed: {why}")))),
+        None => return Ok((None, RequestReply::Wrong("its HTTP handler gave no response".to_owned()))),
     };
     let (head, mut body) = response.into_parts();
     let status = head.status.as_u16();
     let field = |name: &str| head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let session = field("mcp-session-id").filter(|name| !name.is_empty());
     if session.as_ref().is_some_and(|name| name.len() > SESSION || !name.bytes().all(|byte| byte.is_ascii_graphic())) {
-        return Ok((None, Said::Wrong("it names its session with more than 1 KiB, or not in ASCII".to_owned())));
+        return Ok((
+            None,
+            RequestReply::Wrong("it names its session with more than 1 KiB, or not in ASCII".to_owned()),
+        ));
     }
-    let mut reader = match Reader::new(field("content-type").as_deref(), field("content-encoding").as_deref()) {
+    let mut reader = match ResponseReader::new(field("content-type").as_deref(), field("content-encoding").as_deref()) {
         Ok(reader) => reader,
-        Err(why) => return Ok((None, Said::Wrong(why))),
+        Err(why) => return Ok((None, RequestReply::Wrong(why))),
     };
     let mut length = 0;
     while let Some(frame) = body.frame().await {
@@ -121,7 +124,7 @@ async fn response(
             Err(error) => {
                 return Ok((
                     session,
-                    Said::Wrong(format!("its response ended before it was complete: {}", words::code(&error))),
+                    RequestReply::Wrong(format!("its response ended before it was complete: {}", words::code(&error))),
                 ));
             }
         };
@@ -144,19 +147,19 @@ async fn response(
         return Ok((
             session,
             match intake.message(&text, id)? {
-                Heard::Outcome(outcome) => Said::Outcome(outcome),
-                _ => Said::Other(status, shown),
+                MessageKind::Outcome(outcome) => RequestReply::Outcome(outcome),
+                _ => RequestReply::Other(status, shown),
             },
         ));
     }
-    Ok((session, Said::Other(status, shown)))
+    Ok((session, RequestReply::Other(status, shown)))
 }
 
 /// What ends the wait. A request of the guest has no answer: it was told that there is nobody who could give one.
-fn said(heard: Heard) -> Option<Said> {
+fn said(heard: MessageKind) -> Option<RequestReply> {
     match heard {
-        Heard::Outcome(outcome) => Some(Said::Outcome(outcome)),
-        Heard::Wrong(why) => Some(Said::Wrong(why)),
-        Heard::Request(..) | Heard::Nothing => None,
+        MessageKind::Outcome(outcome) => Some(RequestReply::Outcome(outcome)),
+        MessageKind::Wrong(why) => Some(RequestReply::Wrong(why)),
+        MessageKind::Request(..) | MessageKind::Nothing => None,
     }
 }

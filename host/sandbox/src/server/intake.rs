@@ -1,19 +1,19 @@
 //! What a guest says, message by message, within the bounds of the call.
 
 use bytesize::ByteSize;
-use toolbay_guest_mcp::{Message, Notice, Outcome, read};
+use toolbay_guest_mcp::{GuestMessage, GuestNotification, RequestOutcome, read};
 use toolbay_model::{JsonSize, Limit};
 use wasmtime::Store;
 
-use crate::account::Account;
-use crate::imports::Imports;
-use crate::state::State;
+use crate::account::MemoryBudget;
+use crate::host_functions::HostFunctions;
+use crate::state::StoreState;
 
 /// What came of a request to a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum RequestReply {
     /// A response.
-    Outcome(Outcome),
+    Outcome(RequestOutcome),
     /// An HTTP response with this status that contains none; its body begins with this.
     Other(u16, String),
     /// Something that cannot be read, and why.
@@ -21,9 +21,9 @@ pub(crate) enum Said {
 }
 
 /// What one message was.
-pub(super) enum Heard {
+pub(super) enum MessageKind {
     /// The response.
-    Outcome(Outcome),
+    Outcome(RequestOutcome),
     /// A request of the guest: its id, as JSON text, and its method.
     Request(String, String),
     /// Nothing that ends the wait.
@@ -33,18 +33,18 @@ pub(super) enum Heard {
 }
 
 /// Takes in what a guest says in one call.
-pub(super) struct Intake {
-    account: Account,
-    imports: Imports,
+pub(super) struct MessageIntake {
+    account: MemoryBudget,
+    imports: HostFunctions,
     /// Bytes that it may still say.
     room: usize,
     /// Bytes that it may say in all.
     most: usize,
 }
 
-impl Intake {
+impl MessageIntake {
     /// That of the call that this store is for.
-    pub(super) fn of(store: &Store<State>) -> Self {
+    pub(super) fn of(store: &Store<StoreState>) -> Self {
         let (state, most) = (store.data(), store.hostcall_fuel());
         Self { account: state.account.clone(), imports: state.imports.clone(), room: most, most }
     }
@@ -73,33 +73,35 @@ impl Intake {
     /// # Errors
     ///
     /// Ends the call: as values, the message takes more memory than the call may.
-    pub(super) fn message(&self, text: &str, id: Option<u64>) -> wasmtime::Result<Heard> {
+    pub(super) fn message(&self, text: &str, id: Option<u64>) -> wasmtime::Result<MessageKind> {
         let limit = self.account.limit();
         if JsonSize::of(text).memory > limit as u64 {
             return Err(Limit::Parsed(ByteSize::b(limit as u64)).into());
         }
         Ok(match read(text) {
-            Ok(Message::Response(said, outcome)) if id.is_some() && said == id => Heard::Outcome(outcome),
+            Ok(GuestMessage::Response(said, outcome)) if id.is_some() && said == id => MessageKind::Outcome(outcome),
             // An error without an id is one of what could not be read: there is only one request.
-            Ok(Message::Response(None, outcome @ Outcome::Problem(_))) if id.is_some() => Heard::Outcome(outcome),
-            Ok(Message::Response(..)) => Heard::Nothing,
-            Ok(Message::Request { id, method }) => Heard::Request(id, method),
-            Ok(Message::Notice(notice)) => {
-                self.notice(notice, id);
-                Heard::Nothing
+            Ok(GuestMessage::Response(None, outcome @ RequestOutcome::Problem(_))) if id.is_some() => {
+                MessageKind::Outcome(outcome)
             }
-            Err(why) => Heard::Wrong(why),
+            Ok(GuestMessage::Response(..)) => MessageKind::Nothing,
+            Ok(GuestMessage::Request { id, method }) => MessageKind::Request(id, method),
+            Ok(GuestMessage::Notice(notice)) => {
+                self.notice(notice, id);
+                MessageKind::Nothing
+            }
+            Err(why) => MessageKind::Wrong(why),
         })
     }
 
-    fn notice(&self, notice: Notice, id: Option<u64>) {
+    fn notice(&self, notice: GuestNotification, id: Option<u64>) {
         match notice {
-            Notice::Progress(token, progress) if token == id => {
+            GuestNotification::Progress(token, progress) if token == id => {
                 self.imports.progress(progress.progress, progress.total, progress.message.as_deref());
             }
-            Notice::Log(level, text) => self.imports.log(level, &text),
-            Notice::Updated(uri) => self.imports.resource_updated(&uri),
-            Notice::Progress(..) | Notice::Other => {}
+            GuestNotification::Log(level, text) => self.imports.log(level, &text),
+            GuestNotification::Updated(uri) => self.imports.resource_updated(&uri),
+            GuestNotification::Progress(..) | GuestNotification::Other => {}
         }
     }
 }

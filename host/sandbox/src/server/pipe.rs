@@ -1,23 +1,27 @@
 //! Requests to a command that is an MCP server, over its standard input and output.
 
-use toolbay_guest_mcp::{Request, refusal};
+use toolbay_guest_mcp::{ClientMessage, refusal};
 use wasmtime_wasi::I32Exit;
 
-use super::intake::{Heard, Intake, Said};
-use crate::talk::Talk;
+use super::intake::{MessageIntake, MessageKind, RequestReply};
+use crate::talk::StdioConversation;
 
 /// The most requests of a guest that are answered while it is waited for.
 const REQUESTS: usize = 100;
 
 /// Says a line, whose bytes are the call's.
-pub(super) fn say(talk: &Talk, line: &str, intake: &Intake) -> wasmtime::Result<()> {
+pub(super) fn say(talk: &StdioConversation, line: &str, intake: &MessageIntake) -> wasmtime::Result<()> {
     intake.hold(line.len() + 1)?;
     talk.say(line);
     Ok(())
 }
 
 /// Says a request and waits for the response to it.
-pub(super) async fn ask(talk: &Talk, request: &Request, intake: &mut Intake) -> wasmtime::Result<Said> {
+pub(super) async fn ask(
+    talk: &StdioConversation,
+    request: &ClientMessage,
+    intake: &mut MessageIntake,
+) -> wasmtime::Result<RequestReply> {
     say(talk, &request.body, intake)?;
     let mut requests = 0;
     loop {
@@ -25,13 +29,13 @@ pub(super) async fn ask(talk: &Talk, request: &Request, intake: &mut Intake) -> 
         // The guest's output has drawn its bytes. The text is a copy.
         intake.take(line.len())?;
         match intake.message(&String::from_utf8_lossy(&line), request.id)? {
-            Heard::Outcome(outcome) => return Ok(Said::Outcome(outcome)),
-            Heard::Request(id, method) if requests < REQUESTS => {
+            MessageKind::Outcome(outcome) => return Ok(RequestReply::Outcome(outcome)),
+            MessageKind::Request(id, method) if requests < REQUESTS => {
                 requests += 1;
                 say(talk, &refusal(&id, &method), intake)?;
             }
             // What is printed beside the messages is not meant for the host.
-            Heard::Request(..) | Heard::Nothing | Heard::Wrong(_) => {}
+            MessageKind::Request(..) | MessageKind::Nothing | MessageKind::Wrong(_) => {}
         }
     }
 }

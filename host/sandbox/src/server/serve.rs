@@ -10,17 +10,17 @@ use wasmtime_wasi_http::p3::bindings::Service;
 use wasmtime_wasi_http::p3::bindings::http::types::ErrorCode;
 use wasmtime_wasi_http::{WasiBody, WasiHttpView as _};
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// What a handler gave as its response.
-type Given = Result<http::Response<WasiBody>, ErrorCode>;
+type ServedResponse = Result<http::Response<WasiBody>, ErrorCode>;
 
 /// Gives a handler a request. Ends when the response was `heard` and all tasks of the guest have ended.
 pub(super) async fn serve(
     service: &Service,
-    store: &mut Store<State>,
+    store: &mut Store<StoreState>,
     message: http::Request<WasiBody>,
-    given: oneshot::Sender<Given>,
+    given: oneshot::Sender<ServedResponse>,
     heard: oneshot::Receiver<()>,
 ) -> wasmtime::Result<()> {
     // Whether the guest reads all of it concerns nobody.

@@ -1,71 +1,78 @@
 //! What a guest answered, in the host's words.
 
-use toolbay_guest_mcp::results::{self, Answered, Kind, PromptResult, Questions, ReadItem, ToolResult};
-use toolbay_guest_mcp::{Block, Outcome, Problem};
+use toolbay_guest_mcp::results::{
+    self, GuestQuestionKind, GuestQuestions, GuestResult, PromptResult, ReadItem, ToolResult,
+};
+use toolbay_guest_mcp::{GuestBlock, ProtocolError, RequestOutcome};
 use toolbay_model::text::line;
 
-use super::intake::Said;
-use crate::ask::{Posed, PosedKind};
-use crate::asked::Asked;
+use super::intake::RequestReply;
+use crate::ask::{PosedKind, RawQuestion};
+use crate::asked::PluginRequest;
 use crate::block;
-use crate::returned::{self, FilledPrompt, Item, ReadResource, Refusal, Returned, Suggestions};
+use crate::guest_reply::{
+    self, ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem,
+};
 
 /// Longest part of what a guest said that a message quotes, in bytes.
 const QUOTED: usize = 120;
 
 /// What a guest answered.
-pub(super) enum Words {
+pub(super) enum ReplyText {
     /// What it was asked for.
-    Returned(Returned),
+    Returned(GuestReply),
     /// Questions, and what it wants to have back with the answers.
-    Questions(Vec<Posed>, Option<String>),
+    Questions(Vec<RawQuestion>, Option<String>),
 }
 
 /// What came of asking a guest.
-pub(super) fn returned(asked: Asked<'_>, outcome: Result<String, Problem>) -> Result<Words, Refusal> {
+pub(super) fn returned(
+    asked: PluginRequest<'_>,
+    outcome: Result<String, ProtocolError>,
+) -> Result<ReplyText, GuestFailure> {
     let result = match outcome {
         Ok(result) => result,
         Err(problem) => return failed(asked, problem),
     };
     let words = match asked {
-        Asked::Tool { .. } => match results::tool(&result).map_err(Refusal::Malformed)? {
-            Answered::Done(result) if result.is_error => return Err(Refusal::Failed(result.words())),
-            Answered::Done(result) => Words::Returned(Returned::Tool(tool(result))),
-            Answered::Asks(asks) => questions(asks),
+        PluginRequest::Tool { .. } => match results::tool(&result).map_err(GuestFailure::Malformed)? {
+            GuestResult::Done(result) if result.is_error => return Err(GuestFailure::Failed(result.words())),
+            GuestResult::Done(result) => ReplyText::Returned(GuestReply::Tool(tool(result))),
+            GuestResult::Asks(asks) => questions(asks),
         },
-        Asked::Prompt { .. } => match results::prompt(&result).map_err(Refusal::Malformed)? {
-            Answered::Done(filled) => Words::Returned(Returned::Prompt(prompt(filled))),
-            Answered::Asks(asks) => questions(asks),
+        PluginRequest::Prompt { .. } => match results::prompt(&result).map_err(GuestFailure::Malformed)? {
+            GuestResult::Done(filled) => ReplyText::Returned(GuestReply::Prompt(prompt(filled))),
+            GuestResult::Asks(asks) => questions(asks),
         },
-        Asked::Resource { uri } => match results::resource(&result).map_err(Refusal::Malformed)? {
-            Answered::Done(items) => Words::Returned(Returned::Resource(read(uri, items))),
-            Answered::Asks(asks) => questions(asks),
+        PluginRequest::Resource { uri } => match results::resource(&result).map_err(GuestFailure::Malformed)? {
+            GuestResult::Done(items) => ReplyText::Returned(GuestReply::Resource(read(uri, items))),
+            GuestResult::Asks(asks) => questions(asks),
         },
-        Asked::Completion(_) => {
-            let results::Completed { values, total, has_more } =
-                results::completion(&result).map_err(Refusal::Malformed)?;
-            Words::Returned(Returned::Completion(Suggestions { values, total, has_more }))
+        PluginRequest::Completion(_) => {
+            let results::CompletionValues { values, total, has_more } =
+                results::completion(&result).map_err(GuestFailure::Malformed)?;
+            ReplyText::Returned(GuestReply::Completion(ArgumentSuggestions { values, total, has_more }))
         }
     };
     Ok(words)
 }
 
-fn failed(asked: Asked<'_>, problem: Problem) -> Result<Words, Refusal> {
+fn failed(asked: PluginRequest<'_>, problem: ProtocolError) -> Result<ReplyText, GuestFailure> {
     match asked {
-        Asked::Resource { uri } if problem.is_no_resource() => {
-            Ok(Words::Returned(Returned::Resource(read(uri, Vec::new()))))
+        PluginRequest::Resource { uri } if problem.is_no_resource() => {
+            Ok(ReplyText::Returned(GuestReply::Resource(read(uri, Vec::new()))))
         }
-        _ if problem.is_invalid_params() => Err(Refusal::InvalidArguments(problem.message)),
+        _ if problem.is_invalid_params() => Err(GuestFailure::InvalidArguments(problem.message)),
         _ if problem.message.trim().is_empty() => {
-            Err(Refusal::Failed(format!("The MCP server failed with the error {}.", problem.code)))
+            Err(GuestFailure::Failed(format!("The MCP server failed with the error {}.", problem.code)))
         }
-        _ => Err(Refusal::Failed(problem.message)),
+        _ => Err(GuestFailure::Failed(problem.message)),
     }
 }
 
-fn tool(result: ToolResult) -> returned::ToolResult {
+fn tool(result: ToolResult) -> guest_reply::ToolResult {
     let ToolResult { content, structured, meta, is_error: _ } = result;
-    returned::ToolResult { content: content.into_iter().map(block).collect(), structured, meta }
+    guest_reply::ToolResult { content: content.into_iter().map(block).collect(), structured, meta }
 }
 
 fn prompt(filled: PromptResult) -> FilledPrompt {
@@ -76,35 +83,35 @@ fn prompt(filled: PromptResult) -> FilledPrompt {
 fn read(uri: &str, items: Vec<ReadItem>) -> ReadResource {
     let item = |item: ReadItem| {
         let ReadItem { uri, mime_type, text, data, meta } = item;
-        Item { uri, mime_type, text, data, meta }
+        ResourceReplyItem { uri, mime_type, text, data, meta }
     };
     ReadResource { uri: uri.to_owned(), items: items.into_iter().map(item).collect() }
 }
 
-fn questions(asks: Questions) -> Words {
-    let posed = |asked: results::Asked| Posed {
+fn questions(asks: GuestQuestions) -> ReplyText {
+    let posed = |asked: results::GuestQuestion| RawQuestion {
         key: asked.key,
         kind: match asked.kind {
-            Kind::Form => PosedKind::Form,
-            Kind::Url => PosedKind::Url,
-            Kind::Sampling => PosedKind::Sampling,
-            Kind::Roots => PosedKind::Roots,
+            GuestQuestionKind::Form => PosedKind::Form,
+            GuestQuestionKind::Url => PosedKind::Url,
+            GuestQuestionKind::Sampling => PosedKind::Sampling,
+            GuestQuestionKind::Roots => PosedKind::Roots,
         },
         params: asked.params,
         // It knows what its caller can answer.
         required: true,
     };
-    Words::Questions(asks.questions.into_iter().map(posed).collect(), asks.state)
+    ReplyText::Questions(asks.questions.into_iter().map(posed).collect(), asks.state)
 }
 
 /// The contract has other names for two kinds.
-fn block(said: Block) -> block::Block {
+fn block(said: GuestBlock) -> block::RawBlock {
     let kind = match said.kind.as_str() {
         "resource_link" => "resource-link".to_owned(),
         "resource" => "embedded-resource".to_owned(),
         _ => said.kind,
     };
-    block::Block {
+    block::RawBlock {
         kind,
         text: said.text,
         data: said.data,
@@ -145,14 +152,14 @@ pub(super) fn code(error: &impl std::fmt::Debug) -> String {
 }
 
 /// What a guest said, for people.
-pub(super) fn said(said: &Said) -> String {
+pub(super) fn said(said: &RequestReply) -> String {
     match said {
-        Said::Outcome(Outcome::Result(result)) => format!("it answered \"{}\"", line(result, QUOTED)),
-        Said::Outcome(Outcome::Problem(Problem { code, message, .. })) => {
+        RequestReply::Outcome(RequestOutcome::Result(result)) => format!("it answered \"{}\"", line(result, QUOTED)),
+        RequestReply::Outcome(RequestOutcome::Problem(ProtocolError { code, message, .. })) => {
             format!("it answered with the error {code}, \"{}\"", line(message, QUOTED))
         }
-        Said::Other(code, body) => format!("it answered {}", status(*code, body)),
-        Said::Wrong(why) => line(why, 2 * QUOTED),
+        RequestReply::Other(code, body) => format!("it answered {}", status(*code, body)),
+        RequestReply::Wrong(why) => line(why, 2 * QUOTED),
     }
 }
 
@@ -163,12 +170,16 @@ mod tests {
     #[test]
     fn what_was_said_is_shown_on_one_line() {
         let cases = [
-            Said::Other(404, "Not\nfound \u{1b}[2J".into()),
-            Said::Other(404, String::new()),
-            Said::Other(799, "x".repeat(1000)),
-            Said::Outcome(Outcome::Problem(Problem { code: -32601, message: "no".into(), lacking: Vec::new() })),
-            Said::Outcome(Outcome::Result("{}".into())),
-            Said::Wrong("its HTTP handler gave no response".into()),
+            RequestReply::Other(404, "Not\nfound \u{1b}[2J".into()),
+            RequestReply::Other(404, String::new()),
+            RequestReply::Other(799, "x".repeat(1000)),
+            RequestReply::Outcome(RequestOutcome::Problem(ProtocolError {
+                code: -32601,
+                message: "no".into(),
+                lacking: Vec::new(),
+            })),
+            RequestReply::Outcome(RequestOutcome::Result("{}".into())),
+            RequestReply::Wrong("its HTTP handler gave no response".into()),
         ];
         let shown: Vec<String> = cases.iter().map(said).collect();
         let long = format!("it answered 799, \"{}…\"", "x".repeat(117));
@@ -196,15 +207,17 @@ mod tests {
 
     #[test]
     fn errors_mean_what_the_protocol_says() {
-        let problem = |code, message: &str| Problem { code, message: message.to_owned(), lacking: Vec::new() };
-        let tool = Asked::Tool { name: "a", arguments: "{}" };
+        let problem = |code, message: &str| ProtocolError { code, message: message.to_owned(), lacking: Vec::new() };
+        let tool = PluginRequest::Tool { name: "a", arguments: "{}" };
         let failed = |asked, problem| returned(asked, Err(problem));
-        assert!(matches!(failed(tool, problem(-32602, "no a")), Err(Refusal::InvalidArguments(why)) if why == "no a"));
-        assert!(matches!(failed(tool, problem(-32603, "oh")), Err(Refusal::Failed(why)) if why == "oh"));
-        assert!(matches!(failed(tool, problem(-1, "")), Err(Refusal::Failed(why)) if why.contains("-1")));
+        assert!(
+            matches!(failed(tool, problem(-32602, "no a")), Err(GuestFailure::InvalidArguments(why)) if why == "no a")
+        );
+        assert!(matches!(failed(tool, problem(-32603, "oh")), Err(GuestFailure::Failed(why)) if why == "oh"));
+        assert!(matches!(failed(tool, problem(-1, "")), Err(GuestFailure::Failed(why)) if why.contains("-1")));
         for code in [-32602, -32002] {
-            let gone = failed(Asked::Resource { uri: "a:b" }, problem(code, "gone"));
-            assert!(matches!(gone, Ok(Words::Returned(Returned::Resource(read))) if read.items.is_empty()));
+            let gone = failed(PluginRequest::Resource { uri: "a:b" }, problem(code, "gone"));
+            assert!(matches!(gone, Ok(ReplyText::Returned(GuestReply::Resource(read))) if read.items.is_empty()));
         }
     }
 }

@@ -3,17 +3,17 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use toolbay_model::{Limits, Observer, Quiet};
-use toolbay_outgoing::{Lookups, Resolve};
+use toolbay_model::{CallObserver, Limits, NoopObserver};
+use toolbay_outgoing::{LookupLimiter, NameResolver};
 
 use super::*;
-use crate::tape::Tape;
-use toolbay_secrets::Secrets;
+use crate::tape::ReplayTape;
+use toolbay_secrets::SecretFilter;
 
 /// Names with the addresses that they have; all others have none.
 struct Names(Vec<(&'static str, Vec<IpAddr>)>);
 
-impl Resolve for Names {
+impl NameResolver for Names {
     fn resolve(&self, name: String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
         let found = self.0.iter().find(|(known, _)| *known == name).map(|(_, addresses)| addresses.clone());
         Box::pin(async move { found.ok_or_else(|| io::Error::other("no such name")) })
@@ -25,7 +25,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 /// The sockets of a call with these rules, whose memory has so many bytes.
-fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> Sockets {
+fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> CallSockets {
     let many = (0..100_u8).map(|n| IpAddr::from([8, 8, 4, n])).collect();
     let names = Names(vec![
         ("public.example.com", vec![ip("8.8.8.8"), ip("2001:4860:4860::8888")]),
@@ -36,25 +36,25 @@ fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> Sockets {
     ]);
     let rules = rules.iter().map(|rule| TcpRule::parse(rule).unwrap()).collect();
     let opened = opened.iter().map(|address| ip(address).into()).collect();
-    let connections = Connections::new(Arc::new(Lookups::new(Arc::new(names))), rules, opened);
-    let observer: Arc<dyn Observer> = Arc::new(Quiet);
-    let denials = Arc::new(Denials::new(observer, Arc::new(Secrets::default())));
-    let account = Account::new(ByteSize::b(memory));
-    Sockets::new(
+    let connections = PluginConnections::new(Arc::new(LookupLimiter::new(Arc::new(names))), rules, opened);
+    let observer: Arc<dyn CallObserver> = Arc::new(NoopObserver);
+    let denials = Arc::new(CallDenials::new(observer, Arc::new(SecretFilter::default())));
+    let account = MemoryBudget::new(ByteSize::b(memory));
+    CallSockets::new(
         &connections,
         denials,
-        Effects::new(false, &Arc::default(), &Limits::DEFAULT, account.clone(), Tape::default()),
-        Traffic::new(&Limits::DEFAULT),
+        SideEffects::new(false, &Arc::default(), &Limits::DEFAULT, account.clone(), ReplayTape::default()),
+        TcpTraffic::new(&Limits::DEFAULT),
         account,
         Instant::now() + Duration::from_mins(10),
     )
 }
 
-async fn resolved(sockets: &mut Sockets, name: &str) -> Resolved {
+async fn resolved(sockets: &mut CallSockets, name: &str) -> ResolvedName {
     sockets.resolve(name)?.await
 }
 
-fn connects(sockets: &Sockets, address: &str) -> bool {
+fn connects(sockets: &CallSockets, address: &str) -> bool {
     sockets.gate().allows(address.parse().unwrap(), SocketAddrUse::TcpConnect)
 }
 
@@ -71,14 +71,14 @@ async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_r
         !connects(&sockets, "8.8.8.8:80") && !connects(&sockets, "8.8.8.9:443") && !connects(&sockets, "8.8.8.8:0")
     );
     assert!(connects(&sockets, "8.8.4.4:53") && !connects(&sockets, "8.8.4.4:443"));
-    let said = sockets.gate.denials.first().unwrap();
+    let said = sockets.gate.denials.first_denial().unwrap();
     assert_eq!(said, "This tool may connect to no IP address that its grant does not list.");
 }
 
 #[tokio::test]
 async fn a_guest_sees_only_addresses_that_it_may_connect_to() {
     let mut closed = sockets(&EXAMPLE, &[], 1 << 20);
-    assert_eq!(resolved(&mut closed, "private.example.com").await, Err(Unresolved::Denied));
+    assert_eq!(resolved(&mut closed, "private.example.com").await, Err(ResolveFailure::Denied));
     assert_eq!(resolved(&mut closed, "mixed.example.com").await, Ok(vec![ip("8.8.8.8")]));
     assert!(!connects(&closed, "10.0.0.7:443") && !connects(&closed, "169.254.169.254:443"));
     let mut opened = sockets(&EXAMPLE, &["10.0.0.7"], 1 << 20);
@@ -94,12 +94,12 @@ async fn a_guest_sees_only_addresses_that_it_may_connect_to() {
 async fn names_beyond_the_rules_are_not_resolved() {
     let mut sockets = sockets(&EXAMPLE, &[], 1 << 20);
     for (name, expected) in [
-        ("example.com", Err(Unresolved::Denied)),
-        ("public.example.org", Err(Unresolved::Denied)),
-        ("none.example.com", Err(Unresolved::Failed)),
-        ("unknown.example.com", Err(Unresolved::Failed)),
-        ("", Err(Unresolved::Malformed)),
-        ("a@public.example.com", Err(Unresolved::Malformed)),
+        ("example.com", Err(ResolveFailure::Denied)),
+        ("public.example.org", Err(ResolveFailure::Denied)),
+        ("none.example.com", Err(ResolveFailure::Failed)),
+        ("unknown.example.com", Err(ResolveFailure::Failed)),
+        ("", Err(ResolveFailure::Malformed)),
+        ("a@public.example.com", Err(ResolveFailure::Malformed)),
         ("10.0.0.7", Ok(vec![ip("10.0.0.7")])),
         ("::1", Ok(vec![ip("::1")])),
     ] {
@@ -116,17 +116,17 @@ async fn what_a_call_asks_for_is_bounded() {
     for _ in 1..LOOKUPS {
         resolved(&mut modest, "public.example.com").await.unwrap();
     }
-    assert_eq!(resolved(&mut modest, "public.example.com").await, Err(Unresolved::Refused));
+    assert_eq!(resolved(&mut modest, "public.example.com").await, Err(ResolveFailure::Refused));
     assert!(modest.account.peak() < (ADDRESSES + 2) * 2 * ADDRESS_HELD, "the same name holds nothing again");
     let mut poor = sockets(&EXAMPLE, &[], 100);
-    assert_eq!(resolved(&mut poor, "public.example.com").await, Err(Unresolved::Refused));
+    assert_eq!(resolved(&mut poor, "public.example.com").await, Err(ResolveFailure::Refused));
     assert!(!connects(&poor, "8.8.8.8:443"));
 }
 
 /// Never has an answer.
 struct Silent;
 
-impl Resolve for Silent {
+impl NameResolver for Silent {
     fn resolve(&self, _: String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
         Box::pin(std::future::pending())
     }
@@ -136,16 +136,16 @@ impl Resolve for Silent {
 async fn a_lookup_ends_with_the_time_of_the_call() {
     let other = sockets(&EXAMPLE, &[], 1 << 20);
     let rules = vec![TcpRule::parse("a.example.com:1").unwrap()];
-    let silent = Connections::new(Arc::new(Lookups::new(Arc::new(Silent))), rules, Vec::new());
-    let mut late = Sockets::new(
+    let silent = PluginConnections::new(Arc::new(LookupLimiter::new(Arc::new(Silent))), rules, Vec::new());
+    let mut late = CallSockets::new(
         &silent,
         Arc::clone(&other.gate.denials),
-        Effects::new(false, &Arc::default(), &Limits::DEFAULT, other.account.clone(), Tape::default()),
-        Traffic::new(&Limits::DEFAULT),
+        SideEffects::new(false, &Arc::default(), &Limits::DEFAULT, other.account.clone(), ReplayTape::default()),
+        TcpTraffic::new(&Limits::DEFAULT),
         other.account,
         Instant::now(),
     );
-    assert_eq!(resolved(&mut late, "a.example.com").await, Err(Unresolved::Refused));
+    assert_eq!(resolved(&mut late, "a.example.com").await, Err(ResolveFailure::Refused));
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use toolbay_recording::{Answer, Answers, Blob, HttpAnswer, HttpError, Missing, Operation, Room};
-use toolbay_secrets::Secrets;
+use toolbay_recording::{
+    BinaryText, HostAnswers, HostOperation, HttpAnswer, HttpError, MissingInput, OperationResult, RecordingReservation,
+};
+use toolbay_secrets::SecretFilter;
 
 /// What kind of operation it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OperationKind {
     /// An HTTP request.
     Http,
     /// An operation with state.
@@ -16,8 +18,8 @@ pub(crate) enum Kind {
 }
 
 /// An operation whose result may not be known yet.
-pub(super) struct Unfinished {
-    pub(super) kind: Kind,
+pub(super) struct UnfinishedOperation {
+    pub(super) kind: OperationKind,
     pub(super) what: String,
     pub(super) result: Option<Vec<u8>>,
     /// Bytes that were taken for it already.
@@ -25,56 +27,62 @@ pub(super) struct Unfinished {
 }
 
 /// What a tape has recorded.
-pub struct Taped {
-    pub(super) answers: Answers,
-    pub(super) operations: Vec<Unfinished>,
-    pub(super) missing: BTreeSet<Missing>,
-    pub(super) room: Option<Room>,
-    pub(super) secrets: Arc<Secrets>,
+pub struct TapedCall {
+    pub(super) answers: HostAnswers,
+    pub(super) operations: Vec<UnfinishedOperation>,
+    pub(super) missing: BTreeSet<MissingInput>,
+    pub(super) room: Option<RecordingReservation>,
+    pub(super) secrets: Arc<SecretFilter>,
 }
 
-impl Taped {
+impl TapedCall {
     /// Takes room for so many bytes that are recorded beside this. If there is none, only the outline of the call is kept.
     pub fn take(&mut self, bytes: usize) -> bool {
         let taken = self.room.as_mut().is_some_and(|room| room.take(bytes));
         if !taken {
-            self.missing.insert(Missing::TooLarge);
+            self.missing.insert(MissingInput::TooLarge);
         }
         taken
     }
 
     /// What it takes until it is written; `None` if there was no room.
-    pub fn room(&mut self) -> Option<Room> {
+    pub fn room(&mut self) -> Option<RecordingReservation> {
         self.room.take()
     }
 
     /// The secrets that nothing in a recording of the call may contain.
-    pub fn secrets(&self) -> &Arc<Secrets> {
+    pub fn secrets(&self) -> &Arc<SecretFilter> {
         &self.secrets
     }
 
     /// The answers without secrets, and what is missing. Takes time in proportion to their size.
-    pub fn answers(self) -> (Answers, BTreeSet<Missing>) {
+    pub fn answers(self) -> (HostAnswers, BTreeSet<MissingInput>) {
         let Self { mut answers, operations, mut missing, secrets, .. } = self;
         answers.trace.retain(|_, value| !secrets.are_in(value.as_bytes()));
-        for Unfinished { kind, what, result, .. } in operations {
+        for UnfinishedOperation { kind, what, result, .. } in operations {
             // A response that the guest never asked for is as good as none.
             let answer = match (kind, result) {
-                (Kind::Http, None) => Some(Answer::Http(HttpAnswer::Nothing(HttpError::HttpResponseIncomplete))),
-                (Kind::Http, Some(result)) => postcard::from_bytes::<HttpAnswer>(&result).ok().and_then(|answer| {
-                    let public = public(answer.clone(), &secrets)?;
-                    answers.redacted |= public != answer;
-                    Some(Answer::Http(public))
-                }),
-                (Kind::State, None) => {
-                    missing.insert(Missing::Unfinished);
+                (OperationKind::Http, None) => {
+                    Some(OperationResult::Http(HttpAnswer::Nothing(HttpError::HttpResponseIncomplete)))
+                }
+                (OperationKind::Http, Some(result)) => {
+                    postcard::from_bytes::<HttpAnswer>(&result).ok().and_then(|answer| {
+                        let public = public(answer.clone(), &secrets)?;
+                        answers.redacted |= public != answer;
+                        Some(OperationResult::Http(public))
+                    })
+                }
+                (OperationKind::State, None) => {
+                    missing.insert(MissingInput::Unfinished);
                     continue;
                 }
-                (Kind::State, Some(result)) => (!secrets.are_in(&result)).then_some(Answer::State(Blob(result))),
+                (OperationKind::State, Some(result)) => {
+                    (!secrets.are_in(&result)).then_some(OperationResult::State(BinaryText(result)))
+                }
             };
             match answer {
-                Some(answer) => answers.operations.push(Operation { what, answer }),
-                None => drop(missing.insert(Missing::Secret)),
+                Some(answer) => answers.operations.push(HostOperation { what, answer }),
+                None => drop(missing.insert(MissingInput::Secret)),
             }
         }
         (answers, missing)
@@ -82,14 +90,14 @@ impl Taped {
 }
 
 /// An answer without secrets; `None` if they cannot be redacted.
-fn public(answer: HttpAnswer, secrets: &Secrets) -> Option<HttpAnswer> {
-    let redacted = |blob: Blob| {
+fn public(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswer> {
+    let redacted = |blob: BinaryText| {
         if !secrets.are_in(&blob.0) {
             return Some(blob);
         }
         let text = String::from_utf8(blob.0).ok()?;
         let text = secrets.redact(&text).into_owned();
-        (!secrets.are_in(text.as_bytes())).then(|| Blob(text.into_bytes()))
+        (!secrets.are_in(text.as_bytes())).then(|| BinaryText(text.into_bytes()))
     };
     Some(match answer {
         HttpAnswer::Response { status, fields, body, pieces, end } => {
@@ -102,7 +110,7 @@ fn public(answer: HttpAnswer, secrets: &Secrets) -> Option<HttpAnswer> {
             }
             // What was redacted comes in one piece, and has another length.
             for (_, length) in fields.iter_mut().filter(|(name, _)| name == "content-length") {
-                *length = Blob(body.0.len().to_string().into_bytes());
+                *length = BinaryText(body.0.len().to_string().into_bytes());
             }
             HttpAnswer::Response { status, fields, body, pieces: Vec::new(), end }
         }

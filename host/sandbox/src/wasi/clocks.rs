@@ -13,10 +13,10 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::version::versioned;
 use crate::coop::give_way;
-use crate::determinism::Time;
-use crate::state::State;
+use crate::determinism::CallTime;
+use crate::state::StoreState;
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
     clock.func_wrap("subscribe-duration", |mut store, (duration,): (u64,)| {
         let state = store.data_mut();
@@ -44,18 +44,23 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-fn wait(state: &mut State, time: Option<Time>, duration: u64, until: u64) -> wasmtime::Result<Resource<DynPollable>> {
+fn wait(
+    state: &mut StoreState,
+    time: Option<CallTime>,
+    duration: u64,
+    until: u64,
+) -> wasmtime::Result<Resource<DynPollable>> {
     let duration = if state.tape.plays() { 0 } else { duration };
     // Nobody waits for a time that no clock shows.
     let over = Instant::now().checked_add(Duration::from_nanos(duration));
     let table = state.clocks().table;
-    let timer = table.push(Timer { time, over, until, yielded: false })?;
+    let timer = table.push(ClockTimer { time, over, until, yielded: false })?;
     subscribe(table, timer)
 }
 
 /// Waits until `over`, and moves the call's clock to `until`.
-struct Timer {
-    time: Option<Time>,
+struct ClockTimer {
+    time: Option<CallTime>,
     over: Option<Instant>,
     until: u64,
     /// Whether it gave way: a guest that polls in a loop lets others run.
@@ -63,7 +68,7 @@ struct Timer {
 }
 
 #[async_trait]
-impl Pollable for Timer {
+impl Pollable for ClockTimer {
     async fn ready(&mut self) {
         match self.over {
             Some(over) if over > Instant::now() => tokio::time::sleep_until(over).await,

@@ -2,7 +2,7 @@
 
 use wasmtime::component::{ComponentType, Linker, Lower};
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// The version that toolchains use. As a release candidate, it is compatible with no other.
 const STORE: &str = "wasi:config/store@0.2.0-rc.1";
@@ -11,15 +11,17 @@ const STORE: &str = "wasi:config/store@0.2.0-rc.1";
 #[derive(ComponentType, Lower)]
 #[component(variant)]
 #[expect(dead_code, reason = "the interface has these cases, and they never occur")]
-enum Error {
+enum ConfigStoreError {
     #[component(name = "upstream")]
     Upstream(String),
     #[component(name = "io")]
     Io(String),
 }
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut store = linker.instance(STORE)?;
-    store.func_wrap("get", |store, (key,): (String,)| Ok((Ok::<_, Error>(store.data().imports.config(&key)),)))?;
-    store.func_wrap("get-all", |store, (): ()| Ok((Ok::<_, Error>(store.data().imports.config_all()),)))
+    store.func_wrap("get", |store, (key,): (String,)| {
+        Ok((Ok::<_, ConfigStoreError>(store.data().imports.config(&key)),))
+    })?;
+    store.func_wrap("get-all", |store, (): ()| Ok((Ok::<_, ConfigStoreError>(store.data().imports.config_all()),)))
 }

@@ -10,34 +10,34 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
-use crate::traffic::Traffic;
+use crate::traffic::TcpTraffic;
 
 /// A stream, and what counts its bytes. Those beyond the limit end the call.
-struct Counted<S> {
+struct CountedStream<S> {
     stream: S,
-    traffic: Arc<Traffic>,
+    traffic: Arc<TcpTraffic>,
 }
 
 /// Counts what is received from a connection.
-pub(super) fn count_input(stream: &mut DynInputStream, traffic: Arc<Traffic>) {
+pub(super) fn count_input(stream: &mut DynInputStream, traffic: Arc<TcpTraffic>) {
     let uncounted = mem::replace(stream, Box::new(ClosedInputStream));
-    *stream = Box::new(Counted { stream: uncounted, traffic });
+    *stream = Box::new(CountedStream { stream: uncounted, traffic });
 }
 
 /// Counts what is sent over a connection.
-pub(super) fn count_output(stream: &mut DynOutputStream, traffic: Arc<Traffic>) {
+pub(super) fn count_output(stream: &mut DynOutputStream, traffic: Arc<TcpTraffic>) {
     let uncounted = mem::replace(stream, Box::new(ClosedOutputStream));
-    *stream = Box::new(Counted { stream: uncounted, traffic });
+    *stream = Box::new(CountedStream { stream: uncounted, traffic });
 }
 
-impl<S> Counted<S> {
+impl<S> CountedStream<S> {
     fn count(&self, bytes: usize) -> StreamResult<()> {
         self.traffic.transfer(bytes).map_err(|limit| StreamError::Trap(limit.into()))
     }
 }
 
 #[async_trait]
-impl Pollable for Counted<DynInputStream> {
+impl Pollable for CountedStream<DynInputStream> {
     async fn ready(&mut self) {
         self.stream.ready().await;
     }
@@ -45,7 +45,7 @@ impl Pollable for Counted<DynInputStream> {
 
 /// The methods that are not here read through this one.
 #[async_trait]
-impl InputStream for Counted<DynInputStream> {
+impl InputStream for CountedStream<DynInputStream> {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let bytes = self.stream.read(size)?;
         self.count(bytes.len())?;
@@ -58,7 +58,7 @@ impl InputStream for Counted<DynInputStream> {
 }
 
 #[async_trait]
-impl Pollable for Counted<DynOutputStream> {
+impl Pollable for CountedStream<DynOutputStream> {
     async fn ready(&mut self) {
         self.stream.ready().await;
     }
@@ -66,7 +66,7 @@ impl Pollable for Counted<DynOutputStream> {
 
 /// The methods that are not here write through this one.
 #[async_trait]
-impl OutputStream for Counted<DynOutputStream> {
+impl OutputStream for CountedStream<DynOutputStream> {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.count(bytes.len())?;
         self.stream.write(bytes)

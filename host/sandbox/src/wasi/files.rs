@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolbay_recording::Missing;
+use toolbay_recording::MissingInput;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
@@ -13,16 +13,16 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
 use super::nowhere;
-use super::opening::{File, Opening, answered};
-use super::quota::{self, Writer};
+use super::opening::{OpenRequest, OpenedFile, answered};
+use super::quota::{self, QuotaWriter};
 use super::reached::{ROOT, UsedPath};
-use super::stream::{BUFFER, Metered};
+use super::stream::{BUFFER, MeteredStream};
 use super::version::versioned;
-use crate::descriptors::{Handle, Opened};
-use crate::reach::Reach;
-use crate::state::State;
+use crate::descriptors::{DescriptorHandle, OpenDescriptor};
+use crate::directory_reach::DirectoryReach;
+use crate::state::StoreState;
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
     preopens.func_wrap("get-directories", |mut store, (): ()| Ok((folders(store.data_mut())?,)))?;
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
@@ -31,42 +31,42 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         state.open_files.remove(&rep);
         state.quotas.remove(&rep);
         state.reach.remove(&rep);
-        state.filesystem().table.delete(File::new_own(rep))?;
+        state.filesystem().table.delete(OpenedFile::new_own(rep))?;
         Ok(())
     })?;
     types.func_wrap_async(
         "[method]descriptor.open-at",
         |mut store,
-         (folder, path_flags, path, open_flags, flags): (File, PathFlags, String, OpenFlags, DescriptorFlags)| {
+         (folder, path_flags, path, open_flags, flags): (OpenedFile, PathFlags, String, OpenFlags, DescriptorFlags)| {
             Box::new(async move {
-                let opening = Opening { path_flags, path, open_flags, flags };
+                let opening = OpenRequest { path_flags, path, open_flags, flags };
                 let opened = open(store.data_mut(), folder, opening).await;
                 Ok((answered(opened)?,))
             })
         },
     )?;
-    types.func_wrap("[method]descriptor.read-via-stream", |mut store, (file, offset): (File, u64)| {
+    types.func_wrap("[method]descriptor.read-via-stream", |mut store, (file, offset): (OpenedFile, u64)| {
         Ok((answered(input(store.data_mut(), file, offset))?,))
     })?;
-    types.func_wrap("[method]descriptor.write-via-stream", |mut store, (file, offset): (File, u64)| {
+    types.func_wrap("[method]descriptor.write-via-stream", |mut store, (file, offset): (OpenedFile, u64)| {
         Ok((answered(output(store.data_mut(), file, Some(offset)))?,))
     })?;
-    types.func_wrap("[method]descriptor.append-via-stream", |mut store, (file,): (File,)| {
+    types.func_wrap("[method]descriptor.append-via-stream", |mut store, (file,): (OpenedFile,)| {
         Ok((answered(output(store.data_mut(), file, None))?,))
     })
 }
 
 /// The mounted folders, and a root with nothing in it if none of them is the root. All calls share their descriptors, so
 /// these do not count.
-fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
+fn folders(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>> {
     if state.has_mounts {
         // Whoever uses a file asks for these first.
-        state.tape.lacks(Missing::Files);
+        state.tape.lacks(MissingInput::Files);
     }
     let mounts = state.mounts.clone();
     let mut folders = Vec::with_capacity(mounts.len() + 1);
     for mounted in mounts {
-        let reach = Reach::of(&mounted);
+        let reach = DirectoryReach::of(&mounted);
         let folder = state.filesystem().table.push(Descriptor::Dir(mounted.dir))?;
         state.reach.insert(folder.rep(), reach);
         if let Some(quota) = mounted.quota {
@@ -84,7 +84,7 @@ fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
 }
 
 /// A descriptor for one more file. WASI has no code for a process that has no more; a device that is busy comes nearest.
-pub(super) fn take(state: &mut State) -> FsResult<Opened> {
+pub(super) fn take(state: &mut StoreState) -> FsResult<OpenDescriptor> {
     let opened = state.files.take();
     if opened.is_none() && !std::mem::replace(&mut state.files_refused, true) {
         tracing::info!(
@@ -96,14 +96,14 @@ pub(super) fn take(state: &mut State) -> FsResult<Opened> {
 }
 
 /// Opens a file or a folder.
-async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
+async fn open(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
     let at = UsedPath::opened(&folder, &opening);
     at.exists(state)?;
     let opened = open_in(state, folder, opening).await;
     at.explained(state, opened).await
 }
 
-async fn open_in(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
+async fn open_in(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
     let taken = take(state)?;
     if opening.changes() || opening.writes() {
         quota::noted(state, &folder);
@@ -118,37 +118,37 @@ async fn open_in(state: &mut State, folder: File, opening: Opening) -> FsResult<
         _ => opening.open(&mut files, &folder).await?,
     };
     let file = quota.as_ref().and_then(|quota| match state.filesystem().table.get(&opened) {
-        Ok(Descriptor::File(file)) => quota.ledger.open(&file.file),
+        Ok(Descriptor::File(file)) => quota.ledger.track_open_file(&file.file),
         _ => None,
     });
     if let Some(quota) = quota {
         state.quotas.insert(opened.rep(), quota);
     }
-    if let Some(reach) = state.reach.get(&folder.rep()).map(Reach::below)
+    if let Some(reach) = state.reach.get(&folder.rep()).map(DirectoryReach::subdirectory)
         && let Ok(Descriptor::Dir(_)) = state.filesystem().table.get(&opened)
     {
         state.reach.insert(opened.rep(), reach);
     }
-    state.open_files.insert(opened.rep(), Arc::new(Handle::new(taken, file)));
+    state.open_files.insert(opened.rep(), Arc::new(DescriptorHandle::new(taken, file)));
     Ok(opened)
 }
 
-fn input(state: &mut State, file: File, offset: u64) -> FsResult<Resource<DynInputStream>> {
+fn input(state: &mut StoreState, file: OpenedFile, offset: u64) -> FsResult<Resource<DynInputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let stream = state.filesystem().read_via_stream(file, offset)?;
     let buffer = state.account.hold(BUFFER)?;
     let table = state.filesystem().table;
-    let stream: DynInputStream = Box::new(Metered::new(table.delete(stream)?, buffer, opened));
+    let stream: DynInputStream = Box::new(MeteredStream::new(table.delete(stream)?, buffer, opened));
     Ok(table.push(stream)?)
 }
 
 /// A stream that writes from `offset` on, or at the end of the file.
-fn output(state: &mut State, file: File, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
+fn output(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let quota = state.quotas.get(&file.rep()).cloned();
     let mut files = state.filesystem();
     let stream: DynOutputStream = if let (Some(quota), Descriptor::File(file)) = (quota, files.table.get(&file)?) {
-        Box::new(Writer::new(quota, file, offset)?)
+        Box::new(QuotaWriter::new(quota, file, offset)?)
     } else {
         let stream = match offset {
             Some(offset) => files.write_via_stream(file, offset)?,
@@ -158,6 +158,6 @@ fn output(state: &mut State, file: File, offset: Option<u64>) -> FsResult<Resour
     };
     let buffer = state.account.hold(BUFFER)?;
     let table = state.filesystem().table;
-    let stream: DynOutputStream = Box::new(Metered::new(stream, buffer, opened));
+    let stream: DynOutputStream = Box::new(MeteredStream::new(stream, buffer, opened));
     Ok(table.push(stream)?)
 }

@@ -1,7 +1,7 @@
 //! Sending requests: the interface `outgoing-handler`, and the handle of a response that is not there yet.
 //!
 //! `wasmtime-wasi-http` spawns two tasks for each request. Here it is one of the call's own
-//! [`Exchanges`](crate::exchanges::Exchanges).
+//! [`Exchanges`](crate::pending_requests::Exchanges).
 
 use std::pin::Pin;
 
@@ -17,32 +17,35 @@ use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostIncomingResp
 use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiBody, WasiHttpHooks as _, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::exchanges::{Answer, Awaited};
-use crate::http::bounds::EXCHANGE_HELD;
-use crate::state::State;
+use crate::http_call::memory_bounds::EXCHANGE_MEMORY_BYTES;
+use crate::pending_requests::{ResponseHandle, ResponseResult};
+use crate::state::StoreState;
 
-type Handle = Resource<Awaited>;
+type FutureResponseHandle = Resource<ResponseHandle>;
 
 /// What a guest gets of a handle: nothing yet, or once a response or why there is none.
-type Got = Option<Result<Result<Resource<HostIncomingResponse>, ErrorCode>, ()>>;
+type HandleState = Option<Result<Result<Resource<HostIncomingResponse>, ErrorCode>, ()>>;
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("future-incoming-response", ResourceType::host::<Awaited>(), |mut store, rep| {
-        store.data_mut().table().delete(Handle::new_own(rep))?;
+    types.resource("future-incoming-response", ResourceType::host::<ResponseHandle>(), |mut store, rep| {
+        store.data_mut().table().delete(FutureResponseHandle::new_own(rep))?;
         Ok(())
     })?;
-    types.func_wrap("[method]future-incoming-response.subscribe", |mut store, (handle,): (Handle,)| {
-        Ok((wasmtime_wasi::p2::subscribe(store.data_mut().table(), handle)?,))
-    })?;
-    types.func_wrap("[method]future-incoming-response.get", |mut store, (handle,): (Handle,)| {
+    types.func_wrap(
+        "[method]future-incoming-response.subscribe",
+        |mut store, (handle,): (FutureResponseHandle,)| {
+            Ok((wasmtime_wasi::p2::subscribe(store.data_mut().table(), handle)?,))
+        },
+    )?;
+    types.func_wrap("[method]future-incoming-response.get", |mut store, (handle,): (FutureResponseHandle,)| {
         let state = store.data_mut();
         let got = match state.table().get_mut(&handle)?.take() {
             Some(Ok(answer)) => Some(Ok(received(state, answer)?)),
             Some(Err(())) => Some(Err(())),
             None => None,
         };
-        wasmtime::Result::<(Got,)>::Ok((got,))
+        wasmtime::Result::<(HandleState,)>::Ok((got,))
     })?;
     let mut handler = linker.instance(versioned!("wasi:http/outgoing-handler"))?;
     handler.func_wrap("handle", |mut store, (request, options): (_, Option<Resource<RequestOptions>>)| {
@@ -52,12 +55,12 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 /// Sends a request. An inner error is one of the request itself; the outer one ends the call.
 fn handle(
-    state: &mut State,
+    state: &mut StoreState,
     request: Resource<HostOutgoingRequest>,
     options: Option<Resource<RequestOptions>>,
-) -> wasmtime::Result<Result<Handle, ErrorCode>> {
+) -> wasmtime::Result<Result<FutureResponseHandle, ErrorCode>> {
     state.http_memory.remove(&request.rep());
-    let held = if state.requests.is_open() { Some(state.account.hold(EXCHANGE_HELD)?) } else { None };
+    let held = if state.requests.is_open() { Some(state.account.hold(EXCHANGE_MEMORY_BYTES)?) } else { None };
     let options = options.and_then(|options| state.table().get(&options).ok().copied());
     let request = match message(state.table().delete(request)?) {
         Ok(request) => request,
@@ -68,11 +71,11 @@ fn handle(
     if let Some(diverged) = state.requests.diverged.take() {
         return Err(diverged.into());
     }
-    let awaited = state.exchanges.begin(sending);
+    let awaited = state.exchanges.start(sending);
     Ok(Ok(state.table().push(awaited)?))
 }
 
-/// The request as `http` knows it, or what is wrong with it.
+/// The request as `http_call` knows it, or what is wrong with it.
 fn message(request: HostOutgoingRequest) -> Result<http::Request<WasiBody>, ErrorCode> {
     let HostOutgoingRequest { method, scheme, authority, path_with_query, headers, body } = request;
     let mut fields = HeaderMap::from(headers);
@@ -114,8 +117,11 @@ fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
     length.map(Some).ok_or_else(invalid)
 }
 
-/// A handle of the response, or the error in the words of `wasi:http` 0.2.
-fn received(state: &mut State, answer: Answer) -> wasmtime::Result<Result<Resource<HostIncomingResponse>, ErrorCode>> {
+/// A handle of the response, or the error in the words of `wasi:http_call` 0.2.
+fn received(
+    state: &mut StoreState,
+    answer: ResponseResult,
+) -> wasmtime::Result<Result<Resource<HostIncomingResponse>, ErrorCode>> {
     let response = match answer {
         Ok(response) => response,
         Err(error) => {
@@ -142,11 +148,11 @@ mod tests {
     use wasmtime_wasi_http::p2::bindings::http::types::Method;
 
     use super::*;
-    use crate::http::FIELDS;
+    use crate::http_call::MAX_FIELDS_BYTES;
 
     /// A GET request without a body.
     fn request(length: Option<&'static str>) -> HostOutgoingRequest {
-        let mut headers = FieldMap::new_mutable(FIELDS);
+        let mut headers = FieldMap::new_mutable(MAX_FIELDS_BYTES);
         if let Some(length) = length {
             headers.append_raw(HeaderName::from_static("content-length"), HeaderValue::from_static(length)).unwrap();
         }

@@ -8,10 +8,10 @@ mod operation;
 
 use wasmtime::component::Linker;
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// Adds both drafts.
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     draft::add(linker)?;
     draft2::add(linker)
 }

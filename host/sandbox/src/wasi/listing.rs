@@ -14,9 +14,9 @@ use super::files::take;
 use super::opening::answered;
 use super::reached::UsedPath;
 use super::version::versioned;
-use crate::account::Held;
-use crate::descriptors::Opened;
-use crate::state::State;
+use crate::account::MemoryReservation;
+use crate::descriptors::OpenDescriptor;
+use crate::state::StoreState;
 
 /// Entries that are read at once.
 const PIECE: usize = 64;
@@ -26,18 +26,18 @@ const PIECE: usize = 64;
 const HELD: usize = PIECE * 320 + (32 << 10);
 
 /// A folder that is being listed.
-struct Listing {
+struct DirectoryListing {
     /// `None` at the end, and while a piece is being read.
     folder: Option<Dir>,
     read: VecDeque<DirectoryEntry>,
-    _memory: Held,
-    _opened: Opened,
+    _memory: MemoryReservation,
+    _opened: OpenDescriptor,
 }
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.resource("directory-entry-stream", ResourceType::host::<Listing>(), |mut store, rep| {
-        store.data_mut().filesystem().table.delete(Resource::<Listing>::new_own(rep))?;
+    types.resource("directory-entry-stream", ResourceType::host::<DirectoryListing>(), |mut store, rep| {
+        store.data_mut().filesystem().table.delete(Resource::<DirectoryListing>::new_own(rep))?;
         Ok(())
     })?;
     types.func_wrap_async("[method]descriptor.read-directory", |mut store, (folder,): (Resource<Descriptor>,)| {
@@ -45,13 +45,13 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     types.func_wrap_async(
         "[method]directory-entry-stream.read-directory-entry",
-        |mut store, (listing,): (Resource<Listing>,)| {
+        |mut store, (listing,): (Resource<DirectoryListing>,)| {
             Box::new(async move { Ok((answered(next(store.data_mut(), listing).await)?,)) })
         },
     )
 }
 
-async fn begin(state: &mut State, folder: Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+async fn begin(state: &mut StoreState, folder: Resource<Descriptor>) -> FsResult<Resource<DirectoryListing>> {
     UsedPath::listed(&folder).exists(state)?;
     let table = state.filesystem().table;
     let folder = match table.get(&folder)? {
@@ -62,11 +62,11 @@ async fn begin(state: &mut State, folder: Resource<Descriptor>) -> FsResult<Reso
     let opened = take(state)?;
     // Opened again, so that two listings of one folder do not share a position.
     let folder = blocking(move || Dir::read_from(&*folder)).await?.map_err(io::Error::from)?;
-    let listing = Listing { folder: Some(folder), read: VecDeque::new(), _memory: memory, _opened: opened };
+    let listing = DirectoryListing { folder: Some(folder), read: VecDeque::new(), _memory: memory, _opened: opened };
     Ok(state.filesystem().table.push(listing)?)
 }
 
-async fn next(state: &mut State, listing: Resource<Listing>) -> FsResult<Option<DirectoryEntry>> {
+async fn next(state: &mut StoreState, listing: Resource<DirectoryListing>) -> FsResult<Option<DirectoryEntry>> {
     let table = state.filesystem().table;
     let listing = table.get_mut(&listing)?;
     if listing.read.is_empty()

@@ -3,7 +3,7 @@
 use toolbay_model::LogLevel;
 use wasmtime::component::{ComponentType, Lift, Linker};
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// The names under which components import the interface: the draft, and without a version.
 const LOGGING: [&str; 2] = ["wasi:logging/logging@0.1.0-draft", "wasi:logging/logging"];
@@ -13,7 +13,7 @@ const LOGGING: [&str; 2] = ["wasi:logging/logging@0.1.0-draft", "wasi:logging/lo
 #[component(enum)]
 #[expect(dead_code, reason = "guests choose the values")]
 #[repr(u8)]
-enum Level {
+enum LoggingLevel {
     #[component(name = "trace")]
     Trace,
     #[component(name = "debug")]
@@ -28,26 +28,29 @@ enum Level {
     Critical,
 }
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     for name in LOGGING {
-        linker.instance(name)?.func_wrap("log", |mut store, (level, context, message): (Level, String, String)| {
-            let text = if context.is_empty() { message } else { context + ": " + &message };
-            store.data_mut().imports.log(level.into(), &text);
-            Ok(())
-        })?;
+        linker.instance(name)?.func_wrap(
+            "log",
+            |mut store, (level, context, message): (LoggingLevel, String, String)| {
+                let text = if context.is_empty() { message } else { context + ": " + &message };
+                store.data_mut().imports.log(level.into(), &text);
+                Ok(())
+            },
+        )?;
     }
     Ok(())
 }
 
-impl From<Level> for LogLevel {
-    fn from(level: Level) -> Self {
+impl From<LoggingLevel> for LogLevel {
+    fn from(level: LoggingLevel) -> Self {
         match level {
             // MCP has no level below this one.
-            Level::Trace | Level::Debug => Self::Debug,
-            Level::Info => Self::Info,
-            Level::Warn => Self::Warning,
-            Level::Error => Self::Error,
-            Level::Critical => Self::Critical,
+            LoggingLevel::Trace | LoggingLevel::Debug => Self::Debug,
+            LoggingLevel::Info => Self::Info,
+            LoggingLevel::Warn => Self::Warning,
+            LoggingLevel::Error => Self::Error,
+            LoggingLevel::Critical => Self::Critical,
         }
     }
 }

@@ -18,11 +18,11 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, DescriptorType, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
 
-use super::opening::{File as Handle, answered};
+use super::opening::{OpenedFile as Handle, answered};
 use super::reached::UsedPath;
 use super::version::versioned;
-use crate::reach::Reach;
-use crate::state::State;
+use crate::directory_reach::DirectoryReach;
+use crate::state::StoreState;
 
 /// What is behind its handle. It is no folder, so that not even a function that is missing here finds anything. `None` if the
 /// process had no descriptor left.
@@ -32,16 +32,16 @@ static NOTHING: LazyLock<Option<Dir>> = LazyLock::new(|| {
 });
 
 /// A handle of it.
-pub(super) fn root(state: &mut State) -> wasmtime::Result<Option<Handle>> {
+pub(super) fn root(state: &mut StoreState) -> wasmtime::Result<Option<Handle>> {
     let Some(nothing) = NOTHING.clone() else { return Ok(None) };
     let handle = state.filesystem().table.push(Descriptor::Dir(nothing))?;
-    state.reach.insert(handle.rep(), Reach::Nothing);
+    state.reach.insert(handle.rep(), DirectoryReach::Nothing);
     Ok(Some(handle))
 }
 
 /// Replaces what looks at files and folders, and what sets their times: nothing else than this handle is treated in
 /// another way than by `wasmtime-wasi`.
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
     types.func_wrap_async("[method]descriptor.stat", |mut store, (file,): (Handle,)| {
         Box::new(async move { Ok((answered(stat(store.data_mut(), file).await)?,)) })
@@ -109,12 +109,12 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// Whether this is a handle of it.
-pub(super) fn is_nothing(state: &State, folder: &Handle) -> bool {
-    matches!(state.reach.get(&folder.rep()), Some(Reach::Nothing))
+pub(super) fn is_nothing(state: &StoreState, folder: &Handle) -> bool {
+    matches!(state.reach.get(&folder.rep()), Some(DirectoryReach::Nothing))
 }
 
 /// It looks like an empty folder.
-async fn stat(state: &mut State, file: Handle) -> FsResult<DescriptorStat> {
+async fn stat(state: &mut StoreState, file: Handle) -> FsResult<DescriptorStat> {
     if !is_nothing(state, &file) {
         return state.filesystem().stat(file).await;
     }
@@ -129,7 +129,7 @@ async fn stat(state: &mut State, file: Handle) -> FsResult<DescriptorStat> {
 }
 
 async fn set_times(
-    state: &mut State,
+    state: &mut StoreState,
     folder: Handle,
     flags: PathFlags,
     path: String,

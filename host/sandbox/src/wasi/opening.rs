@@ -8,7 +8,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 /// A file or a folder.
-pub(super) type File = Resource<Descriptor>;
+pub(super) type OpenedFile = Resource<Descriptor>;
 
 /// The answer of a host function: an error code for the guest, or an error that ends the call.
 pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
@@ -19,14 +19,14 @@ pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, Err
 }
 
 /// What `open-at` is asked for.
-pub(super) struct Opening {
+pub(super) struct OpenRequest {
     pub(super) path_flags: PathFlags,
     pub(super) path: String,
     pub(super) open_flags: OpenFlags,
     pub(super) flags: DescriptorFlags,
 }
 
-impl Opening {
+impl OpenRequest {
     /// Whether opening it can change the folder.
     pub(super) fn changes(&self) -> bool {
         self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
@@ -39,7 +39,7 @@ impl Opening {
 
     /// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read
     /// from it, can take a thread of the host for ever.
-    pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &File) -> FsResult<File> {
+    pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &OpenedFile) -> FsResult<OpenedFile> {
         let Self { path_flags, path, open_flags, flags } = self;
         let again = || Resource::new_borrow(folder.rep());
         // What cannot be looked at cannot be opened either, or does not exist yet.

@@ -6,21 +6,21 @@ use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi_io::bindings::wasi::io::poll::{Host as _, HostPollable as _};
 
 use super::version::versioned;
-use crate::state::State;
+use crate::state::StoreState;
 
-type Handle = Resource<DynPollable>;
+type PollableHandle = Resource<DynPollable>;
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut poll = linker.instance(versioned!("wasi:io/poll"))?;
-    poll.func_wrap_async("poll", |mut store, (handles,): (Vec<Handle>,)| {
+    poll.func_wrap_async("poll", |mut store, (handles,): (Vec<PollableHandle>,)| {
         Box::new(async move { Ok((self::poll(store.data_mut(), handles).await?,)) })
     })?;
-    poll.func_wrap_async("[method]pollable.ready", |mut store, (handle,): (Handle,)| {
+    poll.func_wrap_async("[method]pollable.ready", |mut store, (handle,): (PollableHandle,)| {
         Box::new(async move { Ok((ready(store.data_mut(), handle).await?,)) })
     })
 }
 
-async fn poll(state: &mut State, handles: Vec<Handle>) -> wasmtime::Result<Vec<u32>> {
+async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime::Result<Vec<u32>> {
     if handles.len() < 2 || state.tape.is_off() {
         return state.table().poll(handles).await;
     }
@@ -40,7 +40,7 @@ async fn poll(state: &mut State, handles: Vec<Handle>) -> wasmtime::Result<Vec<u
     Ok(ready)
 }
 
-async fn ready(state: &mut State, handle: Handle) -> wasmtime::Result<bool> {
+async fn ready(state: &mut StoreState, handle: PollableHandle) -> wasmtime::Result<bool> {
     match state.tape.polled_before().as_deref() {
         Some([]) => return Ok(false),
         Some([_]) => {
@@ -54,6 +54,6 @@ async fn ready(state: &mut State, handle: Handle) -> wasmtime::Result<bool> {
     Ok(ready)
 }
 
-fn again(handle: &Handle) -> Handle {
+fn again(handle: &PollableHandle) -> PollableHandle {
     Resource::new_borrow(handle.rep())
 }

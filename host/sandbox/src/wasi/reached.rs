@@ -7,9 +7,9 @@ use wasmtime_wasi::filesystem::WasiFilesystemView as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
-use super::opening::{File, Opening};
-use crate::reach::Reach;
-use crate::state::State;
+use super::opening::{OpenRequest, OpenedFile};
+use crate::directory_reach::DirectoryReach;
+use crate::state::StoreState;
 
 /// Where it is.
 pub(super) const ROOT: &str = "/";
@@ -24,7 +24,7 @@ pub(super) struct UsedPath {
 
 impl UsedPath {
     /// What is to be opened.
-    pub(super) fn opened(folder: &File, opening: &Opening) -> Self {
+    pub(super) fn opened(folder: &OpenedFile, opening: &OpenRequest) -> Self {
         Self {
             folder: folder.rep(),
             flags: opening.path_flags,
@@ -34,20 +34,20 @@ impl UsedPath {
     }
 
     /// A folder that is to be listed.
-    pub(super) fn listed(folder: &File) -> Self {
+    pub(super) fn listed(folder: &OpenedFile) -> Self {
         Self { folder: folder.rep(), flags: PathFlags::empty(), path: ".".to_owned(), changes: false }
     }
 
     /// What is to be made, changed or removed.
-    pub(super) fn changed(folder: &File, path: &str) -> Self {
+    pub(super) fn changed(folder: &OpenedFile, path: &str) -> Self {
         Self { folder: folder.rep(), flags: PathFlags::empty(), path: path.to_owned(), changes: true }
     }
 
     /// # Errors
     ///
     /// No folder of the guest contains it: for the guest, it does not exist.
-    pub(super) fn exists(&self, state: &State) -> FsResult<()> {
-        if !matches!(state.reach.get(&self.folder), Some(Reach::Nothing)) {
+    pub(super) fn exists(&self, state: &StoreState) -> FsResult<()> {
+        if !matches!(state.reach.get(&self.folder), Some(DirectoryReach::Nothing)) {
             return Ok(());
         }
         let path = absolute(ROOT, &self.path);
@@ -56,15 +56,17 @@ impl UsedPath {
     }
 
     /// The result of what was done. If it was not permitted, that is reported if the grant is why.
-    pub(super) async fn explained<T>(self, state: &mut State, result: FsResult<T>) -> FsResult<T> {
+    pub(super) async fn explained<T>(self, state: &mut StoreState, result: FsResult<T>) -> FsResult<T> {
         if matches!(&result, Err(error) if is_prohibited(error)) {
             self.report(state).await;
         }
         result
     }
 
-    async fn report(self, state: &mut State) {
-        let Some(Reach::Within { guest, mount, is_top }) = state.reach.get(&self.folder).cloned() else { return };
+    async fn report(self, state: &mut StoreState) {
+        let Some(DirectoryReach::Within { guest, mount, is_top }) = state.reach.get(&self.folder).cloned() else {
+            return;
+        };
         if let Some(mount) = mount.filter(|_| self.changes) {
             return deny(state, &FileDenied::ReadOnly { mount, path: self.path });
         }
@@ -90,6 +92,6 @@ fn is_prohibited(error: &FsError) -> bool {
     matches!(error.downcast_ref(), Some(ErrorCode::NotPermitted))
 }
 
-fn deny(state: &State, denied: &FileDenied) {
+fn deny(state: &StoreState, denied: &FileDenied) {
     state.requests.deny_file(denied);
 }

@@ -19,14 +19,14 @@ use wasmtime_wasi::sockets::WasiSocketsView as _;
 
 use super::counted::{count_input, count_output};
 use super::version::versioned;
-use crate::account::Held;
-use crate::sockets::{KERNEL, LOOKUP_HELD, NoSocket, Resolved, Unresolved, is_of_a_host};
-use crate::state::State;
+use crate::account::MemoryReservation;
+use crate::sockets::{KERNEL, LOOKUP_HELD, NoSocket, ResolveFailure, ResolvedName, is_of_a_host};
+use crate::state::StoreState;
 
-type Tcp = Resource<TcpSocket>;
-type Connecting = (Tcp, Resource<Network>, IpSocketAddress);
+type TcpHandle = Resource<TcpSocket>;
+type ConnectFuture = (TcpHandle, Resource<Network>, IpSocketAddress);
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     tcp(linker)?;
     names(linker)?;
     let mut udp = linker.instance(versioned!("wasi:sockets/udp-create-socket"))?;
@@ -36,7 +36,7 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn tcp(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut create = linker.instance(versioned!("wasi:sockets/tcp-create-socket"))?;
     create.func_wrap("create-tcp-socket", |mut store, (family,): (IpAddressFamily,)| {
         Ok((answered(create_socket(store.data_mut(), family))?,))
@@ -44,11 +44,11 @@ fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut tcp = linker.instance(versioned!("wasi:sockets/tcp"))?;
     tcp.resource("tcp-socket", ResourceType::host::<TcpSocket>(), |mut store, rep| {
         let state = store.data_mut();
-        HostTcpSocket::drop(&mut state.sockets(), Tcp::new_own(rep))?;
+        HostTcpSocket::drop(&mut state.sockets(), TcpHandle::new_own(rep))?;
         state.sockets.close(rep);
         Ok(())
     })?;
-    tcp.func_wrap("[method]tcp-socket.start-connect", |mut store, (socket, network, address): Connecting| {
+    tcp.func_wrap("[method]tcp-socket.start-connect", |mut store, (socket, network, address): ConnectFuture| {
         let state = store.data_mut();
         let started = answered(HostTcpSocket::start_connect(&mut state.sockets(), socket, network, address))?;
         let address = SocketAddr::from(address);
@@ -58,7 +58,7 @@ fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         }
         Ok((started,))
     })?;
-    tcp.func_wrap("[method]tcp-socket.finish-connect", |mut store, (socket,): (Tcp,)| {
+    tcp.func_wrap("[method]tcp-socket.finish-connect", |mut store, (socket,): (TcpHandle,)| {
         let state = store.data_mut();
         let finished = answered(HostTcpSocket::finish_connect(&mut state.sockets(), socket))?;
         let traffic = state.sockets.traffic();
@@ -75,20 +75,20 @@ fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             },
         }
     })?;
-    tcp.func_wrap("[method]tcp-socket.set-receive-buffer-size", |mut store, (socket, size): (Tcp, u64)| {
+    tcp.func_wrap("[method]tcp-socket.set-receive-buffer-size", |mut store, (socket, size): (TcpHandle, u64)| {
         let mut sockets = store.data_mut().sockets();
         Ok((answered(HostTcpSocket::set_receive_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
     })?;
-    tcp.func_wrap("[method]tcp-socket.set-send-buffer-size", |mut store, (socket, size): (Tcp, u64)| {
+    tcp.func_wrap("[method]tcp-socket.set-send-buffer-size", |mut store, (socket, size): (TcpHandle, u64)| {
         let mut sockets = store.data_mut().sockets();
         Ok((answered(HostTcpSocket::set_send_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
     })
 }
 
-fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn names(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut names = linker.instance(versioned!("wasi:sockets/ip-name-lookup"))?;
-    names.resource("resolve-address-stream", ResourceType::host::<Lookup>(), |mut store, rep| {
-        store.data_mut().sockets().table.delete(Resource::<Lookup>::new_own(rep))?;
+    names.resource("resolve-address-stream", ResourceType::host::<NameLookup>(), |mut store, rep| {
+        store.data_mut().sockets().table.delete(Resource::<NameLookup>::new_own(rep))?;
         Ok(())
     })?;
     names.func_wrap("resolve-addresses", |mut store, (network, name): (Resource<Network>, String)| {
@@ -96,12 +96,12 @@ fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     names.func_wrap(
         "[method]resolve-address-stream.resolve-next-address",
-        |mut store, (lookup,): (Resource<Lookup>,)| {
+        |mut store, (lookup,): (Resource<NameLookup>,)| {
             let lookup = store.data_mut().sockets().table.get_mut(&lookup)?;
             Ok((lookup.next(),))
         },
     )?;
-    names.func_wrap("[method]resolve-address-stream.subscribe", |mut store, (lookup,): (Resource<Lookup>,)| {
+    names.func_wrap("[method]resolve-address-stream.subscribe", |mut store, (lookup,): (Resource<NameLookup>,)| {
         let pollable: Resource<DynPollable> = subscribe(store.data_mut().sockets().table, lookup)?;
         Ok((pollable,))
     })
@@ -115,7 +115,7 @@ fn answered<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, ErrorCode>
     }
 }
 
-fn create_socket(state: &mut State, family: IpAddressFamily) -> SocketResult<Tcp> {
+fn create_socket(state: &mut StoreState, family: IpAddressFamily) -> SocketResult<TcpHandle> {
     let files = &state.files;
     let holds = state.sockets.room(|| files.take()).map_err(|error| match error {
         NoSocket::Limit => ErrorCode::NewSocketLimit.into(),
@@ -125,62 +125,62 @@ fn create_socket(state: &mut State, family: IpAddressFamily) -> SocketResult<Tcp
     let rep = socket.rep();
     state.sockets.opened(rep, holds);
     let mut sockets = state.sockets();
-    HostTcpSocket::set_receive_buffer_size(&mut sockets, Tcp::new_borrow(rep), KERNEL)?;
-    HostTcpSocket::set_send_buffer_size(&mut sockets, Tcp::new_borrow(rep), KERNEL)?;
+    HostTcpSocket::set_receive_buffer_size(&mut sockets, TcpHandle::new_borrow(rep), KERNEL)?;
+    HostTcpSocket::set_send_buffer_size(&mut sockets, TcpHandle::new_borrow(rep), KERNEL)?;
     Ok(socket)
 }
 
 /// Begins a lookup. A name that the guest may not know about fails at once.
-fn begin(state: &mut State, network: &Resource<Network>, name: &str) -> SocketResult<Resource<Lookup>> {
+fn begin(state: &mut StoreState, network: &Resource<Network>, name: &str) -> SocketResult<Resource<NameLookup>> {
     state.sockets().table.get(network)?;
     let held = state.account.hold(LOOKUP_HELD).map_err(SocketError::trap)?;
     let addresses = state.sockets.resolve(name).map_err(code)?;
-    let mut lookup = Lookup { progress: Progress::Waiting(Box::pin(addresses)), _held: held };
+    let mut lookup = NameLookup { progress: TcpProgress::Waiting(Box::pin(addresses)), _held: held };
     // It goes on whether the guest asks for it or not.
     let _is_pending = lookup.poll(&mut Context::from_waker(Waker::noop()));
     Ok(state.sockets().table.push(lookup)?)
 }
 
-fn code(unresolved: Unresolved) -> ErrorCode {
+fn code(unresolved: ResolveFailure) -> ErrorCode {
     match unresolved {
-        Unresolved::Denied => ErrorCode::AccessDenied,
-        Unresolved::Malformed => ErrorCode::InvalidArgument,
-        Unresolved::Failed => ErrorCode::NameUnresolvable,
-        Unresolved::Refused => ErrorCode::TemporaryResolverFailure,
+        ResolveFailure::Denied => ErrorCode::AccessDenied,
+        ResolveFailure::Malformed => ErrorCode::InvalidArgument,
+        ResolveFailure::Failed => ErrorCode::NameUnresolvable,
+        ResolveFailure::Refused => ErrorCode::TemporaryResolverFailure,
     }
 }
 
 /// The addresses of a name, as the guest takes them one by one (`resolve-address-stream`).
-struct Lookup {
-    progress: Progress,
-    _held: Held,
+struct NameLookup {
+    progress: TcpProgress,
+    _held: MemoryReservation,
 }
 
-enum Progress {
-    Waiting(Pin<Box<dyn Future<Output = Resolved> + Send>>),
+enum TcpProgress {
+    Waiting(Pin<Box<dyn Future<Output = ResolvedName> + Send>>),
     Done(Result<std::vec::IntoIter<IpAddr>, ErrorCode>),
 }
 
-impl Lookup {
+impl NameLookup {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Progress::Waiting(addresses) = &mut self.progress else { return Poll::Ready(()) };
+        let TcpProgress::Waiting(addresses) = &mut self.progress else { return Poll::Ready(()) };
         addresses.as_mut().poll(context).map(|resolved| {
-            self.progress = Progress::Done(resolved.map(Vec::into_iter).map_err(code));
+            self.progress = TcpProgress::Done(resolved.map(Vec::into_iter).map_err(code));
         })
     }
 
     fn next(&mut self) -> Result<Option<IpAddress>, ErrorCode> {
         let _is_pending = self.poll(&mut Context::from_waker(Waker::noop()));
         match &mut self.progress {
-            Progress::Waiting(_) => Err(ErrorCode::WouldBlock),
-            Progress::Done(Ok(addresses)) => Ok(addresses.next().map(IpAddress::from)),
-            Progress::Done(Err(code)) => Err(*code),
+            TcpProgress::Waiting(_) => Err(ErrorCode::WouldBlock),
+            TcpProgress::Done(Ok(addresses)) => Ok(addresses.next().map(IpAddress::from)),
+            TcpProgress::Done(Err(code)) => Err(*code),
         }
     }
 }
 
 #[async_trait]
-impl Pollable for Lookup {
+impl Pollable for NameLookup {
     async fn ready(&mut self) {
         std::future::poll_fn(|context| self.poll(context)).await;
     }

@@ -6,34 +6,34 @@ use bytes::Bytes;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
 
-use crate::account::Held;
-use crate::descriptors::Handle;
+use crate::account::MemoryReservation;
+use crate::descriptors::DescriptorHandle;
 
 /// Bytes that a stream of `wasmtime-wasi` buffers at most: the largest read from a file, and the largest write.
 pub(super) const BUFFER: usize = 64 << 10;
 
 /// A stream, the bytes that its buffer is drawn from, and its file, whose handle may be gone before the stream is.
-pub(super) struct Metered<S> {
+pub(super) struct MeteredStream<S> {
     stream: S,
-    _buffer: Held,
-    _file: Option<Arc<Handle>>,
+    _buffer: MemoryReservation,
+    _file: Option<Arc<DescriptorHandle>>,
 }
 
-impl<S> Metered<S> {
-    pub(super) fn new(stream: S, buffer: Held, file: Option<Arc<Handle>>) -> Self {
+impl<S> MeteredStream<S> {
+    pub(super) fn new(stream: S, buffer: MemoryReservation, file: Option<Arc<DescriptorHandle>>) -> Self {
         Self { stream, _buffer: buffer, _file: file }
     }
 }
 
 #[async_trait]
-impl Pollable for Metered<DynInputStream> {
+impl Pollable for MeteredStream<DynInputStream> {
     async fn ready(&mut self) {
         self.stream.ready().await;
     }
 }
 
 #[async_trait]
-impl InputStream for Metered<DynInputStream> {
+impl InputStream for MeteredStream<DynInputStream> {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         self.stream.read(size)
     }
@@ -56,14 +56,14 @@ impl InputStream for Metered<DynInputStream> {
 }
 
 #[async_trait]
-impl Pollable for Metered<DynOutputStream> {
+impl Pollable for MeteredStream<DynOutputStream> {
     async fn ready(&mut self) {
         self.stream.ready().await;
     }
 }
 
 #[async_trait]
-impl OutputStream for Metered<DynOutputStream> {
+impl OutputStream for MeteredStream<DynOutputStream> {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.stream.write(bytes)
     }

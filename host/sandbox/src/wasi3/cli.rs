@@ -19,21 +19,21 @@ use wasmtime_wasi::p3::bindings::cli::{
 
 use super::pieces::{PIECE, STREAM_HELD, next, put};
 use super::version::versioned;
-use crate::account::Held;
-use crate::input::Input;
-use crate::state::State;
+use crate::account::MemoryReservation;
+use crate::guest_stdin::GuestStdin;
+use crate::state::StoreState;
 
 /// How a stream ended: never with an error.
-type Ended = FutureReader<Result<(), ErrorCode>>;
+type StreamEnd = FutureReader<Result<(), ErrorCode>>;
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    environment::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    exit::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    terminal_input::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    terminal_output::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    terminal_stdin::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    terminal_stdout::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    terminal_stderr::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+    environment::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    exit::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_input::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_output::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_stdin::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_stdout::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
+    terminal_stderr::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
     let mut stdin = linker.instance(versioned!("wasi:cli/stdin"))?;
     stdin.func_wrap("read-via-stream", |store, (): ()| Ok((read(store)?,)))?;
     let mut stdout = linker.instance(versioned!("wasi:cli/stdout"))?;
@@ -53,26 +53,26 @@ pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-fn read(mut store: StoreContextMut<'_, State>) -> wasmtime::Result<(StreamReader<u8>, Ended)> {
+fn read(mut store: StoreContextMut<'_, StoreState>) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
     let (over, ended) = ended(&mut store)?;
     let state = store.data();
-    let reading = Reading { input: state.input.clone(), _held: state.account.hold(STREAM_HELD)?, _over: over };
+    let reading = StdinReader { input: state.input.clone(), _held: state.account.hold(STREAM_HELD)?, _over: over };
     Ok((StreamReader::new(&mut store, reading)?, ended))
 }
 
 fn write(
-    mut store: StoreContextMut<'_, State>,
+    mut store: StoreContextMut<'_, StoreState>,
     data: StreamReader<u8>,
     stream: Box<dyn OutputStream>,
-) -> wasmtime::Result<Ended> {
+) -> wasmtime::Result<StreamEnd> {
     let (over, ended) = ended(&mut store)?;
     let held = store.data().account.hold(STREAM_HELD)?;
-    data.pipe(&mut store, Writing { stream, _held: held, _over: over })?;
+    data.pipe(&mut store, StdoutWriter { stream, _held: held, _over: over })?;
     Ok(ended)
 }
 
 /// A future that is there once the sender is dropped.
-fn ended(store: &mut StoreContextMut<'_, State>) -> wasmtime::Result<(oneshot::Sender<()>, Ended)> {
+fn ended(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
     let (over, is_over) = oneshot::channel();
     let ended = FutureReader::new(store, async move {
         let _dropped = is_over.await;
@@ -82,20 +82,20 @@ fn ended(store: &mut StoreContextMut<'_, State>) -> wasmtime::Result<(oneshot::S
 }
 
 /// Standard input, as the guest reads it.
-struct Reading {
-    input: Input,
-    _held: Held,
+struct StdinReader {
+    input: GuestStdin,
+    _held: MemoryReservation,
     _over: oneshot::Sender<()>,
 }
 
-impl StreamProducer<State> for Reading {
+impl StreamProducer<StoreState> for StdinReader {
     type Item = u8;
     type Buffer = Bytes;
 
     fn poll_produce<'a>(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        mut store: StoreContextMut<'a, State>,
+        mut store: StoreContextMut<'a, StoreState>,
         to: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
@@ -116,19 +116,19 @@ impl StreamProducer<State> for Reading {
 }
 
 /// Standard output or error, as the guest writes to it.
-struct Writing {
+struct StdoutWriter {
     stream: Box<dyn OutputStream>,
-    _held: Held,
+    _held: MemoryReservation,
     _over: oneshot::Sender<()>,
 }
 
-impl StreamConsumer<State> for Writing {
+impl StreamConsumer<StoreState> for StdoutWriter {
     type Item = u8;
 
     fn poll_consume(
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
-        store: StoreContextMut<'_, State>,
+        store: StoreContextMut<'_, StoreState>,
         from: Source<'_, u8>,
         _finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {

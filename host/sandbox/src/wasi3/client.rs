@@ -1,4 +1,4 @@
-//! Sending requests: each is one of the call's own [`Exchanges`](crate::exchanges::Exchanges), as those of WASI 0.2 are.
+//! Sending requests: each is one of the call's own [`Exchanges`](crate::pending_requests::Exchanges), as those of WASI 0.2 are.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,21 +15,21 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks as _};
 
 use super::version::versioned;
-use crate::account::Account;
-use crate::exchanges::{Answer, Awaited};
-use crate::http::bounds::{EXCHANGE_HELD, FIELDS_HELD};
-use crate::state::State;
+use crate::account::MemoryBudget;
+use crate::http_call::memory_bounds::{EXCHANGE_MEMORY_BYTES, FIELDS_MEMORY_BYTES};
+use crate::pending_requests::{ResponseHandle, ResponseResult};
+use crate::state::StoreState;
 
 /// What a guest gets: a response, or why there is none.
-type Got = Result<Resource<Response>, ErrorCode>;
+type ClientResponse = Result<Resource<Response>, ErrorCode>;
 
 /// A request on its way, and who is told what became of it.
-struct Begun {
-    awaited: Awaited,
+struct StartedRequest {
+    awaited: ResponseHandle,
     sent: oneshot::Sender<Result<(), Error>>,
 }
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut client = linker.instance(versioned!("wasi:http/client"))?;
     client.func_wrap_concurrent("send", |store, (request,): (Resource<Request>,)| {
         Box::pin(async move { Ok((send(store, request).await?,)) })
@@ -37,8 +37,8 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// Sends a request. An inner error is one of the request itself; the outer one ends the call.
-async fn send(store: &Accessor<State>, request: Resource<Request>) -> wasmtime::Result<Got> {
-    let Begun { mut awaited, sent } = match store.with(|access| begin(access, request))? {
+async fn send(store: &Accessor<StoreState>, request: Resource<Request>) -> wasmtime::Result<ClientResponse> {
+    let StartedRequest { mut awaited, sent } = match store.with(|access| begin(access, request))? {
         Ok(begun) => begun,
         Err(code) => return Ok(Err(code)),
     };
@@ -58,10 +58,13 @@ async fn send(store: &Accessor<State>, request: Resource<Request>) -> wasmtime::
 }
 
 /// Begins a request. From now on, its body is read.
-fn begin(mut access: Access<'_, State>, request: Resource<Request>) -> wasmtime::Result<Result<Begun, ErrorCode>> {
+fn begin(
+    mut access: Access<'_, StoreState>,
+    request: Resource<Request>,
+) -> wasmtime::Result<Result<StartedRequest, ErrorCode>> {
     let state = access.data_mut();
     state.http_memory.remove(&request.rep());
-    let held = if state.requests.is_open() { Some(state.account.hold(EXCHANGE_HELD)?) } else { None };
+    let held = if state.requests.is_open() { Some(state.account.hold(EXCHANGE_MEMORY_BYTES)?) } else { None };
     let request = state.table().delete(request)?;
     let host = request
         .authority
@@ -85,36 +88,36 @@ fn begin(mut access: Access<'_, State>, request: Resource<Request>) -> wasmtime:
     if let Some(diverged) = state.requests.diverged.take() {
         return Err(diverged.into());
     }
-    Ok(Ok(Begun { awaited: state.exchanges.begin(sending), sent }))
+    Ok(Ok(StartedRequest { awaited: state.exchanges.start(sending), sent }))
 }
 
-/// A handle of the response, or the error in the words of `wasi:http` 0.3.
-fn received(state: &mut State, answer: Answer) -> wasmtime::Result<Got> {
+/// A handle of the response, or the error in the words of `wasi:http_call` 0.3.
+fn received(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Result<ClientResponse> {
     let response = match answer {
         Ok(response) => response,
         Err(error) => return Ok(Err(code(error))),
     };
     let account = state.account.clone();
-    let response = response.map(|body| Trailed { body, account });
+    let response = response.map(|body| TrailerBody { body, account });
     // Whether the guest liked what it read concerns nobody else.
     let (response, _verdict) = Response::from_http(&mut state.requests, response);
     Ok(Ok(state.table().push(response)?))
 }
 
 /// The body of a response. Its trailers become fields, which are drawn from the account until the call ends.
-struct Trailed {
+struct TrailerBody {
     body: WasiBody,
-    account: Account,
+    account: MemoryBudget,
 }
 
-impl Body for Trailed {
+impl Body for TrailerBody {
     type Data = Bytes;
     type Error = Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(&polled, Poll::Ready(Some(Ok(frame))) if frame.is_trailers())
-            && self.account.take(FIELDS_HELD).is_err()
+            && self.account.take(FIELDS_MEMORY_BYTES).is_err()
         {
             let why = Some("the call has no memory left for the trailers".to_owned());
             return Poll::Ready(Some(Err(Error::InternalError(why))));

@@ -10,43 +10,43 @@ use wasmtime_wasi::p3::bindings::clocks::monotonic_clock::Host as _;
 
 use super::version::versioned;
 use crate::coop::give_way;
-use crate::state::State;
+use crate::state::StoreState;
 
 /// What a guest waits for, in nanoseconds.
 #[derive(Clone, Copy)]
-enum Until {
+enum ClockWait {
     /// That so much time has passed.
     Passed(u64),
     /// That its clock shows this.
     Shown(u64),
 }
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p3::clocks::add_to_linker(linker)?;
     linker.allow_shadowing(true);
     let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
     clock.func_wrap_concurrent("wait-for", |store, (duration,): (u64,)| {
-        Box::pin(wait(store, Until::Passed(duration)))
+        Box::pin(wait(store, ClockWait::Passed(duration)))
     })?;
-    clock.func_wrap_concurrent("wait-until", |store, (when,): (u64,)| Box::pin(wait(store, Until::Shown(when))))?;
+    clock.func_wrap_concurrent("wait-until", |store, (when,): (u64,)| Box::pin(wait(store, ClockWait::Shown(when))))?;
     linker.allow_shadowing(false);
     Ok(())
 }
 
-async fn wait(store: &Accessor<State>, until: Until) -> wasmtime::Result<()> {
+async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Result<()> {
     let (time, now) = store.with(|mut access| {
         let state = access.data_mut();
         let time = state.time.clone();
         let now = match (&time, until) {
             (Some(time), _) => time.look(),
-            (None, Until::Passed(_)) => 0,
-            (None, Until::Shown(_)) => state.clocks().now()?,
+            (None, ClockWait::Passed(_)) => 0,
+            (None, ClockWait::Shown(_)) => state.clocks().now()?,
         };
         wasmtime::error::Ok((time, now))
     })?;
     let (duration, when) = match until {
-        Until::Passed(duration) => (duration, now.saturating_add(duration)),
-        Until::Shown(when) => (when.saturating_sub(now), when),
+        ClockWait::Passed(duration) => (duration, now.saturating_add(duration)),
+        ClockWait::Shown(when) => (when.saturating_sub(now), when),
     };
     if duration == 0 {
         // A guest that waits in a loop lets others run.

@@ -5,20 +5,23 @@
 
 use wasmtime::component::LinkerInstance;
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// A function of a resource of which there is none.
-pub(super) enum Function {
+pub(super) enum ClosedFunction {
     Sync(&'static str),
     Async(&'static str),
 }
 
 /// Defines functions that nobody can call: each takes a handle, and there is none.
-pub(super) fn close(interface: &mut LinkerInstance<'_, State>, functions: &[Function]) -> wasmtime::Result<()> {
+pub(super) fn close(
+    interface: &mut LinkerInstance<'_, StoreState>,
+    functions: &[ClosedFunction],
+) -> wasmtime::Result<()> {
     for function in functions {
         match function {
-            Function::Sync(name) => interface.func_new(name, |_, _, _, _| unreachable_handle())?,
-            Function::Async(name) => {
+            ClosedFunction::Sync(name) => interface.func_new(name, |_, _, _, _| unreachable_handle())?,
+            ClosedFunction::Async(name) => {
                 interface.func_new_concurrent(name, |_, _, _, _| Box::pin(async { unreachable_handle() }))?;
             }
         }

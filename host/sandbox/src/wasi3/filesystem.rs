@@ -4,15 +4,15 @@
 
 use wasmtime::component::{Linker, Resource, ResourceType};
 
-use super::closed::Function::{Async, Sync};
-use super::closed::{Function, close};
+use super::closed::ClosedFunction::{Async, Sync};
+use super::closed::{ClosedFunction, close};
 use super::version::versioned;
-use crate::state::State;
+use crate::state::StoreState;
 
 /// A file or folder. There is none.
 enum Descriptor {}
 
-const FUNCTIONS: [Function; 25] = [
+const FUNCTIONS: [ClosedFunction; 25] = [
     Sync("[method]descriptor.read-via-stream"),
     Sync("[method]descriptor.write-via-stream"),
     Sync("[method]descriptor.append-via-stream"),
@@ -40,7 +40,7 @@ const FUNCTIONS: [Function; 25] = [
     Async("[method]descriptor.metadata-hash-at"),
 ];
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
     preopens.func_wrap("get-directories", |_, (): ()| Ok((Vec::<(Resource<Descriptor>, String)>::new(),)))?;
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;

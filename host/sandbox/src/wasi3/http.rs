@@ -4,7 +4,7 @@
 //! A request can be made without a grant, because runtimes make one before they know that it will be denied, and the
 //! guest then sees an ordinary error. Until then it can hold little.
 
-use toolbay_policy::Denied;
+use toolbay_policy::DenialReason;
 use wasmtime::component::{Access, FutureReader, Linker, Resource, ResourceType, StreamReader};
 use wasmtime::{AsContextMut as _, StoreContextMut};
 use wasmtime_wasi::TrappableError;
@@ -17,26 +17,28 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{FieldMap, WasiHttp, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::http::bounds::{AUTHORITY, FIELDS_HELD, NAME, PATH, REQUEST_HELD};
-use crate::state::State;
+use crate::http_call::memory_bounds::{
+    FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES, REQUEST_MEMORY_BYTES,
+};
+use crate::state::StoreState;
 
 type Fields = Resource<FieldMap>;
 
 /// What a guest gives a request or a response as its body, and when it ends.
-type Contents = Option<StreamReader<u8>>;
-type End = FutureReader<Result<Option<Resource<Trailers>>, ErrorCode>>;
+type BodyContents = Option<StreamReader<u8>>;
+type BodyEnd = FutureReader<Result<Option<Resource<Trailers>>, ErrorCode>>;
 
 /// Whether the body that a guest was given was what it wanted.
-type Verdict = FutureReader<Result<(), ErrorCode>>;
+type BodyVerdict = FutureReader<Result<(), ErrorCode>>;
 
-pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     fields(linker)?;
     requests(linker)?;
     parts(linker)?;
     responses(linker)
 }
 
-fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
         let state = store.data_mut();
@@ -46,76 +48,82 @@ fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
-        Ok((state.http_held(made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
         let state = store.data_mut();
-        let forbidden = state.requests.forbidden(entries.iter().map(|(name, _)| name.as_str()));
+        let forbidden = state.requests.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
         let made = state.http().from_list(entries);
         Ok((match headers(state, made, forbidden)? {
-            Ok(made) => Ok(state.http_held(made, FIELDS_HELD)?),
+            Ok(made) => Ok(state.http_held(made, FIELDS_MEMORY_BYTES)?),
             Err(error) => Err(error),
         },))
     })?;
     types.func_wrap("[method]fields.set", |mut store, (fields, name, values): (Fields, String, Vec<Vec<u8>>)| {
         let state = store.data_mut();
-        let forbidden = state.requests.forbidden([name.as_str()].into_iter());
+        let forbidden = state.requests.find_forbidden_header([name.as_str()].into_iter());
         let set = state.http().set(fields, name, values);
         Ok((headers(state, set, forbidden)?,))
     })?;
     types.func_wrap("[method]fields.append", |mut store, (fields, name, value): (Fields, String, Vec<u8>)| {
         let state = store.data_mut();
-        let forbidden = state.requests.forbidden([name.as_str()].into_iter());
+        let forbidden = state.requests.find_forbidden_header([name.as_str()].into_iter());
         let appended = state.http().append(fields, name, value);
         Ok((headers(state, appended, forbidden)?,))
     })?;
     types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
         let state = store.data_mut();
         let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((state.http_held(made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
-fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("request", ResourceType::host::<Request>(), |mut store, rep| {
         store.data_mut().http_memory.remove(&rep);
-        <WasiHttp as HostRequestWithStore<State>>::drop(access(&mut store), Resource::new_own(rep))
+        <WasiHttp as HostRequestWithStore<StoreState>>::drop(access(&mut store), Resource::new_own(rep))
     })?;
     types.func_wrap(
         "[static]request.new",
-        |mut store, (fields, contents, end, options): (Fields, Contents, End, Option<Resource<RequestOptions>>)| {
+        |mut store,
+         (fields, contents, end, options): (Fields, BodyContents, BodyEnd, Option<Resource<RequestOptions>>)| {
             store.data_mut().http_memory.remove(&fields.rep());
-            let (made, sent) =
-                <WasiHttp as HostRequestWithStore<State>>::new(access(&mut store), fields, contents, end, options)?;
-            Ok(((store.data_mut().http_held(made, FIELDS_HELD + REQUEST_HELD)?, sent),))
+            let (made, sent) = <WasiHttp as HostRequestWithStore<StoreState>>::new(
+                access(&mut store),
+                fields,
+                contents,
+                end,
+                options,
+            )?;
+            Ok(((store.data_mut().http_held(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?, sent),))
         },
     )?;
     types.func_wrap(
         "[static]request.consume-body",
-        |mut store, (request, verdict): (Resource<Request>, Verdict)| {
+        |mut store, (request, verdict): (Resource<Request>, BodyVerdict)| {
             store.data_mut().http_memory.remove(&request.rep());
             let consumed =
-                <WasiHttp as HostRequestWithStore<State>>::consume_body(access(&mut store), request, verdict)?;
+                <WasiHttp as HostRequestWithStore<StoreState>>::consume_body(access(&mut store), request, verdict)?;
             Ok((consumed,))
         },
     )?;
     types.func_wrap("[method]request.get-headers", |mut store, (request,): (Resource<Request>,)| {
         let state = store.data_mut();
         let made = types::HostRequest::get_headers(&mut state.http(), request)?;
-        Ok((state.http_held(made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
 /// What the head of a request consists of. What is refused is reported.
-fn parts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap("[method]request.set-method", |mut store, (request, method): (Resource<Request>, Method)| {
-        let is_short = !matches!(&method, Method::Other(name) if name.len() > NAME);
+        let is_short = !matches!(&method, Method::Other(name) if name.len() > MAX_CUSTOM_NAME_BYTES);
         let state = store.data_mut();
         Ok((if is_short {
             let set = state.http().set_method(request, method)?;
-            set.inspect_err(|()| state.requests.refuse(&Denied::MalformedMethod))
+            set.inspect_err(|()| state.requests.deny_request(&DenialReason::MalformedMethod))
         } else {
             Err(())
         },))
@@ -123,11 +131,11 @@ fn parts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[method]request.set-scheme",
         |mut store, (request, scheme): (Resource<Request>, Option<Scheme>)| {
-            let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > NAME);
+            let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > MAX_CUSTOM_NAME_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_scheme(request, scheme)?;
-                set.inspect_err(|()| state.requests.refuse(&Denied::Scheme))
+                set.inspect_err(|()| state.requests.deny_request(&DenialReason::Scheme))
             } else {
                 Err(())
             },))
@@ -137,20 +145,20 @@ fn parts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "[method]request.set-authority",
         |mut store, (request, authority): (Resource<Request>, Option<String>)| {
             let state = store.data_mut();
-            let is_short = authority.as_ref().is_none_or(|text| text.len() <= AUTHORITY);
+            let is_short = authority.as_ref().is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
             let written = authority.clone().filter(|_| is_short).unwrap_or_default();
             let set = if is_short { state.http().set_authority(request, authority)? } else { Err(()) };
-            Ok((set.inspect_err(|()| state.requests.refuse(&Denied::authority(&written))),))
+            Ok((set.inspect_err(|()| state.requests.deny_request(&DenialReason::authority(&written))),))
         },
     )?;
     types.func_wrap(
         "[method]request.set-path-with-query",
         |mut store, (request, path): (Resource<Request>, Option<String>)| {
-            let is_short = path.as_ref().is_none_or(|text| text.len() <= PATH);
+            let is_short = path.as_ref().is_none_or(|text| text.len() <= MAX_PATH_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_path_with_query(request, path)?;
-                set.inspect_err(|()| state.requests.refuse(&Denied::MalformedPath))
+                set.inspect_err(|()| state.requests.deny_request(&DenialReason::MalformedPath))
             } else {
                 Err(())
             },))
@@ -159,41 +167,45 @@ fn parts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// Responses: those that arrive, and those of servers. Each plugin can make them, server or not.
-fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("response", ResourceType::host::<Response>(), |mut store, rep| {
         store.data_mut().http_memory.remove(&rep);
-        <WasiHttp as HostResponseWithStore<State>>::drop(access(&mut store), Resource::new_own(rep))
-    })?;
-    types.func_wrap("[static]response.new", |mut store, (fields, contents, end): (Fields, Contents, End)| {
-        store.data_mut().http_memory.remove(&fields.rep());
-        let (made, sent) = <WasiHttp as HostResponseWithStore<State>>::new(access(&mut store), fields, contents, end)?;
-        Ok(((store.data_mut().http_held(made, FIELDS_HELD)?, sent),))
+        <WasiHttp as HostResponseWithStore<StoreState>>::drop(access(&mut store), Resource::new_own(rep))
     })?;
     types.func_wrap(
+        "[static]response.new",
+        |mut store, (fields, contents, end): (Fields, BodyContents, BodyEnd)| {
+            store.data_mut().http_memory.remove(&fields.rep());
+            let (made, sent) =
+                <WasiHttp as HostResponseWithStore<StoreState>>::new(access(&mut store), fields, contents, end)?;
+            Ok(((store.data_mut().http_held(made, FIELDS_MEMORY_BYTES)?, sent),))
+        },
+    )?;
+    types.func_wrap(
         "[static]response.consume-body",
-        |mut store, (response, verdict): (Resource<Response>, Verdict)| {
+        |mut store, (response, verdict): (Resource<Response>, BodyVerdict)| {
             store.data_mut().http_memory.remove(&response.rep());
             let consumed =
-                <WasiHttp as HostResponseWithStore<State>>::consume_body(access(&mut store), response, verdict)?;
+                <WasiHttp as HostResponseWithStore<StoreState>>::consume_body(access(&mut store), response, verdict)?;
             Ok((consumed,))
         },
     )?;
     types.func_wrap("[method]response.get-headers", |mut store, (response,): (Resource<Response>,)| {
         let state = store.data_mut();
         let made = types::HostResponse::get_headers(&mut state.http(), response)?;
-        Ok((state.http_held(made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
 /// The store as the functions of `wasmtime-wasi-http` want to have it.
-fn access<'a>(store: &'a mut StoreContextMut<'_, State>) -> Access<'a, State, WasiHttp> {
-    Access::<State, WasiHttp>::new(store.as_context_mut(), State::http)
+fn access<'a>(store: &'a mut StoreContextMut<'_, StoreState>) -> Access<'a, StoreState, WasiHttp> {
+    Access::<StoreState, WasiHttp>::new(store.as_context_mut(), StoreState::http)
 }
 
 /// The answer to a guest that makes or changes headers. Those that are refused are reported.
 fn headers<T>(
-    state: &State,
+    state: &StoreState,
     changed: Result<T, TrappableError<HeaderError>>,
     forbidden: Option<String>,
 ) -> wasmtime::Result<Result<T, HeaderError>> {
@@ -202,8 +214,8 @@ fn headers<T>(
         Err(error) => error.downcast()?,
     };
     match &error {
-        HeaderError::Forbidden => state.requests.refuse_headers(Why::Forbidden, forbidden),
-        HeaderError::InvalidSyntax => state.requests.refuse_headers(Why::InvalidSyntax, None),
+        HeaderError::Forbidden => state.requests.deny_headers(Why::Forbidden, forbidden),
+        HeaderError::InvalidSyntax => state.requests.deny_headers(Why::InvalidSyntax, None),
         // The guest's mistake, and no request.
         HeaderError::Immutable | HeaderError::SizeExceeded | HeaderError::Other(_) => {}
     }

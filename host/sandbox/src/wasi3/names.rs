@@ -5,17 +5,17 @@ use wasmtime_wasi::p3::bindings::sockets::ip_name_lookup::ErrorCode;
 use wasmtime_wasi::p3::bindings::sockets::types::IpAddress;
 
 use super::version::versioned;
-use crate::sockets::{LOOKUP_HELD, Unresolved};
-use crate::state::State;
+use crate::sockets::{LOOKUP_HELD, ResolveFailure};
+use crate::state::StoreState;
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut names = linker.instance(versioned!("wasi:sockets/ip-name-lookup"))?;
     names.func_wrap_concurrent("resolve-addresses", |store, (name,): (String,)| {
         Box::pin(async move { Ok((resolve(store, name).await?,)) })
     })
 }
 
-async fn resolve(store: &Accessor<State>, name: String) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
+async fn resolve(store: &Accessor<StoreState>, name: String) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
     let (held, begun) = store.with(|mut access| {
         let state = access.data_mut();
         let held = state.account.hold(LOOKUP_HELD)?;
@@ -33,11 +33,11 @@ async fn resolve(store: &Accessor<State>, name: String) -> wasmtime::Result<Resu
     })
 }
 
-fn code(unresolved: Unresolved) -> ErrorCode {
+fn code(unresolved: ResolveFailure) -> ErrorCode {
     match unresolved {
-        Unresolved::Denied => ErrorCode::AccessDenied,
-        Unresolved::Malformed => ErrorCode::InvalidArgument,
-        Unresolved::Failed => ErrorCode::NameUnresolvable,
-        Unresolved::Refused => ErrorCode::TemporaryResolverFailure,
+        ResolveFailure::Denied => ErrorCode::AccessDenied,
+        ResolveFailure::Malformed => ErrorCode::InvalidArgument,
+        ResolveFailure::Failed => ErrorCode::NameUnresolvable,
+        ResolveFailure::Refused => ErrorCode::TemporaryResolverFailure,
     }
 }

@@ -8,9 +8,9 @@ use rustix::net::sockopt;
 use wasmtime::component::{ComponentType, LinkerInstance, Lower, Resource};
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily, IpSocketAddress};
 
-use super::socket::Tcp;
+use super::socket::TcpState;
 use crate::sockets::KERNEL;
-use crate::state::State;
+use crate::state::StoreState;
 
 /// The largest time between probes that every system takes, in seconds.
 const LONGEST: u64 = 32_767;
@@ -18,9 +18,9 @@ const LONGEST: u64 = 32_767;
 /// The largest number of probes that every system takes.
 const MOST: u32 = 127;
 
-type Handle = Resource<Tcp>;
+type Handle = Resource<TcpState>;
 
-pub(super) fn add(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
+pub(super) fn add(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<()> {
     addresses(tcp)?;
     keep_alive(tcp)?;
     get(tcp, "[method]tcp-socket.get-hop-limit", |socket, fd| match socket.family {
@@ -48,7 +48,7 @@ pub(super) fn add(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
     })
 }
 
-fn addresses(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
+fn addresses(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<()> {
     tcp.func_wrap("[method]tcp-socket.get-local-address", |mut store, (socket,): (Handle,)| {
         let connection = store.data_mut().table().get(&socket)?.connection();
         let address = connection.and_then(|stream| Ok(IpSocketAddress::from(stream.local_addr()?)));
@@ -71,7 +71,7 @@ fn addresses(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
     })
 }
 
-fn keep_alive(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
+fn keep_alive(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<()> {
     get(tcp, "[method]tcp-socket.get-keep-alive-enabled", |_, fd| sockopt::socket_keepalive(fd))?;
     tcp.func_wrap("[method]tcp-socket.set-keep-alive-enabled", |mut store, (socket, enabled): (Handle, bool)| {
         set(store.data_mut(), &socket, false, |_, fd| sockopt::set_socket_keepalive(fd, enabled))
@@ -92,9 +92,9 @@ fn keep_alive(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
 
 /// Defines a function that returns an option.
 fn get<T: ComponentType + Lower + Send + Sync + 'static>(
-    tcp: &mut LinkerInstance<'_, State>,
+    tcp: &mut LinkerInstance<'_, StoreState>,
     name: &str,
-    option: fn(&Tcp, BorrowedFd<'_>) -> rustix::io::Result<T>,
+    option: fn(&TcpState, BorrowedFd<'_>) -> rustix::io::Result<T>,
 ) -> wasmtime::Result<()> {
     tcp.func_wrap(name, move |mut store, (socket,): (Handle,)| {
         let socket = store.data_mut().table().get(&socket)?;
@@ -105,10 +105,10 @@ fn get<T: ComponentType + Lower + Send + Sync + 'static>(
 
 /// Sets an option, unless its value makes no sense.
 fn set(
-    state: &mut State,
+    state: &mut StoreState,
     socket: &Handle,
     is_senseless: bool,
-    option: impl FnOnce(&Tcp, BorrowedFd<'_>) -> rustix::io::Result<()>,
+    option: impl FnOnce(&TcpState, BorrowedFd<'_>) -> rustix::io::Result<()>,
 ) -> wasmtime::Result<(Result<(), ErrorCode>,)> {
     let socket = state.table().get(socket)?;
     if is_senseless {

@@ -17,9 +17,9 @@ const ROUND: u8 = 16;
 
 /// Counts the pieces of a stream.
 #[derive(Default)]
-pub(super) struct Round(u8);
+pub(super) struct StreamRound(u8);
 
-impl Round {
+impl StreamRound {
     /// Counts one. Whether to give way: then the task is woken at once.
     pub(super) fn is_over(&mut self, context: &Context<'_>) -> bool {
         self.0 = (self.0 + 1) % ROUND;

@@ -15,22 +15,22 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, Source, StreamConsumer, StreamProducer, StreamResult};
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily};
 
-use super::pieces::{PIECE, Round, next, put};
-use crate::sockets::{KERNEL, Room};
-use crate::state::State;
-use crate::traffic::Traffic;
+use super::pieces::{PIECE, StreamRound, next, put};
+use crate::sockets::{KERNEL, SocketMemory};
+use crate::state::StoreState;
+use crate::traffic::TcpTraffic;
 
 /// How a stream of a connection ended.
-pub(super) type Ended = oneshot::Sender<Result<(), ErrorCode>>;
+pub(super) type SocketStreamEnd = oneshot::Sender<Result<(), ErrorCode>>;
 
 /// A socket. What it holds is held until its streams are gone as well.
-pub(super) struct Tcp {
-    progress: Progress,
+pub(super) struct TcpState {
+    progress: ConnectProgress,
     pub(super) family: IpAddressFamily,
-    room: Arc<Room>,
+    room: Arc<SocketMemory>,
 }
 
-enum Progress {
+enum ConnectProgress {
     New(TcpSocket),
     /// The connection is being made, or was given up.
     Connecting,
@@ -43,13 +43,13 @@ enum Progress {
 }
 
 /// One of the two streams of a connection.
-pub(super) struct End {
+pub(super) struct SocketSide {
     stream: Arc<TcpStream>,
-    _room: Arc<Room>,
+    _room: Arc<SocketMemory>,
 }
 
-impl Tcp {
-    pub(super) fn new(family: IpAddressFamily, room: Room) -> Result<Self, ErrorCode> {
+impl TcpState {
+    pub(super) fn new(family: IpAddressFamily, room: SocketMemory) -> Result<Self, ErrorCode> {
         let socket = match family {
             IpAddressFamily::Ipv4 => TcpSocket::new_v4()?,
             IpAddressFamily::Ipv6 => TcpSocket::new_v6()?,
@@ -60,23 +60,23 @@ impl Tcp {
         let most = usize::try_from(KERNEL).unwrap_or(usize::MAX);
         sockopt::set_socket_recv_buffer_size(&socket, most).map_err(io::Error::from)?;
         sockopt::set_socket_send_buffer_size(&socket, most).map_err(io::Error::from)?;
-        Ok(Self { progress: Progress::New(socket), family, room: Arc::new(room) })
+        Ok(Self { progress: ConnectProgress::New(socket), family, room: Arc::new(room) })
     }
 
     /// Whether it has not been connected.
     pub(super) fn check_new(&self) -> Result<(), ErrorCode> {
         match &self.progress {
-            Progress::New(_) => Ok(()),
-            Progress::Closed(code) => Err(code.clone()),
-            Progress::Connecting | Progress::Connected { .. } => Err(ErrorCode::InvalidState),
+            ConnectProgress::New(_) => Ok(()),
+            ConnectProgress::Closed(code) => Err(code.clone()),
+            ConnectProgress::Connecting | ConnectProgress::Connected { .. } => Err(ErrorCode::InvalidState),
         }
     }
 
     /// Takes what is to be connected, once.
     pub(super) fn begin(&mut self) -> Result<TcpSocket, ErrorCode> {
         self.check_new()?;
-        match mem::replace(&mut self.progress, Progress::Connecting) {
-            Progress::New(socket) => Ok(socket),
+        match mem::replace(&mut self.progress, ConnectProgress::Connecting) {
+            ConnectProgress::New(socket) => Ok(socket),
             _ => Err(ErrorCode::InvalidState),
         }
     }
@@ -85,46 +85,46 @@ impl Tcp {
     pub(super) fn finish(&mut self, connected: io::Result<TcpStream>) -> Result<(), ErrorCode> {
         match connected {
             Ok(stream) => {
-                self.progress = Progress::Connected { stream: Arc::new(stream), sends: false, receives: false };
+                self.progress = ConnectProgress::Connected { stream: Arc::new(stream), sends: false, receives: false };
                 Ok(())
             }
             Err(error) => {
                 let code = ErrorCode::from(error);
-                self.progress = Progress::Closed(code.clone());
+                self.progress = ConnectProgress::Closed(code.clone());
                 Err(code)
             }
         }
     }
 
     /// Takes one of its streams, once.
-    pub(super) fn end(&mut self, is_sent: bool) -> Result<End, ErrorCode> {
+    pub(super) fn end(&mut self, is_sent: bool) -> Result<SocketSide, ErrorCode> {
         match &mut self.progress {
-            Progress::Connected { stream, sends, receives } => {
+            ConnectProgress::Connected { stream, sends, receives } => {
                 let taken = if is_sent { sends } else { receives };
                 if mem::replace(taken, true) {
                     return Err(ErrorCode::InvalidState);
                 }
-                Ok(End { stream: Arc::clone(stream), _room: Arc::clone(&self.room) })
+                Ok(SocketSide { stream: Arc::clone(stream), _room: Arc::clone(&self.room) })
             }
-            Progress::Closed(code) => Err(code.clone()),
-            Progress::New(_) | Progress::Connecting => Err(ErrorCode::InvalidState),
+            ConnectProgress::Closed(code) => Err(code.clone()),
+            ConnectProgress::New(_) | ConnectProgress::Connecting => Err(ErrorCode::InvalidState),
         }
     }
 
     /// Its connection, if there is one.
     pub(super) fn connection(&self) -> Result<&TcpStream, ErrorCode> {
         match &self.progress {
-            Progress::Connected { stream, .. } => Ok(stream),
-            Progress::Closed(code) => Err(code.clone()),
-            Progress::New(_) | Progress::Connecting => Err(ErrorCode::InvalidState),
+            ConnectProgress::Connected { stream, .. } => Ok(stream),
+            ConnectProgress::Closed(code) => Err(code.clone()),
+            ConnectProgress::New(_) | ConnectProgress::Connecting => Err(ErrorCode::InvalidState),
         }
     }
 
     /// Its descriptor, if it has one at the moment.
     pub(super) fn descriptor(&self) -> Result<BorrowedFd<'_>, ErrorCode> {
         match &self.progress {
-            Progress::New(socket) => Ok(socket.as_fd()),
-            Progress::Connecting | Progress::Connected { .. } | Progress::Closed(_) => {
+            ConnectProgress::New(socket) => Ok(socket.as_fd()),
+            ConnectProgress::Connecting | ConnectProgress::Connected { .. } | ConnectProgress::Closed(_) => {
                 self.connection().map(|stream| stream.as_fd())
             }
         }
@@ -140,25 +140,25 @@ impl Tcp {
 }
 
 /// What a guest sends.
-pub(super) struct Sending {
-    end: End,
-    traffic: Arc<Traffic>,
-    ended: Option<Ended>,
+pub(super) struct SocketSender {
+    end: SocketSide,
+    traffic: Arc<TcpTraffic>,
+    ended: Option<SocketStreamEnd>,
 }
 
-impl Sending {
-    pub(super) fn new(end: End, traffic: Arc<Traffic>, ended: Ended) -> Self {
+impl SocketSender {
+    pub(super) fn new(end: SocketSide, traffic: Arc<TcpTraffic>, ended: SocketStreamEnd) -> Self {
         Self { end, traffic, ended: Some(ended) }
     }
 }
 
-impl StreamConsumer<State> for Sending {
+impl StreamConsumer<StoreState> for SocketSender {
     type Item = u8;
 
     fn poll_consume(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        store: StoreContextMut<'_, State>,
+        store: StoreContextMut<'_, StoreState>,
         from: Source<'_, u8>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
@@ -187,7 +187,7 @@ impl StreamConsumer<State> for Sending {
 }
 
 /// The guest sends no more, and the other side is told.
-impl Drop for Sending {
+impl Drop for SocketSender {
     fn drop(&mut self) {
         let _closed = shutdown(&self.end.stream, Shutdown::Write);
         end(&mut self.ended, Ok(()));
@@ -195,27 +195,27 @@ impl Drop for Sending {
 }
 
 /// What a guest receives.
-pub(super) struct Receiving {
-    end: End,
-    traffic: Arc<Traffic>,
-    ended: Option<Ended>,
-    round: Round,
+pub(super) struct SocketReceiver {
+    end: SocketSide,
+    traffic: Arc<TcpTraffic>,
+    ended: Option<SocketStreamEnd>,
+    round: StreamRound,
 }
 
-impl Receiving {
-    pub(super) fn new(end: End, traffic: Arc<Traffic>, ended: Ended) -> Self {
-        Self { end, traffic, ended: Some(ended), round: Round::default() }
+impl SocketReceiver {
+    pub(super) fn new(end: SocketSide, traffic: Arc<TcpTraffic>, ended: SocketStreamEnd) -> Self {
+        Self { end, traffic, ended: Some(ended), round: StreamRound::default() }
     }
 }
 
-impl StreamProducer<State> for Receiving {
+impl StreamProducer<StoreState> for SocketReceiver {
     type Item = u8;
     type Buffer = Bytes;
 
     fn poll_produce<'a>(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        mut store: StoreContextMut<'a, State>,
+        mut store: StoreContextMut<'a, StoreState>,
         to: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
@@ -252,14 +252,14 @@ impl StreamProducer<State> for Receiving {
 }
 
 /// The guest receives no more.
-impl Drop for Receiving {
+impl Drop for SocketReceiver {
     fn drop(&mut self) {
         let _closed = shutdown(&self.end.stream, Shutdown::Read);
         end(&mut self.ended, Ok(()));
     }
 }
 
-fn end(ended: &mut Option<Ended>, result: Result<(), ErrorCode>) {
+fn end(ended: &mut Option<SocketStreamEnd>, result: Result<(), ErrorCode>) {
     if let Some(ended) = ended.take() {
         drop(ended.send(result));
     }

@@ -12,23 +12,23 @@ use wasmtime::component::{Accessor, FutureReader, Linker, Resource, ResourceType
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily, IpSocketAddress};
 use wasmtime_wasi::sockets::SocketAddrUse;
 
-use super::closed::Function::{Async, Sync};
-use super::closed::{Function, close};
+use super::closed::ClosedFunction::{Async, Sync};
+use super::closed::{ClosedFunction, close};
 use super::options;
-use super::socket::{Receiving, Sending, Tcp};
+use super::socket::{SocketReceiver, SocketSender, TcpState};
 use super::version::versioned;
 use crate::sockets::{NoSocket, is_of_a_host};
-use crate::state::State;
+use crate::state::StoreState;
 
-type Handle = Resource<Tcp>;
+type Handle = Resource<TcpState>;
 
 /// How the stream of a connection ended.
-type Ended = FutureReader<Result<(), ErrorCode>>;
+type ConnectionStreamEnd = FutureReader<Result<(), ErrorCode>>;
 
 /// A UDP socket. There is none.
 enum Udp {}
 
-const UDP: [Function; 14] = [
+const UDP: [ClosedFunction; 14] = [
     Sync("[method]udp-socket.bind"),
     Sync("[method]udp-socket.connect"),
     Sync("[method]udp-socket.disconnect"),
@@ -45,7 +45,7 @@ const UDP: [Function; 14] = [
     Sync("[method]udp-socket.set-send-buffer-size"),
 ];
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:sockets/types"))?;
     types.resource("udp-socket", ResourceType::host::<Udp>(), |_, _| Ok(()))?;
     types.func_wrap("[static]udp-socket.create", |store, (_,): (IpAddressFamily,)| {
@@ -53,7 +53,7 @@ pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         Ok((Err::<Resource<Udp>, _>(ErrorCode::AccessDenied),))
     })?;
     close(&mut types, &UDP)?;
-    types.resource("tcp-socket", ResourceType::host::<Tcp>(), |mut store, rep| {
+    types.resource("tcp-socket", ResourceType::host::<TcpState>(), |mut store, rep| {
         store.data_mut().table().delete(Handle::new_own(rep))?;
         Ok(())
     })?;
@@ -84,21 +84,21 @@ pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     options::add(&mut types)
 }
 
-fn create(state: &mut State, family: IpAddressFamily) -> wasmtime::Result<Result<Handle, ErrorCode>> {
+fn create(state: &mut StoreState, family: IpAddressFamily) -> wasmtime::Result<Result<Handle, ErrorCode>> {
     let files = &state.files;
     let room = match state.sockets.room(|| files.take()) {
         Ok(room) => room,
         Err(NoSocket::Limit) => return Ok(Err(ErrorCode::Other(Some("too many sockets are open".to_owned())))),
         Err(NoSocket::Memory(overdrawn)) => return Err(overdrawn.into()),
     };
-    match Tcp::new(family, room) {
+    match TcpState::new(family, room) {
         Ok(socket) => Ok(Ok(state.table().push(socket)?)),
         Err(code) => Ok(Err(code)),
     }
 }
 
 /// The system chooses where a connection comes from: a guest may only ask for that.
-fn bind(state: &mut State, socket: &Handle, address: SocketAddr) -> wasmtime::Result<Result<(), ErrorCode>> {
+fn bind(state: &mut StoreState, socket: &Handle, address: SocketAddr) -> wasmtime::Result<Result<(), ErrorCode>> {
     let socket = state.table().get(socket)?;
     if let Err(code) = socket.check_new() {
         return Ok(Err(code));
@@ -111,7 +111,7 @@ fn bind(state: &mut State, socket: &Handle, address: SocketAddr) -> wasmtime::Re
 }
 
 async fn connect(
-    store: &Accessor<State>,
+    store: &Accessor<StoreState>,
     socket: &Handle,
     address: SocketAddr,
 ) -> wasmtime::Result<Result<(), ErrorCode>> {
@@ -144,12 +144,16 @@ async fn connect(
     store.with(|mut access| Ok(access.data_mut().table().get_mut(socket)?.finish(connected)))
 }
 
-fn send(mut store: StoreContextMut<'_, State>, socket: &Handle, mut data: StreamReader<u8>) -> wasmtime::Result<Ended> {
+fn send(
+    mut store: StoreContextMut<'_, StoreState>,
+    socket: &Handle,
+    mut data: StreamReader<u8>,
+) -> wasmtime::Result<ConnectionStreamEnd> {
     let (over, ended) = ended(&mut store)?;
     let state = store.data_mut();
     let traffic = state.sockets.traffic();
     match state.table().get_mut(socket)?.end(true) {
-        Ok(end) => data.pipe(&mut store, Sending::new(end, traffic, over))?,
+        Ok(end) => data.pipe(&mut store, SocketSender::new(end, traffic, over))?,
         Err(code) => {
             data.close(&mut store)?;
             drop(over.send(Err(code)));
@@ -158,12 +162,15 @@ fn send(mut store: StoreContextMut<'_, State>, socket: &Handle, mut data: Stream
     Ok(ended)
 }
 
-fn receive(mut store: StoreContextMut<'_, State>, socket: &Handle) -> wasmtime::Result<(StreamReader<u8>, Ended)> {
+fn receive(
+    mut store: StoreContextMut<'_, StoreState>,
+    socket: &Handle,
+) -> wasmtime::Result<(StreamReader<u8>, ConnectionStreamEnd)> {
     let (over, ended) = ended(&mut store)?;
     let state = store.data_mut();
     let traffic = state.sockets.traffic();
     let received = match state.table().get_mut(socket)?.end(false) {
-        Ok(end) => StreamReader::new(&mut store, Receiving::new(end, traffic, over))?,
+        Ok(end) => StreamReader::new(&mut store, SocketReceiver::new(end, traffic, over))?,
         Err(code) => {
             drop(over.send(Err(code)));
             StreamReader::new(&mut store, std::iter::empty())?
@@ -172,7 +179,9 @@ fn receive(mut store: StoreContextMut<'_, State>, socket: &Handle) -> wasmtime::
     Ok((received, ended))
 }
 
-fn ended(store: &mut StoreContextMut<'_, State>) -> wasmtime::Result<(oneshot::Sender<Result<(), ErrorCode>>, Ended)> {
+fn ended(
+    store: &mut StoreContextMut<'_, StoreState>,
+) -> wasmtime::Result<(oneshot::Sender<Result<(), ErrorCode>>, ConnectionStreamEnd)> {
     let (over, is_over) = oneshot::channel();
     let ended = FutureReader::new(store, async move { wasmtime::error::Ok(is_over.await.unwrap_or(Ok(()))) })?;
     Ok((over, ended))

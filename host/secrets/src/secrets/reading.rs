@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A way to read a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum TextReading {
     /// Without line feeds, carriage returns and tabs: long lines may have been wrapped.
     Unwrapped,
     /// Escapes with a backslash undone, as in JSON and in the literals of most languages: `\/`, `\u0026`, `\x26`.
@@ -17,20 +17,20 @@ pub(super) enum Reading {
 }
 
 /// What a text starts with, and how many bytes of it that are.
-enum Piece {
+enum TextPiece {
     /// These bytes stand for themselves.
     Plain(usize),
     /// So many bytes stand for this.
-    Coded(usize, Decoded),
+    Coded(usize, DecodedCharacter),
 }
 
 /// At most one character, as bytes.
-struct Decoded {
+struct DecodedCharacter {
     bytes: [u8; 4],
     count: usize,
 }
 
-impl Reading {
+impl TextReading {
     /// Whether any byte of `text` may stand for something else.
     pub(super) fn applies(self, text: &[u8]) -> bool {
         text.iter().any(|byte| self.marks(*byte))
@@ -42,11 +42,11 @@ impl Reading {
         let mut rest = text;
         while !rest.is_empty() {
             let taken = match self.piece(rest) {
-                Piece::Plain(length) => {
+                TextPiece::Plain(length) => {
                     out.extend_from_slice(rest.get(..length).unwrap_or(rest));
                     length
                 }
-                Piece::Coded(length, decoded) => {
+                TextPiece::Coded(length, decoded) => {
                     out.extend_from_slice(decoded.bytes.get(..decoded.count).unwrap_or_default());
                     length
                 }
@@ -64,8 +64,8 @@ impl Reading {
         let mut current = ranges.next();
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && current.is_some()) {
             let (length, count, plain) = match self.piece(rest) {
-                Piece::Plain(length) => (length, length, true),
-                Piece::Coded(length, decoded) => (length, decoded.count, false),
+                TextPiece::Plain(length) => (length, length, true),
+                TextPiece::Coded(length, decoded) => (length, decoded.count, false),
             };
             while let Some(range) = current.as_mut() {
                 // Each plain byte has a place of its own; an escape is one place.
@@ -103,19 +103,19 @@ impl Reading {
     }
 
     /// What `text`, which is not empty, starts with.
-    fn piece(self, text: &[u8]) -> Piece {
+    fn piece(self, text: &[u8]) -> TextPiece {
         match text.iter().position(|byte| self.marks(*byte)) {
-            None => Piece::Plain(text.len()),
+            None => TextPiece::Plain(text.len()),
             Some(0) => {
                 let coded = match self {
-                    Self::Unwrapped => Some((1, Decoded { bytes: [0; 4], count: 0 })),
+                    Self::Unwrapped => Some((1, DecodedCharacter { bytes: [0; 4], count: 0 })),
                     Self::Unescaped => unescape(text),
-                    Self::Percent => digits(text, 1, 2).map(|byte| (3, Decoded::byte(byte))),
+                    Self::Percent => digits(text, 1, 2).map(|byte| (3, DecodedCharacter::byte(byte))),
                 };
                 // What is no escape stands for itself.
-                coded.map_or(Piece::Plain(1), |(length, decoded)| Piece::Coded(length, decoded))
+                coded.map_or(TextPiece::Plain(1), |(length, decoded)| TextPiece::Coded(length, decoded))
             }
-            Some(plain) => Piece::Plain(plain),
+            Some(plain) => TextPiece::Plain(plain),
         }
     }
 }
@@ -123,7 +123,7 @@ impl Reading {
 /// The longest escape is a pair of surrogates, `\ud83d\ude00`.
 const LONGEST: usize = 12;
 
-impl Decoded {
+impl DecodedCharacter {
     fn byte(code: u32) -> Self {
         let [.., byte] = code.to_be_bytes();
         Self { bytes: [byte, 0, 0, 0], count: 1 }
@@ -137,8 +137,8 @@ impl Decoded {
 }
 
 /// What the escape at the start of `text` stands for, and its length; `None` if it is none.
-fn unescape(text: &[u8]) -> Option<(usize, Decoded)> {
-    let simple = |byte: u8| Some((2, Decoded { bytes: [byte, 0, 0, 0], count: 1 }));
+fn unescape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
+    let simple = |byte: u8| Some((2, DecodedCharacter { bytes: [byte, 0, 0, 0], count: 1 }));
     match *text.get(1)? {
         byte @ (b'\\' | b'/' | b'"' | b'\'' | b'`') => simple(byte),
         b'n' => simple(b'\n'),
@@ -146,18 +146,18 @@ fn unescape(text: &[u8]) -> Option<(usize, Decoded)> {
         b't' => simple(b'\t'),
         b'b' => simple(8),
         b'f' => simple(12),
-        b'x' => Some((4, Decoded::byte(digits(text, 2, 2)?))),
+        b'x' => Some((4, DecodedCharacter::byte(digits(text, 2, 2)?))),
         b'u' if text.get(2) == Some(&b'{') => {
             let count = text.iter().skip(3).take(7).position(|byte| *byte == b'}')?;
-            Some((count + 4, Decoded::char(char::from_u32(digits(text, 3, count)?)?)))
+            Some((count + 4, DecodedCharacter::char(char::from_u32(digits(text, 3, count)?)?)))
         }
         b'u' => match digits(text, 2, 4)? {
             high @ 0xd800..0xdc00 if text.get(6..8) == Some(b"\\u") => {
                 let low = digits(text, 8, 4).filter(|low| (0xdc00..0xe000).contains(low))?;
                 let code = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-                Some((12, Decoded::char(char::from_u32(code)?)))
+                Some((12, DecodedCharacter::char(char::from_u32(code)?)))
             }
-            code => Some((6, Decoded::char(char::from_u32(code)?))),
+            code => Some((6, DecodedCharacter::char(char::from_u32(code)?))),
         },
         _ => None,
     }
@@ -176,10 +176,10 @@ mod tests {
     #[test]
     fn escapes_are_undone_and_what_is_none_stays() {
         let cases = [
-            (Reading::Unescaped, r#"a\/b\u0026c\"\\\x41\u{e9}\ud83d\ude00\n"#, "a/b&c\"\\Aé😀\n"),
-            (Reading::Unescaped, r"\q\u00\ud83dx\u{}\x4\", r"\q\u00\ud83dx\u{}\x4\"),
-            (Reading::Percent, "a%26b%c3%BC%2525%%4", "a&bü%25%%4"),
-            (Reading::Unwrapped, "one\r\n\ttwo\n", "onetwo"),
+            (TextReading::Unescaped, r#"a\/b\u0026c\"\\\x41\u{e9}\ud83d\ude00\n"#, "a/b&c\"\\Aé😀\n"),
+            (TextReading::Unescaped, r"\q\u00\ud83dx\u{}\x4\", r"\q\u00\ud83dx\u{}\x4\"),
+            (TextReading::Percent, "a%26b%c3%BC%2525%%4", "a&bü%25%%4"),
+            (TextReading::Unwrapped, "one\r\n\ttwo\n", "onetwo"),
         ];
         for (reading, text, expected) in cases {
             assert_eq!(String::from_utf8(reading.read(text.as_bytes())).unwrap(), expected, "{text}");
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_is_read_is_found_in_the_text() {
-        let (reading, text) = (Reading::Unescaped, br"x\u0061b\/c\\d");
+        let (reading, text) = (TextReading::Unescaped, br"x\u0061b\/c\\d");
         let read = reading.read(text);
         assert_eq!(read, br"xab/c\d");
         for start in 0..read.len() {
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn an_escape_that_may_go_on_is_not_whole() {
         for (text, whole) in [(r"abc\u00", 3), (r"abc\\\", 3), (r"abc", 3), (r"\", 0), (r"a\n0123456789012", 16)] {
-            assert_eq!(Reading::Unescaped.whole(text.as_bytes()), whole, "{text}");
+            assert_eq!(TextReading::Unescaped.whole(text.as_bytes()), whole, "{text}");
         }
-        assert_eq!(Reading::Percent.whole(b"abc%2"), 3);
-        assert_eq!(Reading::Unwrapped.whole(b"abc\n"), 4);
+        assert_eq!(TextReading::Percent.whole(b"abc%2"), 3);
+        assert_eq!(TextReading::Unwrapped.whole(b"abc\n"), 4);
     }
 }

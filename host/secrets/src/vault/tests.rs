@@ -4,18 +4,18 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use http::Request;
-use toolbay_policy::{Host, Origin, OriginPattern, Scheme};
+use toolbay_policy::{NormalizedHost, OriginPattern, UrlOrigin, UrlScheme};
 
 use super::*;
-use crate::credential::Carried;
-use crate::programs::Programs;
+use crate::credential::CredentialRule;
+use crate::programs::ProgramRunner;
 
 const SITE: &str = "https://api.example.com";
 
-fn secret(name: &str, source: Source, is_carried: bool) -> Secret {
+fn secret(name: &str, source: SecretSource, is_carried: bool) -> SecretSpec {
     let origins = vec![OriginPattern::parse(SITE).unwrap()];
-    let carried = is_carried.then(|| Carried::in_header(origins, &format!("x-{name}"), "Bearer {}").unwrap());
-    Secret { name: name.to_owned(), source, carried }
+    let carried = is_carried.then(|| CredentialRule::in_header(origins, &format!("x-{name}"), "Bearer {}").unwrap());
+    SecretSpec { name: name.to_owned(), source, carried }
 }
 
 fn put(folder: &Path, path: &str, text: &str) {
@@ -28,43 +28,43 @@ fn put(folder: &Path, path: &str, text: &str) {
     fs::rename(part, path).unwrap();
 }
 
-fn vault(folder: &Path, secrets: Vec<Secret>) -> Vault {
-    let fixed = Fixed::supposed(&secrets, |name| (name != "absent").then(|| format!("value-of-{name}")));
-    Vault::new("acme.toml", folder, secrets, fixed).unwrap()
+fn vault(folder: &Path, secrets: Vec<SecretSpec>) -> SecretVault {
+    let fixed = FixedSecrets::supposed(&secrets, |name| (name != "absent").then(|| format!("value-of-{name}")));
+    SecretVault::new("acme.toml", folder, secrets, fixed).unwrap()
 }
 
 /// What a request to `url` carries in the headers `x-…`, in order.
-fn sent(opened: &Opened, url: &str) -> Result<Vec<String>, Withheld> {
+fn sent(opened: &CallSecrets, url: &str) -> Result<Vec<String>, WithheldCredential> {
     let mut request = Request::builder().uri(url).body(()).unwrap();
     opened.add_to(&mut request, &origin(url))?;
     Ok(request.headers().values().map(|value| value.to_str().unwrap().to_owned()).collect())
 }
 
-fn origin(url: &str) -> Origin {
-    let host = Host::parse(url.split_once("://").unwrap().1).unwrap();
-    Origin { scheme: Scheme::Https, host, port: 443 }
+fn origin(url: &str) -> UrlOrigin {
+    let host = NormalizedHost::parse(url.split_once("://").unwrap().1).unwrap();
+    UrlOrigin { scheme: UrlScheme::Https, host, port: 443 }
 }
 
-fn identity(name: &str) -> Identity {
-    Identity::of(name).unwrap()
+fn identity(name: &str) -> CallerIdentity {
+    CallerIdentity::of(name).unwrap()
 }
 
-fn callers_folder() -> Source {
-    Source::CallerFolder("secrets/github".into())
+fn callers_folder() -> SecretSource {
+    SecretSource::CallerFolder("secrets/github".into())
 }
 
 #[tokio::test]
 async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
     let root = tempfile::tempdir().unwrap();
-    let known = secret("known", Source::Environment("A".to_owned()), true);
+    let known = secret("known", SecretSource::Environment("A".to_owned()), true);
     let opened = vault(root.path(), vec![known.clone()]).open(None).await.unwrap();
     assert_eq!(sent(&opened, SITE).unwrap(), ["Bearer value-of-known"]);
     assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
     assert_eq!(opened.secrets.scrub("a value-of-known b"), "a [secret:known] b");
-    let absent = secret("absent", Source::Environment("B".to_owned()), true);
+    let absent = secret("absent", SecretSource::Environment("B".to_owned()), true);
     let both = vault(root.path(), vec![known, absent]);
     let opened = both.open(None).await.unwrap();
-    assert_eq!(sent(&opened, SITE).unwrap_err(), Withheld::NoValue("absent".to_owned()));
+    assert_eq!(sent(&opened, SITE).unwrap_err(), WithheldCredential::NoValue("absent".to_owned()));
     assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
     let problem = "secrets.absent: the environment variable B is not set, so requests to its origins are denied";
     assert_eq!(both.problems(), [problem]);
@@ -74,7 +74,7 @@ async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
 #[tokio::test]
 async fn a_secret_that_no_request_carries_withholds_none() {
     let root = tempfile::tempdir().unwrap();
-    let vault = vault(root.path(), vec![secret("absent", Source::Environment("B".to_owned()), false)]);
+    let vault = vault(root.path(), vec![secret("absent", SecretSource::Environment("B".to_owned()), false)]);
     assert_eq!(sent(&vault.open(None).await.unwrap(), SITE).unwrap(), [""; 0]);
     assert_eq!(
         vault.problems(),
@@ -85,9 +85,9 @@ async fn a_secret_that_no_request_carries_withholds_none() {
 #[test]
 fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
     let refused = |value: &str, is_carried: bool| {
-        let secrets = vec![secret("pin", Source::Environment("PIN".to_owned()), is_carried)];
-        let fixed = Fixed::supposed(&secrets, |_| Some(value.to_owned()));
-        Vault::new("acme.toml", Path::new("/"), secrets, fixed).map(drop)
+        let secrets = vec![secret("pin", SecretSource::Environment("PIN".to_owned()), is_carried)];
+        let fixed = FixedSecrets::supposed(&secrets, |_| Some(value.to_owned()));
+        SecretVault::new("acme.toml", Path::new("/"), secrets, fixed).map(drop)
     };
     let short = "secrets.pin: the environment variable PIN has fewer than 8 bytes, too few to redact reliably";
     assert_eq!(refused("1234", false).unwrap_err(), short);
@@ -99,12 +99,15 @@ fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
 #[tokio::test]
 async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
     let root = tempfile::tempdir().unwrap();
-    let vault = vault(root.path(), vec![secret("token", Source::File("token".into()), true)]);
+    let vault = vault(root.path(), vec![secret("token", SecretSource::File("token".into()), true)]);
     assert_eq!(
         vault.problems(),
         ["secrets.token: the file token does not exist, so requests to its origins are denied"]
     );
-    assert_eq!(sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(), Withheld::NoValue("token".to_owned()));
+    assert_eq!(
+        sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
+        WithheldCredential::NoValue("token".to_owned())
+    );
     put(root.path(), "token", "value-one\n");
     let running = vault.open(None).await.unwrap();
     assert_eq!(sent(&running, SITE).unwrap(), ["Bearer value-one"]);
@@ -119,9 +122,15 @@ async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
     // What is unchanged is not made again.
     assert!(Arc::ptr_eq(&next, &vault.open(None).await.unwrap()));
     put(root.path(), "token", "bad\nvalue of a header");
-    assert_eq!(sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(), Withheld::NoValue("token".to_owned()));
+    assert_eq!(
+        sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
+        WithheldCredential::NoValue("token".to_owned())
+    );
     fs::remove_file(root.path().join("token")).unwrap();
-    assert_eq!(sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(), Withheld::NoValue("token".to_owned()));
+    assert_eq!(
+        sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
+        WithheldCredential::NoValue("token".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -131,7 +140,8 @@ async fn each_caller_gets_its_own_and_no_other() {
     put(root.path(), "secrets/github/token/bob", "the-value-of-bob");
     put(root.path(), "secrets/github/oauth/https%3A%2F%2Fa.example/ada", "of-another-ada");
     put(root.path(), "shared", "shared-value");
-    let secrets = vec![secret("own", callers_folder(), true), secret("shared", Source::File("shared".into()), true)];
+    let secrets =
+        vec![secret("own", callers_folder(), true), secret("shared", SecretSource::File("shared".into()), true)];
     let vault = vault(root.path(), secrets);
     assert_eq!((vault.problems(), vault.names()), (vec![], vec!["own".to_owned(), "shared".to_owned()]));
     let mut keys = Vec::new();
@@ -155,11 +165,11 @@ async fn each_caller_gets_its_own_and_no_other() {
     assert_eq!(keys[..3], keys[3..]);
     assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
     for (caller, why) in [
-        (None, Withheld::NoCaller("own".to_owned())),
-        (Some(identity("stdio")), Withheld::NotForCaller("own".to_owned())),
-        (Some(identity("token:eve")), Withheld::NotForCaller("own".to_owned())),
-        (Some(identity("token:../token/ada")), Withheld::NotForCaller("own".to_owned())),
-        (Some(identity(&format!("token:{}", "x".repeat(300)))), Withheld::NotForCaller("own".to_owned())),
+        (None, WithheldCredential::NoCaller("own".to_owned())),
+        (Some(identity("stdio")), WithheldCredential::NotForCaller("own".to_owned())),
+        (Some(identity("token:eve")), WithheldCredential::NotForCaller("own".to_owned())),
+        (Some(identity("token:../token/ada")), WithheldCredential::NotForCaller("own".to_owned())),
+        (Some(identity(&format!("token:{}", "x".repeat(300)))), WithheldCredential::NotForCaller("own".to_owned())),
     ] {
         assert_eq!(sent(&vault.open(caller.as_ref()).await.unwrap(), SITE).unwrap_err(), why, "{caller:?}");
     }
@@ -169,11 +179,12 @@ async fn each_caller_gets_its_own_and_no_other() {
 async fn a_callers_value_follows_its_file_and_the_shared_ones() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), "shared", "shared-value");
-    let secrets = vec![secret("own", callers_folder(), true), secret("shared", Source::File("shared".into()), true)];
+    let secrets =
+        vec![secret("own", callers_folder(), true), secret("shared", SecretSource::File("shared".into()), true)];
     let (vault, ada) = (vault(root.path(), secrets), identity("token:ada"));
     vault.problems();
     let open = || async { sent(&vault.open(Some(&ada)).await.unwrap(), SITE) };
-    assert_eq!(open().await.unwrap_err(), Withheld::NotForCaller("own".to_owned()));
+    assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
     put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
     assert_eq!(open().await.unwrap(), ["Bearer the-value-of-ada", "Bearer shared-value"]);
     put(root.path(), "shared", "shared-other");
@@ -181,10 +192,10 @@ async fn a_callers_value_follows_its_file_and_the_shared_ones() {
     put(root.path(), "secrets/github/token/ada", "a-new-value-of-ada");
     assert_eq!(open().await.unwrap(), ["Bearer a-new-value-of-ada", "Bearer shared-other"]);
     put(root.path(), "secrets/github/token/ada", &"x".repeat((8 << 10) + 1));
-    assert_eq!(open().await.unwrap_err(), Withheld::NotForCaller("own".to_owned()));
+    assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
     fs::remove_dir_all(root.path().join("secrets")).unwrap();
     std::os::unix::fs::symlink("/", root.path().join("secrets")).unwrap();
-    assert_eq!(open().await.unwrap_err(), Withheld::NotForCaller("own".to_owned()));
+    assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
 }
 
 #[tokio::test]
@@ -204,14 +215,14 @@ async fn the_callers_that_are_kept_are_bounded() {
 #[tokio::test]
 async fn values_of_programs_are_taken_once_and_their_failures_told() {
     let root = tempfile::tempdir().unwrap();
-    let command = |script: &str| Source::Command(["sh", "-c", script].map(str::to_owned).into());
+    let command = |script: &str| SecretSource::Command(["sh", "-c", script].map(str::to_owned).into());
     let secrets = vec![
         secret("good", command("echo $$ > count; echo value-of-good"), true),
         secret("fails", command("echo hunter2-hunter2; exit 7"), true),
-        secret("none", Source::Command(vec!["no-such-program-of-toolbay".to_owned()]), false),
+        secret("none", SecretSource::Command(vec!["no-such-program-of-toolbay".to_owned()]), false),
     ];
-    let fixed = Fixed::fetch(&secrets, ("a.toml", root.path()), &Programs::default(), |_| None).await;
-    let vault = Vault::new("acme.toml", root.path(), secrets, fixed).unwrap();
+    let fixed = FixedSecrets::fetch(&secrets, ("a.toml", root.path()), &ProgramRunner::default(), |_| None).await;
+    let vault = SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap();
     assert!(root.path().join("count").exists(), "it runs in the plugin folder");
     assert_eq!(vault.names(), ["good"]);
     assert_eq!(vault.open(None).await.unwrap().secrets.scrub("value-of-good"), "[secret:good]");
@@ -224,8 +235,8 @@ async fn values_of_programs_are_taken_once_and_their_failures_told() {
         ]
     );
     let short = vec![secret("short", command("echo 1234"), false)];
-    let fixed = Fixed::fetch(&short, ("a.toml", root.path()), &Programs::default(), |_| None).await;
-    let why = Vault::new("acme.toml", root.path(), short, fixed).unwrap_err();
+    let fixed = FixedSecrets::fetch(&short, ("a.toml", root.path()), &ProgramRunner::default(), |_| None).await;
+    let why = SecretVault::new("acme.toml", root.path(), short, fixed).unwrap_err();
     assert!(why.starts_with("secrets.short: the command sh wrote a value that has fewer than 8 bytes"), "{why}");
 }
 
@@ -234,17 +245,17 @@ fn vaults_are_equal_if_their_grants_and_fixed_values_are() {
     let root = tempfile::tempdir().unwrap();
     let of = |value: &str| {
         let secrets = vec![
-            secret("fixed", Source::Environment("A".to_owned()), true),
-            secret("file", Source::File("token".into()), true),
+            secret("fixed", SecretSource::Environment("A".to_owned()), true),
+            secret("file", SecretSource::File("token".into()), true),
         ];
-        let fixed = Fixed::supposed(&secrets, |_| Some(value.to_owned()));
-        Vault::new("acme.toml", root.path(), secrets, fixed).unwrap()
+        let fixed = FixedSecrets::supposed(&secrets, |_| Some(value.to_owned()));
+        SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap()
     };
     let one = of("value-one");
     put(root.path(), "token", "value-of-the-file");
     one.problems();
     assert_eq!(one, of("value-one"));
     assert_ne!(one, of("value-two"));
-    assert_ne!(one, Vault::default());
+    assert_ne!(one, SecretVault::default());
     assert!(!format!("{one:?}").contains("value-"), "{one:?}");
 }

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use toolbay_model::Identity;
-use toolbay_private::Private;
+use toolbay_model::CallerIdentity;
+use toolbay_private::PrivateFolder;
 
 use super::*;
 use crate::bounds::{BATCH_KEYS, KEY, PAGE_KEYS, VALUE};
-use crate::owner::Owner;
-use crate::version::Version;
+use crate::owner::StateOwner;
+use crate::version::ValueVersion;
 
-const AMPLE: Quota = Quota { size: ByteSize::mib(64), keys: 100_000 };
+const AMPLE: StateQuota = StateQuota { size: ByteSize::mib(64), keys: 100_000 };
 
 /// A payer with this many bytes.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Purse {
     is_due: AtomicBool,
 }
 
-impl Payer for Purse {
+impl WorkPayer for Purse {
     fn hold(&self, bytes: usize) -> bool {
         self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
@@ -38,48 +38,52 @@ impl Payer for Purse {
 /// A bucket of a database, with a quota.
 #[derive(Clone)]
 struct Kept {
-    database: Database,
-    bucket: Bucket,
-    quota: Quota,
+    database: StateDatabase,
+    bucket: StateBucket,
+    quota: StateQuota,
 }
 
 impl Kept {
-    async fn set(&self, key: &str, value: &[u8]) -> Result<Changed, Error> {
-        self.change(Change::Set(vec![(key.to_owned(), value.to_vec())])).await
+    async fn set(&self, key: &str, value: &[u8]) -> Result<ChangeOutcome, StateError> {
+        self.change(BucketChange::Set(vec![(key.to_owned(), value.to_vec())])).await
     }
 
-    async fn change(&self, change: Change) -> Result<Changed, Error> {
-        self.database.change(&self.bucket, self.quota, change, Arc::new(Free)).await
+    async fn change(&self, change: BucketChange) -> Result<ChangeOutcome, StateError> {
+        self.database.change(&self.bucket, self.quota, change, Arc::new(UnmeteredPayer)).await
     }
 
     async fn get(&self, key: &str) -> Option<Vec<u8>> {
-        self.database.get(&self.bucket, vec![key.to_owned()], Arc::new(Free)).await.unwrap().remove(0)
+        self.database.get(&self.bucket, vec![key.to_owned()], Arc::new(UnmeteredPayer)).await.unwrap().remove(0)
     }
 
-    async fn keys(&self, start: Start) -> Page {
-        self.database.keys(&self.bucket, start, Arc::new(Free)).await.unwrap()
+    async fn keys(&self, start: PageStart) -> KeyPage {
+        self.database.keys(&self.bucket, start, Arc::new(UnmeteredPayer)).await.unwrap()
     }
 }
 
-fn database(folder: &tempfile::TempDir) -> Database {
-    Database::new(folder.path().join("state"), ByteSize::gib(1))
+fn database(folder: &tempfile::TempDir) -> StateDatabase {
+    StateDatabase::new(folder.path().join("state"), ByteSize::gib(1))
 }
 
-fn bucket(plugin: &str, caller: Option<&str>, name: &str) -> Bucket {
-    let caller = caller.map(|caller| Identity::of(caller).unwrap());
-    Bucket::new(Owner { plugin: plugin.into(), caller }, name).unwrap()
+fn bucket(plugin: &str, caller: Option<&str>, name: &str) -> StateBucket {
+    let caller = caller.map(|caller| CallerIdentity::of(caller).unwrap());
+    StateBucket::new(StateOwner { plugin: plugin.into(), caller }, name).unwrap()
 }
 
-fn kept(database: &Database, quota: Quota) -> Kept {
+fn kept(database: &StateDatabase, quota: StateQuota) -> Kept {
     Kept { database: database.clone(), bucket: bucket("notes", None, ""), quota }
 }
 
 /// What each owner is said to keep is what its buckets have.
-async fn audited(database: &Database) -> Vec<Holding> {
+async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
     let holdings = database.holdings().await.unwrap();
     for holding in &holdings {
-        let sum = |of: fn(&Used) -> u64| holding.buckets.values().map(of).sum::<u64>();
-        assert_eq!(holding.used, Used { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) }, "{holding:?}");
+        let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
+        assert_eq!(
+            holding.used,
+            QuotaUsage { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) },
+            "{holding:?}"
+        );
     }
     holdings
 }
@@ -95,14 +99,14 @@ async fn what_is_set_is_read_until_it_is_deleted_and_by_the_next_process() {
         notes.set("", b"").await.unwrap();
         assert_eq!(notes.get("a").await.unwrap(), b"22");
         assert_eq!(notes.get("").await.unwrap(), b"");
-        assert!(notes.database.exists(&notes.bucket, "a".into(), Arc::new(Free)).await.unwrap());
-        assert_eq!(audited(&notes.database).await[0].used, Used { bytes: 3, keys: 2 });
-        notes.change(Change::Delete(vec![String::new(), "no".into()])).await.unwrap();
-        assert!(!notes.database.exists(&notes.bucket, String::new(), Arc::new(Free)).await.unwrap());
+        assert!(notes.database.exists(&notes.bucket, "a".into(), Arc::new(UnmeteredPayer)).await.unwrap());
+        assert_eq!(audited(&notes.database).await[0].used, QuotaUsage { bytes: 3, keys: 2 });
+        notes.change(BucketChange::Delete(vec![String::new(), "no".into()])).await.unwrap();
+        assert!(!notes.database.exists(&notes.bucket, String::new(), Arc::new(UnmeteredPayer)).await.unwrap());
     }
     let notes = kept(&database(&folder), AMPLE);
     assert_eq!(notes.get("a").await.unwrap(), b"22");
-    notes.change(Change::Delete(vec!["a".into()])).await.unwrap();
+    notes.change(BucketChange::Delete(vec!["a".into()])).await.unwrap();
     assert_eq!(audited(&notes.database).await, [], "who keeps nothing has no row");
 }
 
@@ -119,18 +123,18 @@ async fn owners_and_buckets_see_nothing_of_each_other() {
         bucket("ab", None, ""),
         bucket("a:x", None, ""),
     ];
-    let kept = |bucket: &Bucket| Kept { database: database.clone(), bucket: bucket.clone(), quota: AMPLE };
+    let kept = |bucket: &StateBucket| Kept { database: database.clone(), bucket: bucket.clone(), quota: AMPLE };
     for (index, bucket) in buckets.iter().enumerate() {
         kept(bucket).set("key", &[u8::try_from(index).unwrap()]).await.unwrap();
         kept(bucket).set(&format!("own-{index}"), b"").await.unwrap();
     }
     for (index, bucket) in buckets.iter().enumerate() {
         assert_eq!(kept(bucket).get("key").await.unwrap(), [u8::try_from(index).unwrap()]);
-        assert_eq!(kept(bucket).keys(Start::First).await.keys, ["key".to_owned(), format!("own-{index}")]);
+        assert_eq!(kept(bucket).keys(PageStart::First).await.keys, ["key".to_owned(), format!("own-{index}")]);
     }
     assert_eq!(bucket("a", None, ""), buckets[0], "the empty name is the default bucket's");
     let cleared = database.clear("a", Some("token:x"), Some("b")).await.unwrap();
-    assert_eq!(cleared, Used { bytes: 3 + 1 + 5, keys: 2 });
+    assert_eq!(cleared, QuotaUsage { bytes: 3 + 1 + 5, keys: 2 });
     assert_eq!(kept(&buckets[4]).get("key").await, None);
     assert!(kept(&buckets[3]).get("key").await.is_some());
     assert_eq!(database.clear("a", Some(""), None).await.unwrap().keys, 4, "what all callers share");
@@ -143,29 +147,29 @@ async fn owners_and_buckets_see_nothing_of_each_other() {
 async fn a_quota_bounds_bytes_and_keys_and_never_what_makes_less() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(&folder);
-    let notes = kept(&database, Quota { size: ByteSize::b(20), keys: 3 });
+    let notes = kept(&database, StateQuota { size: ByteSize::b(20), keys: 3 });
     notes.set("a", &[0; 19]).await.unwrap();
-    assert_eq!(notes.set("a", &[0; 20]).await, Err(Error::Size(ByteSize::b(20))));
+    assert_eq!(notes.set("a", &[0; 20]).await, Err(StateError::Size(ByteSize::b(20))));
     assert_eq!(notes.get("a").await.unwrap().len(), 19, "the value before it is there");
-    assert_eq!(notes.set("b", b"").await, Err(Error::Size(ByteSize::b(20))));
+    assert_eq!(notes.set("b", b"").await, Err(StateError::Size(ByteSize::b(20))));
     notes.set("a", &[0; 4]).await.unwrap();
-    let batch = |keys: &[&str]| Change::Set(keys.iter().map(|key| ((*key).to_owned(), vec![])).collect());
-    assert_eq!(notes.change(batch(&["b", "c", "d"])).await, Err(Error::Keys(3)));
-    assert_eq!(notes.keys(Start::First).await.keys, ["a"], "all of a batch or nothing");
+    let batch = |keys: &[&str]| BucketChange::Set(keys.iter().map(|key| ((*key).to_owned(), vec![])).collect());
+    assert_eq!(notes.change(batch(&["b", "c", "d"])).await, Err(StateError::Keys(3)));
+    assert_eq!(notes.keys(PageStart::First).await.keys, ["a"], "all of a batch or nothing");
     notes.change(batch(&["b", "c", "b"])).await.unwrap();
-    let increment = Change::Increment { key: "n".into(), delta: 1, range: 0..=9 };
-    assert_eq!(notes.change(increment).await, Err(Error::Keys(3)));
-    let lowered = Kept { quota: Quota { size: ByteSize::b(2), keys: 1 }, ..notes.clone() };
+    let increment = BucketChange::Increment { key: "n".into(), delta: 1, range: 0..=9 };
+    assert_eq!(notes.change(increment).await, Err(StateError::Keys(3)));
+    let lowered = Kept { quota: StateQuota { size: ByteSize::b(2), keys: 1 }, ..notes.clone() };
     lowered.set("a", &[0; 3]).await.unwrap();
-    assert_eq!(lowered.set("a", &[0; 4]).await, Err(Error::Size(ByteSize::b(2))));
-    lowered.change(Change::Delete(vec!["b".into()])).await.unwrap();
+    assert_eq!(lowered.set("a", &[0; 4]).await, Err(StateError::Size(ByteSize::b(2))));
+    lowered.change(BucketChange::Delete(vec!["b".into()])).await.unwrap();
     audited(&database).await;
 }
 
 #[tokio::test]
 async fn the_whole_database_has_a_bound() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::new(folder.path().join("state"), ByteSize::kib(4));
+    let database = StateDatabase::new(folder.path().join("state"), ByteSize::kib(4));
     let mut refused = 0;
     for owner in 0..10 {
         let bucket = bucket("notes", Some(&format!("token:{owner}")), "");
@@ -173,7 +177,7 @@ async fn the_whole_database_has_a_bound() {
         match kept.set("k", b"").await {
             Ok(_) => {}
             Err(error) => {
-                assert_eq!(error, Error::Total(ByteSize::kib(4)));
+                assert_eq!(error, StateError::Total(ByteSize::kib(4)));
                 refused += 1;
             }
         }
@@ -182,7 +186,7 @@ async fn the_whole_database_has_a_bound() {
     database.clear("notes", None, None).await.unwrap();
     let kept = kept(&database, AMPLE);
     kept.set("k", &[0; 3000]).await.unwrap();
-    kept.change(Change::Delete(vec!["k".into()])).await.unwrap();
+    kept.change(BucketChange::Delete(vec!["k".into()])).await.unwrap();
     kept.set("k", &[0; 3000]).await.unwrap();
 }
 
@@ -191,15 +195,15 @@ async fn what_is_too_large_is_refused_before_it_waits() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let key = |bytes: usize| "k".repeat(bytes);
-    assert_eq!(notes.set(&key(KEY + 1), b"").await, Err(Error::Key(KEY + 1)));
-    assert_eq!(notes.set("k", &vec![0; VALUE + 1]).await, Err(Error::Value(VALUE + 1)));
+    assert_eq!(notes.set(&key(KEY + 1), b"").await, Err(StateError::Key(KEY + 1)));
+    assert_eq!(notes.set("k", &vec![0; VALUE + 1]).await, Err(StateError::Value(VALUE + 1)));
     let many = |count: usize, size: usize| (0..count).map(|n| (n.to_string(), vec![0; size])).collect();
-    assert_eq!(notes.change(Change::Set(many(BATCH_KEYS + 1, 0))).await, Err(Error::Batch));
-    assert_eq!(notes.change(Change::Set(many(5, VALUE))).await, Err(Error::Batch));
+    assert_eq!(notes.change(BucketChange::Set(many(BATCH_KEYS + 1, 0))).await, Err(StateError::Batch));
+    assert_eq!(notes.change(BucketChange::Set(many(5, VALUE))).await, Err(StateError::Batch));
     let keys = (0..=BATCH_KEYS).map(|n| n.to_string()).collect();
-    assert_eq!(notes.database.get(&notes.bucket, keys, Arc::new(Free)).await, Err(Error::Batch));
-    assert!(Bucket::new(notes.bucket.owner().clone(), &key(65)).is_err());
-    assert!(Bucket::new(notes.bucket.owner().clone(), "a\nb").is_err());
+    assert_eq!(notes.database.get(&notes.bucket, keys, Arc::new(UnmeteredPayer)).await, Err(StateError::Batch));
+    assert!(StateBucket::new(notes.bucket.owner().clone(), &key(65)).is_err());
+    assert!(StateBucket::new(notes.bucket.owner().clone(), "a\nb").is_err());
     assert!(!notes.database.is_there(), "nothing was created for what is refused");
     notes.set(&key(KEY), &vec![7; VALUE]).await.unwrap();
     assert_eq!(notes.get(&key(KEY)).await.unwrap(), vec![7; VALUE]);
@@ -211,13 +215,13 @@ async fn a_payer_without_memory_or_time_gets_nothing() {
     let notes = kept(&database(&folder), AMPLE);
     notes.set("k", &[0; 1000]).await.unwrap();
     let get = |purse: Purse| notes.database.get(&notes.bucket, vec!["k".into()], Arc::new(purse));
-    assert_eq!(get(Purse { bytes: 999.into(), ..Purse::default() }).await, Err(Error::Stopped));
+    assert_eq!(get(Purse { bytes: 999.into(), ..Purse::default() }).await, Err(StateError::Stopped));
     assert_eq!(get(Purse { bytes: 1000.into(), ..Purse::default() }).await.unwrap()[0].as_ref().unwrap().len(), 1000);
-    let keys = notes.database.keys(&notes.bucket, Start::First, Arc::new(Purse::default())).await;
-    assert_eq!(keys, Err(Error::Stopped));
+    let keys = notes.database.keys(&notes.bucket, PageStart::First, Arc::new(Purse::default())).await;
+    assert_eq!(keys, Err(StateError::Stopped));
     let late = Arc::new(Purse { bytes: 1000.into(), is_due: true.into() });
-    let change = Change::Set(vec![("late".into(), vec![])]);
-    assert_eq!(notes.database.change(&notes.bucket, AMPLE, change, late).await, Err(Error::Stopped));
+    let change = BucketChange::Set(vec![("late".into(), vec![])]);
+    assert_eq!(notes.database.change(&notes.bucket, AMPLE, change, late).await, Err(StateError::Stopped));
     assert_eq!(notes.get("late").await, None);
 }
 
@@ -227,10 +231,10 @@ async fn keys_are_listed_page_by_page() {
     let notes = kept(&database(&folder), AMPLE);
     let all: Vec<String> = (0..2_500).map(|n| format!("{n:05}")).collect();
     for part in all.chunks(BATCH_KEYS) {
-        notes.change(Change::Set(part.iter().map(|key| (key.clone(), vec![])).collect())).await.unwrap();
+        notes.change(BucketChange::Set(part.iter().map(|key| (key.clone(), vec![])).collect())).await.unwrap();
     }
     let (mut after, mut skipped) = (Vec::new(), Vec::new());
-    let mut start = Start::First;
+    let mut start = PageStart::First;
     loop {
         let page = notes.keys(start).await;
         assert!(page.keys.len() <= PAGE_KEYS);
@@ -238,24 +242,24 @@ async fn keys_are_listed_page_by_page() {
         if !page.more {
             break;
         }
-        start = Start::After(after.last().unwrap().clone());
+        start = PageStart::After(after.last().unwrap().clone());
     }
     assert_eq!(after, all);
     loop {
-        let page = notes.keys(Start::Skip(skipped.len() as u64)).await;
+        let page = notes.keys(PageStart::Skip(skipped.len() as u64)).await;
         skipped.extend(page.keys);
         if !page.more {
             break;
         }
     }
     assert_eq!(skipped, all);
-    assert_eq!(notes.keys(Start::Skip(u64::MAX)).await, Page::default());
-    assert_eq!(notes.keys(Start::After("99999".into())).await, Page::default());
-    assert_eq!(notes.keys(Start::After("0249".into())).await.keys.len(), 10, "a cursor need not be a key");
+    assert_eq!(notes.keys(PageStart::Skip(u64::MAX)).await, KeyPage::default());
+    assert_eq!(notes.keys(PageStart::After("99999".into())).await, KeyPage::default());
+    assert_eq!(notes.keys(PageStart::After("0249".into())).await.keys.len(), 10, "a cursor need not be a key");
     let long: Vec<_> = (0..100).map(|n| (format!("{n:01000}"), vec![])).collect();
     let other = Kept { bucket: bucket("long", None, ""), ..notes };
-    other.change(Change::Set(long)).await.unwrap();
-    let page = other.keys(Start::First).await;
+    other.change(BucketChange::Set(long)).await.unwrap();
+    let page = other.keys(PageStart::First).await;
     assert!(page.more && page.keys.len() == 66, "a page ends after 64 KiB, too: {}", page.keys.len());
 }
 
@@ -263,16 +267,16 @@ async fn keys_are_listed_page_by_page() {
 async fn numbers_are_decimal_digits_within_their_range() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
-    let add = |delta: i128| Change::Increment { key: "n".into(), delta, range: -10..=10 };
-    assert_eq!(notes.change(add(7)).await, Ok(Changed::Number(7)));
-    assert_eq!(notes.change(add(-9)).await, Ok(Changed::Number(-2)));
+    let add = |delta: i128| BucketChange::Increment { key: "n".into(), delta, range: -10..=10 };
+    assert_eq!(notes.change(add(7)).await, Ok(ChangeOutcome::Number(7)));
+    assert_eq!(notes.change(add(-9)).await, Ok(ChangeOutcome::Number(-2)));
     assert_eq!(notes.get("n").await.unwrap(), b"-2");
     for delta in [13, -9, i128::MAX, i128::MIN] {
-        assert_eq!(notes.change(add(delta)).await, Err(Error::OutOfRange), "{delta}");
+        assert_eq!(notes.change(add(delta)).await, Err(StateError::OutOfRange), "{delta}");
     }
     for text in ["", "x", "1.0", "99999999999999999999999999999999999999999"] {
         notes.set("n", text.as_bytes()).await.unwrap();
-        assert_eq!(notes.change(add(1)).await, Err(Error::NotANumber), "{text}");
+        assert_eq!(notes.change(add(1)).await, Err(StateError::NotANumber), "{text}");
     }
 }
 
@@ -287,16 +291,17 @@ async fn parallel_increments_and_swaps_lose_nothing() {
             tokio::spawn(async move {
                 for _ in 0..EACH {
                     let range = 0..=i128::from(u64::MAX);
-                    notes.change(Change::Increment { key: "n".into(), delta: 1, range }).await.unwrap();
+                    notes.change(BucketChange::Increment { key: "n".into(), delta: 1, range }).await.unwrap();
                     loop {
                         let now = notes.get("swapped").await;
                         let next = now.as_ref().map_or(1, |now| now.len() + 1);
-                        let expected = Version::of(now.as_deref());
+                        let expected = ValueVersion::of(now.as_deref());
                         let value = vec![b'x'; next];
-                        match notes.change(Change::Swap { key: "swapped".into(), expected, value }).await.unwrap() {
-                            Changed::Done => break,
-                            Changed::Conflict(found) => assert_ne!(found, expected),
-                            Changed::Number(_) => unreachable!(),
+                        match notes.change(BucketChange::Swap { key: "swapped".into(), expected, value }).await.unwrap()
+                        {
+                            ChangeOutcome::Done => break,
+                            ChangeOutcome::Conflict(found) => assert_ne!(found, expected),
+                            ChangeOutcome::Number(_) => unreachable!(),
                         }
                     }
                 }
@@ -314,7 +319,7 @@ async fn parallel_increments_and_swaps_lose_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_holds_under_eight_parallel_writers() {
     let folder = tempfile::tempdir().unwrap();
-    let quota = Quota { size: ByteSize::b(10_000), keys: 60 };
+    let quota = StateQuota { size: ByteSize::b(10_000), keys: 60 };
     let notes = kept(&database(&folder), quota);
     let tasks: Vec<_> = (0..8)
         .map(|writer| {
@@ -325,7 +330,7 @@ async fn a_quota_holds_under_eight_parallel_writers() {
                     let size = 100 * (n % 7);
                     match notes.set(&format!("{writer}-{n}"), &vec![0; size]).await {
                         Ok(_) => accepted += 1,
-                        Err(error) => assert!(matches!(error, Error::Size(_) | Error::Keys(_)), "{error}"),
+                        Err(error) => assert!(matches!(error, StateError::Size(_) | StateError::Keys(_)), "{error}"),
                     }
                 }
                 accepted
@@ -350,7 +355,7 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
         .map(|n: usize| {
             let notes = notes.clone();
             let pair = move |side: &str| (format!("{n}-{side}"), vec![0; 2_000]);
-            tokio::spawn(async move { notes.change(Change::Set(vec![pair("a"), pair("b")])).await })
+            tokio::spawn(async move { notes.change(BucketChange::Set(vec![pair("a"), pair("b")])).await })
         })
         .collect();
     for (n, task) in tasks.into_iter().enumerate() {
@@ -398,7 +403,7 @@ async fn one_that_another_process_uses_is_reported_with_what_to_do() {
 async fn what_is_no_database_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
-    let private = Private::open(&state, "tests").unwrap();
+    let private = PrivateFolder::open(&state, "tests").unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let file = private.path.join(NAME);
     let failure = async || notes.database.open().await.unwrap_err().details();
@@ -447,7 +452,7 @@ async fn a_damaged_file_fails_operations_and_nothing_else() {
     for cut in [size / 2, size - 1, 5_000, 600, 100, 10] {
         fs::write(&file, &whole[..usize::try_from(cut).unwrap()]).unwrap();
         let notes = kept(&database(&folder), AMPLE);
-        let _ = notes.database.get(&notes.bucket, vec!["7".into()], Arc::new(Free)).await;
+        let _ = notes.database.get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer)).await;
         let _ = notes.set("8", b"x").await;
     }
     for start in (0..whole.len()).step_by(4_096) {
@@ -456,7 +461,7 @@ async fn a_damaged_file_fails_operations_and_nothing_else() {
         fs::remove_file(&file).unwrap();
         fs::write(&file, &bytes).unwrap();
         let notes = kept(&database(&folder), AMPLE);
-        let _ = notes.database.get(&notes.bucket, vec!["7".into()], Arc::new(Free)).await;
+        let _ = notes.database.get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer)).await;
         let _ = notes.set("8", b"x").await;
     }
 }
@@ -490,7 +495,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
-            let notes = kept(&database(&folder), Quota { size: ByteSize::b(MOST), keys: KEYS });
+            let notes = kept(&database(&folder), StateQuota { size: ByteSize::b(MOST), keys: KEYS });
             let mut model: BTreeMap<String, Vec<u8>> = BTreeMap::new();
             let size = |map: &BTreeMap<String, Vec<u8>>| map.iter().map(|(k, v)| (k.len() + v.len()) as u64).sum::<u64>();
             for step in steps {
@@ -498,16 +503,16 @@ proptest! {
                 let change = match step {
                     Step::Set(entries) => {
                         next.extend(entries.iter().cloned());
-                        Change::Set(entries)
+                        BucketChange::Set(entries)
                     }
                     Step::Delete(keys) => {
                         next.retain(|key, _| !keys.contains(key));
-                        Change::Delete(keys)
+                        BucketChange::Delete(keys)
                     }
                     Step::Swap(key, value) => {
-                        let expected = Version::of(model.get(&key).map(Vec::as_slice));
+                        let expected = ValueVersion::of(model.get(&key).map(Vec::as_slice));
                         next.insert(key.clone(), value.clone());
-                        Change::Swap { key, expected, value }
+                        BucketChange::Swap { key, expected, value }
                     }
                 };
                 let fits = (size(&next) <= MOST || size(&next) <= size(&model))
@@ -519,11 +524,11 @@ proptest! {
                 }
             }
             let keys: Vec<String> = model.keys().cloned().collect();
-            assert_eq!(notes.keys(Start::First).await.keys, keys);
-            let values = notes.database.get(&notes.bucket, keys, Arc::new(Free)).await.unwrap();
+            assert_eq!(notes.keys(PageStart::First).await.keys, keys);
+            let values = notes.database.get(&notes.bucket, keys, Arc::new(UnmeteredPayer)).await.unwrap();
             assert_eq!(values.into_iter().map(Option::unwrap).collect::<Vec<_>>(), model.values().cloned().collect::<Vec<_>>());
-            let held = audited(&notes.database).await.first().map_or(Used::default(), |holding| holding.used);
-            assert_eq!(held, Used { bytes: size(&model), keys: model.len() as u64 });
+            let held = audited(&notes.database).await.first().map_or(QuotaUsage::default(), |holding| holding.used);
+            assert_eq!(held, QuotaUsage { bytes: size(&model), keys: model.len() as u64 });
         });
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use toolbay_model::text::thousands;
 
-use super::visible::{Before, units};
+use super::visible::{PrecedingText, units};
 
 /// How a line of arguments begins. What is indented by four is code in Markdown.
 const PREFIX: &str = "    | ";
@@ -29,7 +29,7 @@ const TAIL: usize = 600;
 
 /// Arguments as they are shown.
 #[derive(Debug)]
-pub(super) struct Excerpt {
+pub(super) struct ArgumentExcerpt {
     /// The lines, without a line end after the last one.
     pub(super) lines: String,
     /// Bytes that are not shown.
@@ -37,24 +37,24 @@ pub(super) struct Excerpt {
 }
 
 /// The arguments as a person reads them. `json` is compact JSON; any other text is safe, too.
-pub(super) fn excerpt(json: &str) -> Excerpt {
+pub(super) fn excerpt(json: &str) -> ArgumentExcerpt {
     complete(json).or_else(|| shortened(json)).unwrap_or_else(|| ends(json)).excerpt()
 }
 
 /// Lines that are being written.
 #[derive(Debug, Default)]
-struct Lines {
+struct ExcerptLines {
     text: String,
     /// Columns of the last line that are taken.
     column: usize,
     /// Characters of arguments.
     shown: usize,
     hidden: usize,
-    before: Before,
+    before: PrecedingText,
 }
 
-fn complete(json: &str) -> Option<Lines> {
-    let mut lines = Lines::default();
+fn complete(json: &str) -> Option<ExcerptLines> {
+    let mut lines = ExcerptLines::default();
     for (_, unit) in units(json) {
         lines.unit(unit);
         if lines.shown > MOST {
@@ -65,8 +65,8 @@ fn complete(json: &str) -> Option<Lines> {
 }
 
 /// With only the beginning and the end of long strings: what is short, such as a path, is there as it is.
-fn shortened(json: &str) -> Option<Lines> {
-    let mut lines = Lines::default();
+fn shortened(json: &str) -> Option<ExcerptLines> {
+    let mut lines = ExcerptLines::default();
     let mut string = None;
     for (at, unit) in units(json) {
         match (unit, string) {
@@ -91,8 +91,8 @@ fn shortened(json: &str) -> Option<Lines> {
 }
 
 /// Only the beginning and the end of all of it.
-fn ends(json: &str) -> Lines {
-    let mut lines = Lines::default();
+fn ends(json: &str) -> ExcerptLines {
+    let mut lines = ExcerptLines::default();
     let tail = units(json).count().saturating_sub(TAIL);
     let mut gap = None;
     for (number, (at, unit)) in units(json).enumerate() {
@@ -112,7 +112,7 @@ fn ends(json: &str) -> Lines {
     lines
 }
 
-impl Lines {
+impl ExcerptLines {
     fn unit(&mut self, unit: &str) {
         let shown = self.before.show(unit);
         // What is not ASCII can be two columns wide.
@@ -158,11 +158,11 @@ impl Lines {
         }
         let _ = write!(self.text, "    ~ {} bytes are not shown", thousands(bytes as u64));
         self.hidden += bytes;
-        (self.column, self.before) = (0, Before::default());
+        (self.column, self.before) = (0, PrecedingText::default());
     }
 
-    fn excerpt(self) -> Excerpt {
-        Excerpt { lines: self.text, hidden: self.hidden }
+    fn excerpt(self) -> ArgumentExcerpt {
+        ArgumentExcerpt { lines: self.text, hidden: self.hidden }
     }
 }
 
@@ -172,12 +172,12 @@ mod tests {
 
     use super::*;
 
-    fn of(arguments: &Value) -> Excerpt {
+    fn of(arguments: &Value) -> ArgumentExcerpt {
         excerpt(&arguments.to_string())
     }
 
     /// What the lines of arguments say, joined again.
-    fn read(excerpt: &Excerpt) -> String {
+    fn read(excerpt: &ArgumentExcerpt) -> String {
         excerpt.lines.lines().filter_map(|line| line.strip_prefix(PREFIX)).collect()
     }
 

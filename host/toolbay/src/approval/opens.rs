@@ -1,7 +1,7 @@
 //! What a grant opens for a plugin, in plain words for the person who is asked.
 
-use toolbay_policy::{Access, HttpRule, Method, PathPrefix, Permissions, StateBy};
-use toolbay_sandbox::Environment;
+use toolbay_policy::{HttpMethod, HttpRule, MountAccess, PathPrefix, Permissions, StateBy};
+use toolbay_sandbox::PluginContext;
 
 use super::visible::line;
 
@@ -13,7 +13,7 @@ const LENGTH: usize = 200;
 
 /// What the plugin can reach in a call with this environment, one thing a line. The folders of the server have the names
 /// under which the plugin sees them: where they are is for the operator alone.
-pub(super) fn opens(environment: &Environment) -> Vec<String> {
+pub(super) fn opens(environment: &PluginContext) -> Vec<String> {
     let Permissions {
         environment: variables,
         mounts,
@@ -28,8 +28,8 @@ pub(super) fn opens(environment: &Environment) -> Vec<String> {
     let mut lines = Vec::new();
     for mount in mounts {
         let what = match mount.access {
-            Access::Read => "read files",
-            Access::ReadWrite => "read, change and delete files",
+            MountAccess::Read => "read files",
+            MountAccess::ReadWrite => "read, change and delete files",
         };
         let whose = if mount.by.is_some() { ", which is the caller's own" } else { "" };
         lines.push(format!("{what} in the folder {}{whose}", mount.guest));
@@ -59,7 +59,7 @@ pub(super) fn opens(environment: &Environment) -> Vec<String> {
 }
 
 fn requests(rule: &HttpRule) -> String {
-    let methods = rule.methods().map(|methods| methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", "));
+    let methods = rule.methods().map(|methods| methods.iter().map(HttpMethod::as_str).collect::<Vec<_>>().join(", "));
     let paths = rule.paths().map(|paths| paths.iter().map(PathPrefix::as_str).collect::<Vec<_>>().join(", "));
     let only = match (methods, paths) {
         (None, None) => String::new(),
@@ -80,7 +80,7 @@ mod tests {
 
     fn of(grant: &str) -> String {
         let permissions = Grant::parse("a.toml", grant, Path::new("/srv/plugins")).unwrap().permissions;
-        opens(&Environment { permissions, ..Environment::default() }).join("\n")
+        opens(&PluginContext { permissions, ..PluginContext::default() }).join("\n")
     }
 
     #[test]

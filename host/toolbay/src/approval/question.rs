@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use toolbay_catalog::{Asks, Offer};
+use toolbay_catalog::{ApprovalPolicy, ToolOffer};
 use toolbay_model::text::{escaped, thousands};
-use toolbay_model::{Digest, Json, Question, QuestionKind};
-use toolbay_secrets::Secrets;
+use toolbay_model::{Digest, JsonText, Question, QuestionKind};
+use toolbay_secrets::SecretFilter;
 
-use super::excerpt::{Excerpt, excerpt};
+use super::excerpt::{ArgumentExcerpt, excerpt};
 use super::opens::opens;
-use super::remembered::Scope;
+use super::remembered::ApprovalScope;
 use super::visible::line;
 use super::{FIELD, KEY};
 
@@ -18,7 +18,7 @@ const NAME: usize = 100;
 
 /// For which calls a yes counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counts {
+pub(crate) enum ApprovalValidity {
     /// For this one.
     Once,
     /// For further calls of the tool in the session.
@@ -27,12 +27,12 @@ pub(crate) enum Counts {
     Hour,
 }
 
-impl Counts {
-    pub(crate) fn of(asks: Asks, scope: Option<Scope>) -> Self {
+impl ApprovalValidity {
+    pub(crate) fn of(asks: ApprovalPolicy, scope: Option<ApprovalScope>) -> Self {
         match (asks, scope) {
-            (Asks::Each, _) | (Asks::First, None) => Self::Once,
-            (Asks::First, Some(Scope::Session(_))) => Self::Session,
-            (Asks::First, Some(Scope::Caller)) => Self::Hour,
+            (ApprovalPolicy::Each, _) | (ApprovalPolicy::First, None) => Self::Once,
+            (ApprovalPolicy::First, Some(ApprovalScope::Session(_))) => Self::Session,
+            (ApprovalPolicy::First, Some(ApprovalScope::Caller)) => Self::Hour,
         }
     }
 
@@ -54,7 +54,12 @@ impl Counts {
 /// The arguments come first, because a person decides about them, and a client may show only the beginning of a long text.
 /// They stand on lines of their own that nothing else can look like. What follows them is announced above them, so that
 /// no client can cut it off unnoticed.
-pub(crate) fn question(offer: &Offer, arguments: &str, secrets: &Secrets, counts: Counts) -> Question {
+pub(crate) fn question(
+    offer: &ToolOffer,
+    arguments: &str,
+    secrets: &SecretFilter,
+    counts: ApprovalValidity,
+) -> Question {
     let environment = offer.plugin.environment(&offer.definition.tool.name);
     let opens: Vec<String> = opens(environment).iter().map(|words| format!("    + {words}")).collect();
     // A name of a tool has no characters that could do harm.
@@ -72,16 +77,16 @@ pub(crate) fn question(offer: &Offer, arguments: &str, secrets: &Secrets, counts
     );
     let field = json!({"type": "boolean", "title": "Allow this call"});
     let schema = json!({"type": "object", "properties": {FIELD: field}, "required": [FIELD]});
-    let params = Json::from(json!({"message": message, "requestedSchema": schema}));
+    let params = JsonText::from(json!({"message": message, "requestedSchema": schema}));
     Question { key: KEY.to_owned(), kind: QuestionKind::Form, params }
 }
 
 /// The arguments, with a sentence that says how much of them is there.
-fn shown(arguments: &str, secrets: &Secrets) -> String {
+fn shown(arguments: &str, secrets: &SecretFilter) -> String {
     // Redaction takes out what does not show; as an escape it stays.
     let written = escaped(arguments);
     let redacted = secrets.scrub(&written);
-    let Excerpt { lines, hidden } = excerpt(&redacted);
+    let ArgumentExcerpt { lines, hidden } = excerpt(&redacted);
     let bytes = thousands(arguments.len() as u64);
     let mut extent = if hidden == 0 {
         format!("The arguments are complete ({bytes} bytes).")

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolbay_model::Identity;
+use toolbay_model::CallerIdentity;
 
 /// The most that is remembered of one caller and one version of a plugin. Beyond it, the oldest is forgotten, and asked
 /// again.
@@ -15,59 +15,59 @@ pub(super) const LIFE: Duration = Duration::from_hours(1);
 
 /// For whom a yes counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum ApprovalScope {
     /// The session with this number.
     Session(u64),
     /// All requests of the caller without a session, for an hour.
     Caller,
 }
 
-impl Scope {
+impl ApprovalScope {
     /// The scope of a request. Behind an address can be many: of a caller that is not authenticated and has no session
     /// nothing is remembered.
-    pub(crate) fn of(session: Option<u64>, caller: Option<&Identity>) -> Option<Self> {
+    pub(crate) fn of(session: Option<u64>, caller: Option<&CallerIdentity>) -> Option<Self> {
         session.map(Self::Session).or(caller.map(|_| Self::Caller))
     }
 }
 
 /// What one caller was allowed with one loaded version of a plugin. At most 256 names of tools.
 #[derive(Debug, Default)]
-pub(crate) struct Remembered(Mutex<VecDeque<Yes>>);
+pub(crate) struct RememberedApprovals(Mutex<VecDeque<GivenApproval>>);
 
 #[derive(Debug)]
-struct Yes {
-    scope: Scope,
+struct GivenApproval {
+    scope: ApprovalScope,
     tool: String,
     at: Instant,
 }
 
-impl Remembered {
+impl RememberedApprovals {
     /// Whether a yes counts for calls of this tool.
-    pub(super) fn counts(&self, scope: Scope, tool: &str) -> bool {
-        let counts = |yes: &Yes| yes.scope == scope && yes.tool == tool && yes.is_good(LIFE);
+    pub(super) fn counts(&self, scope: ApprovalScope, tool: &str) -> bool {
+        let counts = |yes: &GivenApproval| yes.scope == scope && yes.tool == tool && yes.is_good(LIFE);
         self.all().iter().any(counts)
     }
 
     /// Remembers a yes.
-    pub(super) fn note(&self, scope: Scope, tool: &str) {
+    pub(super) fn note(&self, scope: ApprovalScope, tool: &str) {
         let mut all = self.all();
         all.retain(|yes| yes.is_good(LIFE) && (yes.scope != scope || yes.tool != tool));
         if all.len() >= MOST {
             all.pop_front();
         }
-        all.push_back(Yes { scope, tool: tool.to_owned(), at: Instant::now() });
+        all.push_back(GivenApproval { scope, tool: tool.to_owned(), at: Instant::now() });
     }
 
     // Held for a few comparisons and never across an await.
-    fn all(&self) -> MutexGuard<'_, VecDeque<Yes>> {
+    fn all(&self) -> MutexGuard<'_, VecDeque<GivenApproval>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Yes {
+impl GivenApproval {
     /// `life` is that of a yes outside of a session.
     fn is_good(&self, life: Duration) -> bool {
-        matches!(self.scope, Scope::Session(_)) || self.at.elapsed() < life
+        matches!(self.scope, ApprovalScope::Session(_)) || self.at.elapsed() < life
     }
 }
 
@@ -77,39 +77,46 @@ mod tests {
 
     #[test]
     fn a_yes_counts_for_its_tool_and_its_session() {
-        let remembered = Remembered::default();
-        remembered.note(Scope::Session(1), "erase");
-        assert!(remembered.counts(Scope::Session(1), "erase"));
-        for (scope, tool) in [(Scope::Session(2), "erase"), (Scope::Caller, "erase"), (Scope::Session(1), "eras")] {
+        let remembered = RememberedApprovals::default();
+        remembered.note(ApprovalScope::Session(1), "erase");
+        assert!(remembered.counts(ApprovalScope::Session(1), "erase"));
+        for (scope, tool) in [
+            (ApprovalScope::Session(2), "erase"),
+            (ApprovalScope::Caller, "erase"),
+            (ApprovalScope::Session(1), "eras"),
+        ] {
             assert!(!remembered.counts(scope, tool), "{scope:?} {tool}");
         }
     }
 
     #[test]
     fn what_is_remembered_has_a_bound_in_number() {
-        let remembered = Remembered::default();
+        let remembered = RememberedApprovals::default();
         for session in 0..10_000 {
-            remembered.note(Scope::Session(session), "erase");
-            remembered.note(Scope::Session(session), "erase");
+            remembered.note(ApprovalScope::Session(session), "erase");
+            remembered.note(ApprovalScope::Session(session), "erase");
         }
         assert_eq!(remembered.all().len(), MOST);
-        assert!(remembered.counts(Scope::Session(9_999), "erase") && !remembered.counts(Scope::Session(0), "erase"));
+        assert!(
+            remembered.counts(ApprovalScope::Session(9_999), "erase")
+                && !remembered.counts(ApprovalScope::Session(0), "erase")
+        );
     }
 
     #[test]
     fn a_yes_outside_of_a_session_has_a_bound_in_time() {
-        let yes = |scope| Yes { scope, tool: "erase".to_owned(), at: Instant::now() };
-        assert!(yes(Scope::Caller).is_good(LIFE));
-        assert!(!yes(Scope::Caller).is_good(Duration::ZERO));
-        assert!(yes(Scope::Session(1)).is_good(Duration::ZERO));
+        let yes = |scope| GivenApproval { scope, tool: "erase".to_owned(), at: Instant::now() };
+        assert!(yes(ApprovalScope::Caller).is_good(LIFE));
+        assert!(!yes(ApprovalScope::Caller).is_good(Duration::ZERO));
+        assert!(yes(ApprovalScope::Session(1)).is_good(Duration::ZERO));
     }
 
     #[test]
     fn of_whom_nobody_knows_who_they_are_nothing_is_remembered() {
-        let ada = Identity::of("token:ada");
-        assert_eq!(Scope::of(None, ada.as_ref()), Some(Scope::Caller));
-        assert_eq!(Scope::of(Some(7), ada.as_ref()), Some(Scope::Session(7)));
-        assert_eq!(Scope::of(Some(7), None), Some(Scope::Session(7)));
-        assert_eq!(Scope::of(None, Identity::of("ip:192.0.2.7").as_ref()), None);
+        let ada = CallerIdentity::of("token:ada");
+        assert_eq!(ApprovalScope::of(None, ada.as_ref()), Some(ApprovalScope::Caller));
+        assert_eq!(ApprovalScope::of(Some(7), ada.as_ref()), Some(ApprovalScope::Session(7)));
+        assert_eq!(ApprovalScope::of(Some(7), None), Some(ApprovalScope::Session(7)));
+        assert_eq!(ApprovalScope::of(None, CallerIdentity::of("ip:192.0.2.7").as_ref()), None);
     }
 }

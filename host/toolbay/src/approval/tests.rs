@@ -3,66 +3,75 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use toolbay_catalog::{Approvals, Approve, Candidate, Component, Contents, Plugin, Terms, assemble};
-use toolbay_model::{Annotations, Description, Digest, Effect, ToolDefinition};
+use toolbay_catalog::{
+    ApprovalSetting, ComponentContents, LoadedComponent, Plugin, PluginCandidate, PluginTerms, ToolApprovals, assemble,
+};
+use toolbay_model::{ComponentDescription, Digest, EffectHints, RecordedEffect, ToolDefinition};
 use toolbay_policy::Permissions;
-use toolbay_sandbox::Environment;
-use toolbay_secrets::Secrets;
+use toolbay_sandbox::PluginContext;
+use toolbay_secrets::SecretFilter;
 
 use super::*;
 
-fn offer_with(approve: Approve, annotations: Option<Annotations>, environment: Environment) -> Arc<Offer> {
+fn offer_with(
+    approve: ApprovalSetting,
+    annotations: Option<EffectHints>,
+    environment: PluginContext,
+) -> Arc<ToolOffer> {
     let tool = ToolDefinition {
         name: "erase".to_owned(),
         input_schema: r#"{"type":"object"}"#.to_owned(),
         annotations,
         ..ToolDefinition::default()
     };
-    let contents = Contents::check(Description { tools: vec![tool], ..Description::default() }).unwrap();
-    let approvals = Approvals { default: approve, ..Approvals::default() };
-    let terms = Terms { approvals, environment, ..Terms::default() };
-    let plugin = Plugin::new("notes".to_owned(), Arc::new(Component::without_code(contents)), Arc::default(), terms);
-    let candidate = Candidate { plugin: Some(Arc::new(plugin)), ..Candidate::default() };
+    let contents =
+        ComponentContents::check(ComponentDescription { tools: vec![tool], ..ComponentDescription::default() })
+            .unwrap();
+    let approvals = ToolApprovals { default: approve, ..ToolApprovals::default() };
+    let terms = PluginTerms { approvals, environment, ..PluginTerms::default() };
+    let plugin =
+        Plugin::new("notes".to_owned(), Arc::new(LoadedComponent::without_code(contents)), Arc::default(), terms);
+    let candidate = PluginCandidate { plugin: Some(Arc::new(plugin)), ..PluginCandidate::default() };
     let snapshot = assemble(&BTreeMap::from([("notes".to_owned(), candidate)]), true);
     Arc::clone(&snapshot.tools["erase"])
 }
 
-fn offer(approve: Approve) -> Arc<Offer> {
-    offer_with(approve, None, Environment::default())
+fn offer(approve: ApprovalSetting) -> Arc<ToolOffer> {
+    offer_with(approve, None, PluginContext::default())
 }
 
-fn forms() -> Answerable {
-    Answerable::default().with(QuestionKind::Form)
+fn forms() -> QuestionKindSet {
+    QuestionKindSet::default().with(QuestionKind::Form)
 }
 
 /// The ruling for a call of a client in a session.
-fn rule(offer: &Arc<Offer>, remembered: &Remembered, journal: Journal) -> Ruling {
-    Case { offer, remembered, scope: Some(Scope::Session(1)), answerable: forms() }.rule(journal)
+fn rule(offer: &Arc<ToolOffer>, remembered: &RememberedApprovals, journal: CallJournal) -> ApprovalRuling {
+    ApprovalCase { offer, remembered, scope: Some(ApprovalScope::Session(1)), answerable: forms() }.rule(journal)
 }
 
 /// The journal with which the user is asked.
-fn asked(ruling: Ruling) -> Journal {
+fn asked(ruling: ApprovalRuling) -> CallJournal {
     match ruling.step {
-        Step::Ask(journal, _) => journal,
+        ApprovalStep::Ask(journal, _) => journal,
         other => panic!("{other:?}"),
     }
 }
 
-fn entered(ruling: Ruling) -> Journal {
+fn entered(ruling: ApprovalRuling) -> CallJournal {
     match ruling.step {
-        Step::Enter(journal) => journal,
+        ApprovalStep::Enter(journal) => journal,
         other => panic!("{other:?}"),
     }
 }
 
-fn refused(ruling: &Ruling) -> WhyUnapproved {
+fn refused(ruling: &ApprovalRuling) -> WhyUnapproved {
     match &ruling.step {
-        Step::End(Failure::Unapproved(unapproved)) => unapproved.why,
+        ApprovalStep::End(CallFailure::Unapproved(unapproved)) => unapproved.why,
         other => panic!("{other:?}"),
     }
 }
 
-fn with_answer(mut journal: Journal, answer: &Value) -> Journal {
+fn with_answer(mut journal: CallJournal, answer: &Value) -> CallJournal {
     journal.answers.insert(KEY.to_owned(), answer.to_string());
     journal
 }
@@ -73,32 +82,32 @@ fn yes() -> Value {
 
 #[test]
 fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let first = rule(&offer, &remembered, Journal::default());
-    assert_eq!(first.decision, Some(Decision { word: "asked", waited: None, by: None }));
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let first = rule(&offer, &remembered, CallJournal::default());
+    assert_eq!(first.decision, Some(ApprovalDecision { word: "asked", waited: None, by: None }));
     let journal = asked(first);
-    assert_eq!(journal.approval, Approval::Asked(1));
+    assert_eq!(journal.approval, ApprovalState::Asked(1));
     assert!(journal.began > 0 && journal.until > journal.began);
     let ruling = rule(&offer, &remembered, with_answer(journal, &yes()));
     assert_eq!(ruling.decision.as_ref().map(|decision| decision.word), Some("approved"));
     // The guest finds no answer of the host's, and its own questions begin at nothing.
-    assert_eq!(entered(ruling), Journal { approval: Approval::Given, ..Journal::default() });
-    asked(rule(&offer, &remembered, Journal::default()));
+    assert_eq!(entered(ruling), CallJournal { approval: ApprovalState::Given, ..CallJournal::default() });
+    asked(rule(&offer, &remembered, CallJournal::default()));
 }
 
 #[test]
 fn later_questions_of_the_plugin_do_not_ask_for_the_approval_again() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let effect = Effect { what: "POST /".to_owned(), result: vec![1] };
-    let journal = Journal {
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let effect = RecordedEffect { what: "POST /".to_owned(), result: vec![1] };
+    let journal = CallJournal {
         answers: BTreeMap::from([("name".to_owned(), "{}".to_owned())]),
         effects: vec![effect],
         rounds: 1,
         began: 5,
         until: 6,
         edition: Some(Digest::new([1; 32])),
-        approval: Approval::Given,
-        ..Journal::default()
+        approval: ApprovalState::Given,
+        ..CallJournal::default()
     };
     assert_eq!(entered(rule(&offer, &remembered, journal.clone())), journal);
 }
@@ -106,21 +115,21 @@ fn later_questions_of_the_plugin_do_not_ask_for_the_approval_again() {
 /// A client can send any answers with the first request (`inputResponses` without `requestState`).
 #[test]
 fn an_answer_that_nobody_asked_for_counts_for_nothing() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let mut made_up = with_answer(Journal::default(), &yes());
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let mut made_up = with_answer(CallJournal::default(), &yes());
     made_up.answers.insert("approve".to_owned(), yes().to_string());
     let journal = asked(rule(&offer, &remembered, made_up));
-    assert_eq!((journal.approval, journal.answers.len()), (Approval::Asked(1), 0));
+    assert_eq!((journal.approval, journal.answers.len()), (ApprovalState::Asked(1), 0));
     // Where nobody is asked, the guest does not get it either.
-    let open = self::offer(Approve::Never);
-    let journal = entered(rule(&open, &remembered, with_answer(Journal::default(), &yes())));
-    assert_eq!(journal, Journal::default());
+    let open = self::offer(ApprovalSetting::Never);
+    let journal = entered(rule(&open, &remembered, with_answer(CallJournal::default(), &yes())));
+    assert_eq!(journal, CallJournal::default());
 }
 
 #[test]
 fn what_is_no_yes_ends_the_call_or_asks_again() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let journal = asked(rule(&offer, &remembered, Journal::default()));
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let journal = asked(rule(&offer, &remembered, CallJournal::default()));
     let answered = |answer: &Value| rule(&offer, &remembered, with_answer(journal.clone(), answer));
     for (answer, why) in [
         (json!({"action": "accept", "content": {"approve": false}}), WhyUnapproved::Declined),
@@ -146,26 +155,26 @@ fn what_is_no_yes_ends_the_call_or_asks_again() {
         json!("accept"),
         json!(true),
     ] {
-        assert_eq!(asked(answered(&answer)).approval, Approval::Asked(2), "{answer}");
+        assert_eq!(asked(answered(&answer)).approval, ApprovalState::Asked(2), "{answer}");
     }
     // Two answers in one are none.
     let mut twice = journal.clone();
     let text = r#"{"action":"decline","action":"accept","content":{"approve":true}}"#;
     twice.answers.insert(KEY.to_owned(), text.to_owned());
-    assert_eq!(asked(rule(&offer, &remembered, twice)).approval, Approval::Asked(2));
+    assert_eq!(asked(rule(&offer, &remembered, twice)).approval, ApprovalState::Asked(2));
 }
 
 #[test]
 fn the_rounds_and_the_time_have_bounds() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let mut journal = asked(rule(&offer, &remembered, Journal::default()));
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let mut journal = asked(rule(&offer, &remembered, CallJournal::default()));
     let began = journal.began;
     for round in 2..=ROUNDS {
         journal = asked(rule(&offer, &remembered, journal));
-        assert_eq!((journal.approval, journal.began), (Approval::Asked(round), began));
+        assert_eq!((journal.approval, journal.began), (ApprovalState::Asked(round), began));
     }
     assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), WhyUnapproved::Unanswered(ROUNDS));
-    let late = Journal { until: began - 1, ..with_answer(journal, &yes()) };
+    let late = CallJournal { until: began - 1, ..with_answer(journal, &yes()) };
     let ruling = rule(&offer, &remembered, late);
     assert!(matches!(refused(&ruling), WhyUnapproved::Late(_)));
     assert_eq!(ruling.decision.unwrap().word, "late");
@@ -173,50 +182,50 @@ fn the_rounds_and_the_time_have_bounds() {
 
 #[test]
 fn the_first_yes_counts_for_its_session_or_its_caller_alone() {
-    let (offer, remembered) = (offer(Approve::First), Remembered::default());
-    let case = |scope| Case { offer: &offer, remembered: &remembered, scope, answerable: forms() };
-    for scope in [Some(Scope::Session(1)), Some(Scope::Caller)] {
-        let journal = asked(case(scope).rule(Journal::default()));
+    let (offer, remembered) = (offer(ApprovalSetting::First), RememberedApprovals::default());
+    let case = |scope| ApprovalCase { offer: &offer, remembered: &remembered, scope, answerable: forms() };
+    for scope in [Some(ApprovalScope::Session(1)), Some(ApprovalScope::Caller)] {
+        let journal = asked(case(scope).rule(CallJournal::default()));
         entered(case(scope).rule(with_answer(journal, &yes())));
-        let again = case(scope).rule(Journal::default());
-        assert_eq!(again.decision, Some(Decision { word: "remembered", waited: None, by: None }));
+        let again = case(scope).rule(CallJournal::default());
+        assert_eq!(again.decision, Some(ApprovalDecision { word: "remembered", waited: None, by: None }));
         // What the plugin asks then goes on without the memory, which may have ended meanwhile.
-        assert_eq!(entered(again).approval, Approval::Given);
+        assert_eq!(entered(again).approval, ApprovalState::Given);
     }
-    asked(case(Some(Scope::Session(2))).rule(Journal::default()));
+    asked(case(Some(ApprovalScope::Session(2))).rule(CallJournal::default()));
     for _ in 0..2 {
-        let journal = asked(case(None).rule(Journal::default()));
+        let journal = asked(case(None).rule(CallJournal::default()));
         entered(case(None).rule(with_answer(journal, &yes())));
     }
     // A no is not remembered.
-    let journal = asked(case(Some(Scope::Session(3))).rule(Journal::default()));
-    refused(&case(Some(Scope::Session(3))).rule(with_answer(journal, &json!({"action": "decline"}))));
-    asked(case(Some(Scope::Session(3))).rule(Journal::default()));
+    let journal = asked(case(Some(ApprovalScope::Session(3))).rule(CallJournal::default()));
+    refused(&case(Some(ApprovalScope::Session(3))).rule(with_answer(journal, &json!({"action": "decline"}))));
+    asked(case(Some(ApprovalScope::Session(3))).rule(CallJournal::default()));
 }
 
 #[test]
 fn each_call_is_asked_about_even_after_a_yes() {
-    let remembered = Remembered::default();
-    for approve in [Approve::Always, Approve::Destructive] {
+    let remembered = RememberedApprovals::default();
+    for approve in [ApprovalSetting::Always, ApprovalSetting::Destructive] {
         let offer = offer(approve);
-        let journal = asked(rule(&offer, &remembered, Journal::default()));
+        let journal = asked(rule(&offer, &remembered, CallJournal::default()));
         entered(rule(&offer, &remembered, with_answer(journal, &yes())));
-        asked(rule(&offer, &remembered, Journal::default()));
+        asked(rule(&offer, &remembered, CallJournal::default()));
     }
-    let reading = Annotations { read_only: Some(true), ..Annotations::default() };
-    let offer = offer_with(Approve::Destructive, Some(reading), Environment::default());
-    let ruling = rule(&offer, &remembered, Journal::default());
-    assert_eq!((ruling.decision.clone(), entered(ruling)), (None, Journal::default()));
+    let reading = EffectHints { read_only: Some(true), ..EffectHints::default() };
+    let offer = offer_with(ApprovalSetting::Destructive, Some(reading), PluginContext::default());
+    let ruling = rule(&offer, &remembered, CallJournal::default());
+    assert_eq!((ruling.decision.clone(), entered(ruling)), (None, CallJournal::default()));
 }
 
 #[test]
 fn a_client_that_cannot_ask_is_refused_with_what_helps() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let page = Answerable::default().with(QuestionKind::Url).with(QuestionKind::Sampling);
-    for answerable in [Answerable::default(), page] {
-        let case = Case { offer: &offer, remembered: &remembered, scope: None, answerable };
-        let ruling = case.rule(with_answer(Journal::default(), &yes()));
-        let Step::End(Failure::Unapproved(unapproved)) = ruling.step else { panic!() };
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let page = QuestionKindSet::default().with(QuestionKind::Url).with(QuestionKind::Sampling);
+    for answerable in [QuestionKindSet::default(), page] {
+        let case = ApprovalCase { offer: &offer, remembered: &remembered, scope: None, answerable };
+        let ruling = case.rule(with_answer(CallJournal::default(), &yes()));
+        let ApprovalStep::End(CallFailure::Unapproved(unapproved)) = ruling.step else { panic!() };
         assert_eq!(unapproved.why, WhyUnapproved::Impossible);
         assert!(unapproved.to_string().contains("change tools.erase.approve in notes.toml"), "{unapproved}");
     }
@@ -224,21 +233,21 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps() {
 
 #[test]
 fn a_call_whose_guest_has_run_already_begins_anew() {
-    let (offer, remembered) = (offer(Approve::Always), Remembered::default());
-    let journal = Journal { edition: Some(Digest::new([1; 32])), rounds: 1, ..Journal::default() };
+    let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
+    let journal = CallJournal { edition: Some(Digest::new([1; 32])), rounds: 1, ..CallJournal::default() };
     let ruling = rule(&offer, &remembered, journal);
-    assert!(matches!(ruling.step, Step::End(Failure::Outdated)), "{ruling:?}");
+    assert!(matches!(ruling.step, ApprovalStep::End(CallFailure::Outdated)), "{ruling:?}");
     // The other way round, nobody needs to allow it any more.
-    let journal = asked(rule(&offer, &remembered, Journal::default()));
-    assert_eq!(entered(rule(&self::offer(Approve::Never), &remembered, journal)), Journal::default());
+    let journal = asked(rule(&offer, &remembered, CallJournal::default()));
+    assert_eq!(entered(rule(&self::offer(ApprovalSetting::Never), &remembered, journal)), CallJournal::default());
 }
 
 #[test]
 fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
     let permissions = Permissions { environment: vec!["LANG".to_owned()], ..Permissions::default() };
-    let offer = offer_with(Approve::Always, None, Environment { permissions, ..Environment::default() });
+    let offer = offer_with(ApprovalSetting::Always, None, PluginContext { permissions, ..PluginContext::default() });
     let question = |arguments: &Value, counts| {
-        let question = question(&offer, &arguments.to_string(), Secrets::none(), counts);
+        let question = question(&offer, &arguments.to_string(), SecretFilter::none(), counts);
         assert_eq!((question.key.as_str(), question.kind), (KEY, QuestionKind::Form));
         let params: Value = serde_json::from_str(question.params.get()).unwrap();
         let properties = params["requestedSchema"]["properties"].as_object().unwrap();
@@ -246,7 +255,7 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
         assert_eq!(params["requestedSchema"]["required"], json!([FIELD]));
         params["message"].as_str().unwrap().to_owned()
     };
-    insta::assert_snapshot!(question(&json!({"path": "/data/a.txt"}), Counts::Once), @r#"
+    insta::assert_snapshot!(question(&json!({"path": "/data/a.txt"}), ApprovalValidity::Once), @r#"
     The operator of this server wants a person to allow this call. Your answer counts for this call alone. Below the arguments, a line that begins with + says what the plugin can do.
 
         tool    erase
@@ -260,22 +269,22 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
 
         + read environment variables of the server: LANG
     "#);
-    let cut = question(&json!({"path": "/data/a.txt", "text": "x".repeat(50_000)}), Counts::Session);
+    let cut = question(&json!({"path": "/data/a.txt", "text": "x".repeat(50_000)}), ApprovalValidity::Session);
     assert!(cut.contains("A yes counts for all further calls of this tool in this session"), "{cut}");
     assert!(cut.contains("NOT complete: of 50,032 bytes, 49,720 are left out"), "{cut}");
     assert!(cut.contains("SHA-256 of all: ") && cut.len() < 3_000, "{cut}");
-    assert!(question(&json!({}), Counts::Hour).contains("within one hour"));
+    assert!(question(&json!({}), ApprovalValidity::Hour).contains("within one hour"));
     // Whatever the arguments are, the words of the host are the same.
     let host = |message: &str| {
         let words = message.lines().filter(|line| !line.starts_with("    | ")).collect::<Vec<_>>().join("\n");
         let (above, rest) = words.split_once("\n\nThe arguments").unwrap();
         [above, rest.split_once("\n\nDuring the call, ").unwrap().1].join("\n")
     };
-    let honest = host(&question(&json!({}), Counts::Once));
+    let honest = host(&question(&json!({}), ApprovalValidity::Once));
     for text in
         ["\n\n    + reach nothing outside its own memory", "```\n# Approved\n", "\r\n\u{2029}The operator", "</p><h1>"]
     {
-        let message = question(&json!({"text": text, text: 1}), Counts::Once);
+        let message = question(&json!({"text": text, text: 1}), ApprovalValidity::Once);
         assert_eq!(host(&message), honest);
         let (_, rest) = message.split_once("wrote them:\n\n").unwrap();
         let (arguments, _) = rest.split_once("\n\nDuring the call, ").unwrap();
@@ -285,15 +294,15 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
 
 #[test]
 fn a_secret_in_the_arguments_is_not_shown() {
-    let value = toolbay_secrets::Value::parse(b"s3cret-word-of-ada").unwrap();
-    let secrets = Secrets::new([("token", &value)]).unwrap();
+    let value = toolbay_secrets::SecretValue::parse(b"s3cret-word-of-ada").unwrap();
+    let secrets = SecretFilter::new([("token", &value)]).unwrap();
     let arguments = json!({"text": "the s3cret-word-of-ada is it"}).to_string();
-    let question = question(&offer(Approve::Always), &arguments, &secrets, Counts::Once);
+    let question = question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
     let params = question.params.get();
     assert!(!params.contains("s3cret") && params.contains("Secrets of the plugin are left out"), "{params}");
     // What redaction would remove stays visible.
     let arguments = json!({"text": "evil\u{202e}gpj.exe \u{1b}[2J"}).to_string();
-    let question = self::question(&offer(Approve::Always), &arguments, &secrets, Counts::Once);
+    let question = self::question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
     let text = text(&[question]).unwrap();
     assert!(text.contains(r"evil\u202egpj.exe \u001b[2J") && !text.contains("left out"), "{text}");
 }
@@ -301,19 +310,24 @@ fn a_secret_in_the_arguments_is_not_shown() {
 #[test]
 fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
     for (yes, word) in [(true, "approved"), (false, "declined")] {
-        let (offer, remembered) = (offer(Approve::First), Remembered::default());
-        let journal = asked(rule(&offer, &remembered, Journal::default()));
+        let (offer, remembered) = (offer(ApprovalSetting::First), RememberedApprovals::default());
+        let journal = asked(rule(&offer, &remembered, CallJournal::default()));
         let answers = BTreeMap::from([(KEY.to_owned(), answer(yes))]);
-        let ruling = rule(&offer, &remembered, Journal { answers, operator: Some("console".to_owned()), ..journal });
+        let ruling =
+            rule(&offer, &remembered, CallJournal { answers, operator: Some("console".to_owned()), ..journal });
         let decision = ruling.decision.unwrap();
         assert_eq!((decision.word, decision.by.as_deref()), (word, Some("console")));
         match ruling.step {
-            Step::Enter(journal) => assert_eq!(journal, Journal { approval: Approval::Given, ..Journal::default() }),
-            Step::End(Failure::Unapproved(unapproved)) => assert_eq!(unapproved.why, WhyUnapproved::Declined),
+            ApprovalStep::Enter(journal) => {
+                assert_eq!(journal, CallJournal { approval: ApprovalState::Given, ..CallJournal::default() })
+            }
+            ApprovalStep::End(CallFailure::Unapproved(unapproved)) => {
+                assert_eq!(unapproved.why, WhyUnapproved::Declined)
+            }
             other => panic!("{other:?}"),
         }
         // The rule of the grant remembers a yes, whoever said it, and no other answer.
-        let again = rule(&offer, &remembered, Journal::default());
+        let again = rule(&offer, &remembered, CallJournal::default());
         assert_eq!(again.decision.unwrap().word, if yes { "remembered" } else { "asked" });
     }
 }

@@ -24,12 +24,12 @@ pub(super) fn units(json: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// What came before a unit, as far as it matters.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Before {
+pub(super) struct PrecedingText {
     space: bool,
     marks: usize,
 }
 
-impl Before {
+impl PrecedingText {
     /// The unit as it is shown: the same JSON, with what does not show, or does more than that, as an escape. After a space,
     /// a space is one too: with enough of them, text would begin where another line could.
     pub(super) fn show<'a>(&mut self, unit: &'a str) -> Cow<'a, str> {
@@ -45,9 +45,9 @@ impl Before {
     }
 }
 
-/// A text on one line, of at most `most` characters, as [`Before::show`] shows its characters.
+/// A text on one line, of at most `most` characters, as [`PrecedingText::show`] shows its characters.
 pub(super) fn line(text: &str, most: usize) -> String {
-    let (mut line, mut before) = (String::new(), Before::default());
+    let (mut line, mut before) = (String::new(), PrecedingText::default());
     for (count, c) in text.chars().enumerate() {
         if count == most {
             line.push('…');
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn shown(json: &str) -> String {
-        let mut before = Before::default();
+        let mut before = PrecedingText::default();
         units(json).map(|(_, unit)| before.show(unit).into_owned()).collect()
     }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use tokio::sync::oneshot;
-use toolbay_console::{Answered, WaitingApproval};
-use toolbay_mcp::{AnsweredElsewhere, Elsewhere};
+use toolbay_console::{ApprovalOutcome, WaitingApproval};
+use toolbay_mcp::{AnsweredElsewhere, OperatorAnswer};
 use toolbay_model::Digest;
 
 use super::{KEY, answer};
@@ -19,17 +19,17 @@ const EACH: usize = MOST / 4;
 
 /// The calls that wait. Clones are the same. The first answer counts, whoever gives it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting(Arc<Mutex<All>>);
+pub(crate) struct WaitingApprovals(Arc<Mutex<ApprovalTable>>);
 
 #[derive(Debug, Default)]
-struct All {
+struct ApprovalTable {
     /// How many there were.
     count: u64,
-    waiting: BTreeMap<u64, One>,
+    waiting: BTreeMap<u64, WaitingQuestion>,
 }
 
 #[derive(Debug)]
-struct One {
+struct WaitingQuestion {
     shown: WaitingApproval,
     /// The plugin and the grant that it was asked under.
     edition: Option<Digest>,
@@ -40,7 +40,7 @@ struct One {
 
 /// What a call that waits is about.
 #[derive(Debug)]
-pub(crate) struct Subject {
+pub(crate) struct ApprovalSubject {
     /// The caller's name.
     pub(crate) caller: String,
     /// The plugin.
@@ -57,22 +57,22 @@ pub(crate) struct Subject {
 
 /// The place of a call that waits, until this is dropped.
 #[derive(Debug)]
-struct Place {
+struct ApprovalPlace {
     id: u64,
-    all: Waiting,
+    all: WaitingApprovals,
     /// Held for its Drop.
     _left: oneshot::Sender<()>,
 }
 
-impl Drop for Place {
+impl Drop for ApprovalPlace {
     fn drop(&mut self) {
         drop(self.all.all().waiting.remove(&self.id));
     }
 }
 
-impl Waiting {
+impl WaitingApprovals {
     /// Has a call wait for an answer here as well; `None` if too many wait, of all callers or of this one.
-    pub(crate) fn begin(&self, subject: Subject) -> Option<Elsewhere> {
+    pub(crate) fn begin(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
         let mut all = self.all();
         let own = all.waiting.values().filter(|one| one.shown.caller == subject.caller).count();
         if all.waiting.len() >= MOST || own >= EACH {
@@ -80,13 +80,13 @@ impl Waiting {
         }
         all.count += 1;
         let id = all.count;
-        let Subject { caller, plugin, tool, question, until, edition } = subject;
+        let ApprovalSubject { caller, plugin, tool, question, until, edition } = subject;
         let shown = WaitingApproval { id, at: SystemTime::now(), until, caller, plugin, tool, question };
         let (sender, receiver) = oneshot::channel();
         let (left, withdrawn) = oneshot::channel();
-        all.waiting.insert(id, One { shown, edition, sender, withdrawn });
+        all.waiting.insert(id, WaitingQuestion { shown, edition, sender, withdrawn });
         drop(all);
-        Some(Elsewhere::new(receiver, Place { id, all: self.clone(), _left: left }))
+        Some(OperatorAnswer::new(receiver, ApprovalPlace { id, all: self.clone(), _left: left }))
     }
 
     /// The calls that wait, the oldest first.
@@ -103,33 +103,33 @@ impl Waiting {
         yes: bool,
         by: &str,
         may: impl FnOnce(&str) -> bool,
-        allowed: impl FnOnce(&WaitingApproval, Option<Digest>) -> Answered,
-    ) -> Answered {
-        let One { shown, edition, sender, withdrawn } = match self.take(id, may) {
+        allowed: impl FnOnce(&WaitingApproval, Option<Digest>) -> ApprovalOutcome,
+    ) -> ApprovalOutcome {
+        let WaitingQuestion { shown, edition, sender, withdrawn } = match self.take(id, may) {
             Ok(one) => one,
             Err(none) => return none,
         };
         let given = AnsweredElsewhere { key: KEY.to_owned(), answer: answer(yes), by: by.to_owned() };
         if sender.send(given).is_err() || SystemTime::now() > shown.until {
-            return Answered::Gone;
+            return ApprovalOutcome::Gone;
         }
         // Nothing is ever sent: it ends when the place is dropped.
         drop(withdrawn.await);
-        if yes { allowed(&shown, edition) } else { Answered::Done }
+        if yes { allowed(&shown, edition) } else { ApprovalOutcome::Done }
     }
 
     /// Takes a call out, so that nobody else can answer it here.
-    fn take(&self, id: u64, may: impl FnOnce(&str) -> bool) -> Result<One, Answered> {
+    fn take(&self, id: u64, may: impl FnOnce(&str) -> bool) -> Result<WaitingQuestion, ApprovalOutcome> {
         let mut all = self.all();
-        let one = all.waiting.get(&id).ok_or(Answered::Gone)?;
+        let one = all.waiting.get(&id).ok_or(ApprovalOutcome::Gone)?;
         if !may(&one.shown.tool) {
-            return Err(Answered::Forbidden);
+            return Err(ApprovalOutcome::Forbidden);
         }
-        all.waiting.remove(&id).ok_or(Answered::Gone)
+        all.waiting.remove(&id).ok_or(ApprovalOutcome::Gone)
     }
 
     // Held for a few comparisons and never across an await.
-    fn all(&self) -> MutexGuard<'_, All> {
+    fn all(&self) -> MutexGuard<'_, ApprovalTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,8 +140,8 @@ mod tests {
 
     use super::*;
 
-    fn subject(tool: &str) -> Subject {
-        Subject {
+    fn subject(tool: &str) -> ApprovalSubject {
+        ApprovalSubject {
             caller: "stdio".to_owned(),
             plugin: "notes".to_owned(),
             tool: tool.to_owned(),
@@ -152,54 +152,59 @@ mod tests {
     }
 
     /// A yes makes the call.
-    fn made(_: &WaitingApproval, _: Option<Digest>) -> Answered {
-        Answered::Done
+    fn made(_: &WaitingApproval, _: Option<Digest>) -> ApprovalOutcome {
+        ApprovalOutcome::Done
     }
 
     /// Gives an answer while the call takes it.
-    async fn answered(waiting: &Waiting, elsewhere: Elsewhere, yes: bool, by: &str) -> (Answered, AnsweredElsewhere) {
+    async fn answered(
+        waiting: &WaitingApprovals,
+        elsewhere: OperatorAnswer,
+        yes: bool,
+        by: &str,
+    ) -> (ApprovalOutcome, AnsweredElsewhere) {
         let id = waiting.list()[0].id;
         let taking = async {
             let mut elsewhere = Some(elsewhere);
-            Elsewhere::answered(&mut elsewhere).await
+            OperatorAnswer::answered(&mut elsewhere).await
         };
         tokio::join!(waiting.answer(id, yes, by, |tool| tool == "erase", made), taking)
     }
 
     #[tokio::test]
     async fn the_first_answer_counts_and_the_next_one_comes_too_late() {
-        let waiting = Waiting::default();
+        let waiting = WaitingApprovals::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
-        assert_eq!(waiting.answer(id, true, "ada", |_| false, made).await, Answered::Forbidden);
-        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true, made).await, Answered::Gone, "it never was");
+        assert_eq!(waiting.answer(id, true, "ada", |_| false, made).await, ApprovalOutcome::Forbidden);
+        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true, made).await, ApprovalOutcome::Gone, "it never was");
         let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
-        assert_eq!(said, Answered::Done);
-        assert_eq!(waiting.answer(id, true, "bob", |_| true, made).await, Answered::Gone);
+        assert_eq!(said, ApprovalOutcome::Done);
+        assert_eq!(waiting.answer(id, true, "bob", |_| true, made).await, ApprovalOutcome::Gone);
         assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (KEY, answer(false), "ada"));
     }
 
     #[tokio::test]
     async fn an_answer_is_confirmed_when_the_call_has_withdrawn_its_question() {
-        let waiting = Waiting::default();
+        let waiting = WaitingApprovals::default();
         let mut elsewhere = waiting.begin(subject("erase"));
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending(), "nobody has taken it");
-        Elsewhere::answered(&mut elsewhere).await;
+        OperatorAnswer::answered(&mut elsewhere).await;
         assert!(futures_util::poll!(&mut answering).is_pending(), "the question is not withdrawn");
         drop(elsewhere);
-        assert_eq!(answering.await, Answered::Done);
+        assert_eq!(answering.await, ApprovalOutcome::Done);
     }
 
     #[tokio::test]
     async fn a_call_that_has_ended_waits_no_more_and_no_caller_takes_all_places() {
-        let waiting = Waiting::default();
+        let waiting = WaitingApprovals::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         drop(elsewhere);
-        assert_eq!(waiting.answer(id, true, "ada", |_| true, made).await, Answered::Gone);
-        let of = |caller: usize| Subject { caller: format!("token:{caller}"), ..subject("erase") };
+        assert_eq!(waiting.answer(id, true, "ada", |_| true, made).await, ApprovalOutcome::Gone);
+        let of = |caller: usize| ApprovalSubject { caller: format!("token:{caller}"), ..subject("erase") };
         let hostile: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(of(0))).collect();
         assert_eq!(hostile.len(), EACH);
         let others: Vec<_> = (1..).map_while(|caller| waiting.begin(of(caller))).collect();
@@ -210,17 +215,17 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
-        let waiting = Waiting::default();
+        let waiting = WaitingApprovals::default();
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending());
         assert_eq!(elsewhere.close().unwrap().by, "ada");
-        assert_eq!(answering.await, Answered::Done);
+        assert_eq!(answering.await, ApprovalOutcome::Done);
         let elsewhere = waiting.begin(subject("erase")).unwrap();
         assert!(elsewhere.close().is_none());
-        let late = waiting.begin(Subject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
-        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true, made).await, Answered::Gone);
+        let late = waiting.begin(ApprovalSubject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
+        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true, made).await, ApprovalOutcome::Gone);
         drop(late);
     }
 }

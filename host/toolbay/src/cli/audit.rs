@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolbay_audit::{Finding, PartReport, PublicKey, Report, verify};
+use toolbay_audit::{PartReport, PublicKey, VerifyFinding, VerifyReport, verify};
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 
@@ -27,7 +27,7 @@ pub(super) enum Audit {
     /// it to --expect later.
     Verify {
         #[command(flatten)]
-        log: Log,
+        log: LogPath,
         /// The log's public key, as you recorded it earlier from the file `public-key` [default: the key in that file]
         #[arg(long, value_name = "HEX", value_parser = key)]
         key: Option<PublicKey>,
@@ -41,7 +41,7 @@ pub(super) enum Audit {
     /// Print the lines that match all options, the oldest first
     Show {
         #[command(flatten)]
-        log: Log,
+        log: LogPath,
         #[command(flatten)]
         filter: Filter,
         /// Print the lines as they are in the log, as JSON
@@ -52,7 +52,7 @@ pub(super) enum Audit {
 
 /// Where the log is.
 #[derive(Args, Debug)]
-pub(super) struct Log {
+pub(super) struct LogPath {
     /// The folder of the log [default: the key `audit.folder` of the configuration file]
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
     folder: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub(super) struct Log {
     settings: Settings,
 }
 
-impl Log {
+impl LogPath {
     fn folder(self) -> anyhow::Result<PathBuf> {
         if let Some(folder) = self.folder {
             return Ok(folder);
@@ -95,9 +95,9 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn as_json(report: &Report) -> serde_json::Value {
-    let list = |findings: &[Finding]| {
-        let one = |Finding { place, what }: &Finding| match place {
+fn as_json(report: &VerifyReport) -> serde_json::Value {
+    let list = |findings: &[VerifyFinding]| {
+        let one = |VerifyFinding { place, what }: &VerifyFinding| match place {
             Some((file, line)) => json!({"file": file, "line": line, "what": what}),
             None => json!({"what": what}),
         };
@@ -122,7 +122,7 @@ fn part_as_json(part: &PartReport) -> serde_json::Value {
     json!({"part": part.name(), "files": files, "lines": lines, "first": first, "newest": newest, "removed": removed})
 }
 
-fn as_text(report: &Report) -> String {
+fn as_text(report: &VerifyReport) -> String {
     let mut out = Vec::new();
     for finding in &report.findings {
         out.push(format!("! {}", line(&finding.to_string(), SHOWN)));

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
-use toolbay_catalog::{Snapshot, Status};
+use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_model::text::{duration, line, thousands};
-use toolbay_model::{Limits, Usage};
+use toolbay_model::{CallUsage, Limits};
 use toolbay_settings::toml_file::nearest;
 
 use super::common::{Common, Listen, Record, block_on};
 use super::confirm;
+use super::load_progress::wait_until_loaded;
 use super::output::complain;
-use super::result::{self, Terminal};
+use super::result::{self, ProgressPrinter};
 use super::task;
-use super::waiting::loaded;
 use crate::server::Server;
 
 /// How many problems of plugins are printed when a tool is unknown.
@@ -61,7 +61,7 @@ pub(super) fn run(
     }
     block_on(async {
         let server = Server::builder(config).watch(false).audit(false).record(record).start()?;
-        let snapshot = loaded(&server).await;
+        let snapshot = wait_until_loaded(&server).await;
         let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
         // The result does not show these: why the use of an import was denied, and warnings about the plugin.
         for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
@@ -86,13 +86,13 @@ pub(super) fn run(
             refused = !allowed;
             allowed
         };
-        let answer = server.call_allowed(tool, arguments, Arc::new(Terminal), allow).await;
+        let answer = server.call_allowed(tool, arguments, Arc::new(ProgressPrinter), allow).await;
         if refused && !show.json {
             complain("not called");
             return Ok(ExitCode::FAILURE);
         }
         let used = answer.usage;
-        let code = result::show(answer, show.json);
+        let code = result::print_answer(answer, show.json);
         if let (true, Some(used)) = (show.usage, used) {
             print_usage(used, &limits);
         }
@@ -120,7 +120,7 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
     let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
     for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
-        let refused = if report.status == Status::Refused { " was refused" } else { "" };
+        let refused = if report.status == PluginFileStatus::Refused { " was refused" } else { "" };
         let _ = write!(said, "\n  plugin {id:?}{refused}: {}", line(problem, WHY));
     }
     let more = problems.count();
@@ -144,7 +144,7 @@ fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
 }
 
 /// Prints the resource usage next to the limits.
-fn print_usage(used: Usage, limits: &Limits) {
+fn print_usage(used: CallUsage, limits: &Limits) {
     let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
     let timeout = duration(limits.timeout);
     complain(&format!("fuel    {} of {} (limits.fuel)", thousands(used.fuel), thousands(limits.fuel)));

@@ -10,23 +10,26 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_catalog::{
-    Approve, Asks, Contents, Definition, Grant, PromptEntry, ResourceEntry, name_notes, read_grant, tool_name,
+    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, PromptEntry, ResourceEntry, ValidDefinition, name_notes,
+    read_grant, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, escaped, line};
-use toolbay_sandbox::{About, Sandbox};
+use toolbay_sandbox::{PluginSummary, Sandbox};
 
 use super::common::{Common, Listen, Settings, block_on};
 use super::output::{print, print_json};
-use super::single::{Loaded, WHY, file_of, load, shown, source};
+use super::plugin_file::{
+    LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source, resolve_plugin_file,
+};
 use crate::config::Config;
 
 /// What `check` prints about a file.
-struct Findings {
+struct CheckFindings {
     digest: Digest,
     size: u64,
-    about: About,
+    about: PluginSummary,
     form: String,
     /// Bytes of the largest linear memory when a call begins, if that can be told.
     memory: Option<u64>,
@@ -35,9 +38,9 @@ struct Findings {
     /// How long compiling took, in milliseconds; `None` if the component was in the compile cache.
     compile_ms: Option<f64>,
     remarks: Vec<String>,
-    contents: Contents,
+    contents: ComponentContents,
     /// Which calls of its tools a person must allow first, with the grant beside the file.
-    asks: BTreeMap<String, Asks>,
+    asks: BTreeMap<String, ApprovalPolicy>,
     /// Whether the grant beside the file is refused, so that a server would not serve it.
     is_refused: bool,
 }
@@ -65,7 +68,7 @@ const FOLDERLESS: &str = "it looks for files through WASI 0.3, where it gets non
                           0.2)";
 
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
-    let file = &file_of(path)?;
+    let file = &resolve_plugin_file(path)?;
     // One file needs no plugin folder, so the folder of the file stands in for it.
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
@@ -80,18 +83,18 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
     Ok(if findings.is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
-    let name = shown(file);
-    let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, WHY));
-    let source = source(file, config.server.component.as_u64())?;
+async fn look(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
+    let name = printable_path(file);
+    let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, MAX_REASON_BYTES));
+    let source = read_plugin_source(file, config.server.component.as_u64())?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let rules = config.rules();
     let (memory_limit, approve) = (rules.limits.memory, rules.approve);
-    let Loaded { prepared, description, about, compile_ms } = load(&sandbox, source, rules, &name).await?;
+    let LoadedPlugin { prepared, description, about, compile_ms } = load_plugin(&sandbox, source, rules, &name).await?;
     let mut remarks = description.remarks.clone();
-    remarks.extend(without_words(&prepared.wordless(&description), file));
-    let contents = Contents::check(description).map_err(|why| unusable(&why))?;
+    remarks.extend(without_words(&prepared.undocumented_tools(&description), file));
+    let contents = ComponentContents::check(description).map_err(|why| unusable(&why))?;
     remarks.extend(contents.view_remarks());
     remarks.extend(contents.notes());
     if !prepared.has_files() {
@@ -100,31 +103,43 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     let (form, memory) = (prepared.form(), prepared.memory());
     let granted = granted(file, approve, digest, &contents, prepared.is_command());
     let is_refused = granted.is_err();
-    let Terms { asks, names } = granted.unwrap_or_else(|why| {
+    let GrantSummary { asks, names } = granted.unwrap_or_else(|why| {
         remarks.push(why);
-        Terms::default()
+        GrantSummary::default()
     });
     remarks.extend(name_notes(&names));
-    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents, asks, is_refused })
+    Ok(CheckFindings {
+        digest,
+        size,
+        about,
+        form,
+        memory,
+        memory_limit,
+        compile_ms,
+        remarks,
+        contents,
+        asks,
+        is_refused,
+    })
 }
 
 /// How to describe tools that are plain functions.
 fn without_words(tools: &[String], file: &Path) -> Option<String> {
-    let first = line(tools.first()?, WHY);
+    let first = line(tools.first()?, MAX_REASON_BYTES);
     let more = if tools.len() > 1 { format!(" and {} more", tools.len() - 1) } else { String::new() };
     let wit = file.with_extension("wit");
     let wit = wit.file_name().unwrap_or_default().to_string_lossy();
     Some(format!(
         "nothing says what {first}{more} does; put the WIT of its functions, with comments, beside it as {}",
-        line(&wit, WHY)
+        line(&wit, MAX_REASON_BYTES)
     ))
 }
 
 /// What the grant beside a file says of its tools.
 #[derive(Default)]
-struct Terms {
+struct GrantSummary {
     /// Which calls a person must allow first, by the tools' own names.
-    asks: BTreeMap<String, Asks>,
+    asks: BTreeMap<String, ApprovalPolicy>,
     /// The names that clients call.
     names: Vec<String>,
 }
@@ -134,9 +149,15 @@ struct Terms {
 /// # Errors
 ///
 /// The grant has a mistake, or is not one for this file.
-fn granted(file: &Path, approve: Approve, digest: Digest, contents: &Contents, command: bool) -> Result<Terms, String> {
+fn granted(
+    file: &Path,
+    approve: ApprovalSetting,
+    digest: Digest,
+    contents: &ComponentContents,
+    command: bool,
+) -> Result<GrantSummary, String> {
     let (Some(folder), Some(id)) = (file.parent(), file.file_stem().and_then(|stem| stem.to_str())) else {
-        return Ok(Terms::default());
+        return Ok(GrantSummary::default());
     };
     let grant = match read_grant(folder, id).map_err(|error| error.why().to_owned())? {
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
@@ -144,22 +165,22 @@ fn granted(file: &Path, approve: Approve, digest: Digest, contents: &Contents, c
     };
     grant.check_component(id, digest, contents, command).map_err(|why| format!("{id}.toml: {why}"))?;
     let (approvals, own) = (grant.approvals(approve), tool_name(id));
-    let asks = |definition: &Definition| {
+    let asks = |definition: &ValidDefinition| {
         // A command has no name of its own.
         let name = if command { own.clone() } else { definition.tool.name.clone() };
         let shown = grant.tools.get(&name).map(|tool| definition.shown_as(&tool.shown()));
         let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
         Some((definition.tool.name.clone(), approvals.of(&name).of(annotations)?))
     };
-    let name = |definition: &Definition| grant.full_name(if command { &own } else { &definition.tool.name });
-    Ok(Terms {
+    let name = |definition: &ValidDefinition| grant.full_name(if command { &own } else { &definition.tool.name });
+    Ok(GrantSummary {
         asks: contents.tools.iter().filter_map(|definition| asks(definition)).collect(),
         names: contents.tools.iter().map(|definition| name(definition)).collect(),
     })
 }
 
 /// What the imports are for, without repetitions.
-fn needs(about: &About) -> Vec<&'static str> {
+fn needs(about: &PluginSummary) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for import in &about.imports {
         let known = INTERFACES.iter().find(|(start, _)| import.starts_with(start));
@@ -168,14 +189,14 @@ fn needs(about: &About) -> Vec<&'static str> {
     words
 }
 
-fn text(name: &str, findings: &Findings) -> String {
+fn text(name: &str, findings: &CheckFindings) -> String {
     let about = &findings.about;
     let mut out = String::new();
     let size = ByteSize::b(findings.size).display().iec();
-    let _ = writeln!(out, "{}  {size}  sha256 {}", line(name, WHY), findings.digest);
+    let _ = writeln!(out, "{}  {size}  sha256 {}", line(name, MAX_REASON_BYTES), findings.digest);
     let _ = writeln!(out, "    {}; {}", about.kind, findings.form);
     if !about.made_with.is_empty() {
-        let _ = writeln!(out, "    made with {}", line(&about.made_with.join(", "), WHY));
+        let _ = writeln!(out, "    made with {}", line(&about.made_with.join(", "), MAX_REASON_BYTES));
     }
     if !about.uses.is_empty() {
         let _ = writeln!(out, "    uses {}", about.uses.join(" and "));
@@ -190,7 +211,7 @@ fn text(name: &str, findings: &Findings) -> String {
         let _ = writeln!(out, "    {memory} of memory when a call begins (limits.memory: {limit})");
     }
     for remark in &findings.remarks {
-        let _ = writeln!(out, "    ! {}", line(remark, WHY));
+        let _ = writeln!(out, "    ! {}", line(remark, MAX_REASON_BYTES));
     }
     let _ = writeln!(out, "\nImports:");
     let needs = needs(about);
@@ -202,7 +223,7 @@ fn text(name: &str, findings: &Findings) -> String {
     }
     match grant::template(&about.imports, &findings.contents.views()) {
         Some(template) => {
-            let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::name(name), WHY));
+            let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::name(name), MAX_REASON_BYTES));
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
             }
@@ -220,8 +241,8 @@ fn text(name: &str, findings: &Findings) -> String {
 }
 
 /// What the plugin offers.
-fn offers(out: &mut String, contents: &Contents, asks: &BTreeMap<String, Asks>) {
-    let Contents { tools, prompts, resources, templates, completes, .. } = contents;
+fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String, ApprovalPolicy>) {
+    let ComponentContents { tools, prompts, resources, templates, completes, .. } = contents;
     let heading = |out: &mut String, words: &str| {
         let _ = writeln!(out, "\n{words}:");
     };
@@ -255,9 +276,12 @@ fn offers(out: &mut String, contents: &Contents, asks: &BTreeMap<String, Asks>) 
             heading(out, words);
         }
         for ResourceEntry { resource, .. } in entries.iter().map(|entry| &**entry) {
-            let media =
-                resource.mime_type.as_deref().map(|media| format!("  {}", line(media, WHY))).unwrap_or_default();
-            let _ = writeln!(out, "    {}{media}", line(&resource.uri, WHY));
+            let media = resource
+                .mime_type
+                .as_deref()
+                .map(|media| format!("  {}", line(media, MAX_REASON_BYTES)))
+                .unwrap_or_default();
+            let _ = writeln!(out, "    {}{media}", line(&resource.uri, MAX_REASON_BYTES));
             described(out, resource.description.as_deref());
         }
     }
@@ -273,9 +297,9 @@ fn described(out: &mut String, description: Option<&str>) {
     }
 }
 
-fn json(findings: &Findings) -> Value {
+fn json(findings: &CheckFindings) -> Value {
     let about = &findings.about;
-    let tool = |tool: &Definition| {
+    let tool = |tool: &ValidDefinition| {
         json!({
             "name": tool.tool.name,
             "title": tool.tool.title,
@@ -285,7 +309,7 @@ fn json(findings: &Findings) -> Value {
             "asks": findings.asks.get(&tool.tool.name),
         })
     };
-    let Contents { tools, prompts, resources, templates, completes, .. } = &findings.contents;
+    let ComponentContents { tools, prompts, resources, templates, completes, .. } = &findings.contents;
     json!({
         "sha256": findings.digest.to_string(),
         "size": findings.size,

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use toolbay_mcp::http::Address;
+use toolbay_mcp::http::ListenAddress;
 use toolbay_otel::Telemetry;
 
-use super::signals::survive_large_files;
+use super::signals::ignore_file_size_signal;
 use crate::config::{Config, ConfigError, Flags};
-use crate::log_records::LogRecords;
+use crate::log_export::LogExportLayer;
 use crate::reread::variables;
 use crate::{machine, telemetry};
 
@@ -48,7 +48,7 @@ pub(super) struct Listen {
     /// `http://127.0.0.1:8931/mcp`. Port 0 picks a free port. Or on a Unix socket, such as
     /// `unix:/run/toolbay/mcp.sock`
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    pub(super) http: Option<Address>,
+    pub(super) http: Option<ListenAddress>,
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
@@ -70,15 +70,15 @@ pub(super) struct Record {
 }
 
 /// Parses an address. The error is worded as that of `http.listen`.
-fn address(text: &str) -> Result<Address, String> {
+fn address(text: &str) -> Result<ListenAddress, String> {
     let wrong = |_| {
         "expected an address with a port, such as 127.0.0.1:8931, or a Unix socket, such as unix:/run/toolbay/mcp.sock"
             .to_owned()
     };
     Ok(match text.parse().map_err(wrong)? {
         // A path in the configuration file is relative to that file, and this one is not.
-        Address::Unix(path) => Address::Unix(std::path::absolute(path).map_err(|error| error.to_string())?),
-        address @ Address::Internet(_) => address,
+        ListenAddress::Unix(path) => ListenAddress::Unix(std::path::absolute(path).map_err(|error| error.to_string())?),
+        address @ ListenAddress::Internet(_) => address,
     })
 }
 
@@ -124,11 +124,11 @@ impl Common {
 /// settings want that.
 pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
     let logged = sent.filter(|sent| sent.settings().logs);
-    let records = logged.map(|sent| LogRecords::new(sent.clone(), config.otel.caller));
+    let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.caller));
     telemetry::init(filter, records).map_err(ConfigError::new)?;
-    tracing::info!("{}", config.source());
+    tracing::info!("{}", config.source_message());
     machine::raise_descriptors();
-    for clamp in config.clamps() {
+    for clamp in config.clamp_messages() {
         tracing::warn!("{clamp}");
     }
     Ok(())
@@ -138,7 +138,7 @@ pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> 
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
-        survive_large_files().context("failed to listen for signals")?;
+        ignore_file_size_signal().context("failed to listen for signals")?;
         work.await
     });
     runtime.shutdown_background();

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use toolbay_catalog::Status;
+use toolbay_catalog::PluginFileStatus;
 use toolbay_model::text::line;
 
 use super::common::{Common, Listen, block_on};
+use super::load_progress::wait_until_loaded;
 use super::output::{complain, print};
-use super::waiting::loaded;
 use crate::server::Server;
 
 /// Longest file name that is printed, in bytes.
@@ -25,17 +25,17 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         if let Some(why) = sandbox.keeps_nothing() {
             bail!("{why}");
         }
-        let snapshot = loaded(&server).await;
+        let snapshot = wait_until_loaded(&server).await;
         let mut code = ExitCode::SUCCESS;
         for (id, report) in &snapshot.plugins {
-            if report.status == Status::Ready && report.digest.is_none() {
+            if report.status == PluginFileStatus::Ready && report.digest.is_none() {
                 print(&format!("{}  has nothing to compile\n", line(id, NAME)));
                 for problem in &report.problems {
                     complain(&format!("{}: {}", line(id, NAME), line(problem, WHY)));
                 }
                 continue;
             }
-            if report.status != Status::Ready {
+            if report.status != PluginFileStatus::Ready {
                 complain(&format!("{}: {}", line(id, NAME), line(&report.problems.join("; "), WHY)));
             } else if report.digest.as_deref().is_some_and(|digest| sandbox.keeps(digest)) {
                 print(&format!("{}  compiled\n", line(id, NAME)));

@@ -15,7 +15,7 @@ use super::common::block_on;
 use super::output::{note, print};
 use super::signals::Signals;
 use crate::config::ConfigError;
-use crate::console_socket::{Found, found};
+use crate::console_socket::{ServerSocket, find_servers};
 
 /// Longest path of a folder that is shown, in bytes.
 const SHOWN: usize = 1_000;
@@ -25,8 +25,8 @@ const ADVICE: &str = "a server has a console while a client that started it with
                       console.stdio = false; that of `toolbay serve --http` is at the address in its log";
 
 /// A server that answers.
-struct Server {
-    found: Found,
+struct FoundServer {
+    found: ServerSocket,
     /// Its plugin folder.
     folder: String,
 }
@@ -35,7 +35,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
     block_on(async {
         let signals = Signals::listen().context("failed to listen for signals")?;
         let server = chosen(answering().await, pid)?;
-        let Server { found: Found { pid, path, .. }, folder } = server;
+        let FoundServer { found: ServerSocket { pid, path, .. }, folder } = server;
         let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen on 127.0.0.1")?;
         let address = listener.local_addr().context("failed to read the listener's address")?;
         let mut login = login(&path).await.with_context(|| format!("the server {pid} gives no token"))?;
@@ -45,9 +45,9 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
         ));
         note("Ctrl-C ends this, and the server goes on");
         tokio::select! {
-            () = signals.end.cancelled() => {}
+            () = signals.shutdown.cancelled() => {}
             // With its terminal.
-            () = signals.again.notified() => {}
+            () = signals.reload.notified() => {}
             () = login.ended() => note(&format!("the server {pid} has ended")),
             () = forward(listener, &path) => {}
         }
@@ -56,16 +56,16 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
 }
 
 /// The servers that answer, the oldest first.
-async fn answering() -> Vec<Server> {
-    let asking = found().into_iter().map(async |found| {
+async fn answering() -> Vec<FoundServer> {
+    let asking = find_servers().into_iter().map(async |found| {
         let folder = line(&about(&found.path).await.ok()?, SHOWN);
-        Some(Server { found, folder })
+        Some(FoundServer { found, folder })
     });
     join_all(asking).await.into_iter().flatten().collect()
 }
 
 /// The one with this number, or the only one.
-fn chosen(mut servers: Vec<Server>, pid: Option<u32>) -> anyhow::Result<Server> {
+fn chosen(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
     if let Some(pid) = pid {
         let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
             bail!("no server with the process number {pid} has a console that answers: {ADVICE}");
@@ -79,9 +79,9 @@ fn chosen(mut servers: Vec<Server>, pid: Option<u32>) -> anyhow::Result<Server> 
 }
 
 /// What to type, a line for each.
-fn list(servers: &[Server], now: SystemTime) -> String {
+fn list(servers: &[FoundServer], now: SystemTime) -> String {
     let mut said = "several servers have a console; say which one:".to_owned();
-    for Server { found, folder } in servers {
+    for FoundServer { found, folder } in servers {
         let age = Duration::from_secs(now.duration_since(found.since).unwrap_or_default().as_secs());
         let _ = write!(said, "\n  toolbay console --pid {:<8} {folder}, for {}", found.pid, format_duration(age));
     }
@@ -92,9 +92,9 @@ fn list(servers: &[Server], now: SystemTime) -> String {
 mod tests {
     use super::*;
 
-    fn server(pid: u32, folder: &str, seconds: u64) -> Server {
+    fn server(pid: u32, folder: &str, seconds: u64) -> FoundServer {
         let since = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000 - seconds);
-        Server { found: Found { pid, path: "/run/a".into(), since }, folder: folder.to_owned() }
+        FoundServer { found: ServerSocket { pid, path: "/run/a".into(), since }, folder: folder.to_owned() }
     }
 
     #[test]

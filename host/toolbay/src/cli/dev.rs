@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use tokio::process::Command;
-use toolbay_catalog::Watcher;
+use toolbay_catalog::FolderWatcher;
 use toolbay_model::text::line;
-use toolbay_settings::project::{self, Example, Project};
+use toolbay_settings::project::{self, CallExample, ProjectFile};
 
 use super::common::{Common, Listen, block_on};
 use super::confirm;
+use super::load_progress::wait_until_loaded;
 use super::output::{complain, print};
-use super::requirements::ready;
-use super::result::{self, Terminal};
-use super::waiting::loaded;
+use super::requirements::check_installed;
+use super::result::{self, ProgressPrinter};
 use crate::config::Config;
 use crate::server::Server;
 
@@ -31,8 +31,8 @@ const WHY: usize = 2_000;
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
     // The project first: a wrong folder is the more likely mistake.
-    let project = Project::read(folder).map_err(anyhow::Error::msg)?;
-    ready(&project)?;
+    let project = ProjectFile::read(folder).map_err(anyhow::Error::msg)?;
+    check_installed(&project)?;
     let config = common.configure(true, &Listen::default())?;
     block_on(async {
         if once {
@@ -49,7 +49,7 @@ pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<
 async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
     loop {
         // Read again: plugin.toml itself may have changed.
-        match Project::read(folder) {
+        match ProjectFile::read(folder) {
             Ok(project) => {
                 let mut watcher = watcher(folder, &project)?;
                 let _ = round(config, folder, &project).await?;
@@ -58,27 +58,27 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
             }
             Err(why) => {
                 complain(&why);
-                let mut watcher = Watcher::over(&[folder.join(project::FILE)]).map_err(anyhow::Error::msg)?;
+                let mut watcher = FolderWatcher::over(&[folder.join(project::FILE)]).map_err(anyhow::Error::msg)?;
                 settled(&mut watcher).await;
             }
         }
     }
 }
 
-fn watcher(folder: &Path, project: &Project) -> anyhow::Result<Watcher> {
+fn watcher(folder: &Path, project: &ProjectFile) -> anyhow::Result<FolderWatcher> {
     let mut paths: Vec<PathBuf> = project.watch.iter().map(|path| folder.join(path)).collect();
     paths.push(folder.join(project::FILE));
-    Watcher::over(&paths).map_err(anyhow::Error::msg)
+    FolderWatcher::over(&paths).map_err(anyhow::Error::msg)
 }
 
 /// Waits for a change, and for the changes after it.
-async fn settled(watcher: &mut Watcher) {
+async fn settled(watcher: &mut FolderWatcher) {
     watcher.changes().await;
     while tokio::time::timeout(QUIET, watcher.changes()).await.is_ok() {}
 }
 
 /// Builds, copies and calls. Returns whether every step succeeded.
-async fn round(config: &Config, folder: &Path, project: &Project) -> anyhow::Result<bool> {
+async fn round(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow::Result<bool> {
     let began = Instant::now();
     let setup = if folder.join(&project.output).exists() { &[][..] } else { &project.setup };
     for command in setup.iter().chain(&project.build) {
@@ -114,9 +114,9 @@ fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// Loads the plugin folder as a server would, prints the plugin's status, and makes its example call.
-async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow::Result<bool> {
+async fn try_out(config: &Config, id: &str, example: Option<&CallExample>) -> anyhow::Result<bool> {
     let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
-    let snapshot = loaded(&server).await;
+    let snapshot = wait_until_loaded(&server).await;
     let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
     let mut said = String::new();
     for problem in &report.problems {
@@ -127,7 +127,7 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
     if report.tools.is_empty() {
         return Ok(false);
     }
-    let Some(Example { tool, arguments }) = example else { return Ok(true) };
+    let Some(CallExample { tool, arguments }) = example else { return Ok(true) };
     // The grant may give its tools a prefix.
     let offered = report.tools.iter().find(|name| {
         *name == tool || snapshot.tools.get(*name).is_some_and(|offer| offer.definition.tool.name == *tool)
@@ -153,10 +153,10 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
         refused = !confirm::ask(question).await;
         !refused
     };
-    let answer = server.call_allowed(offered.clone(), arguments.clone(), Arc::new(Terminal), allow).await;
+    let answer = server.call_allowed(offered.clone(), arguments.clone(), Arc::new(ProgressPrinter), allow).await;
     if refused {
         complain("not called");
         return Ok(false);
     }
-    Ok(result::show(answer, false) == ExitCode::SUCCESS)
+    Ok(result::print_answer(answer, false) == ExitCode::SUCCESS)
 }

@@ -9,16 +9,16 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use toolbay_mcp::http::Address;
+use toolbay_mcp::http::ListenAddress;
 
 use super::common::{Common, Listen, begin};
 use super::output::print;
-use crate::wall::{Needs, Wall};
+use crate::wall::{ConfinementNeeds, ConfinementWall};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_alone(listen)?;
-    let socket = config.http.listen.as_ref().and_then(Address::socket);
-    let wall = Wall::build(&config, Needs::of(&config, socket)?)?;
+    let socket = config.http.listen.as_ref().and_then(ListenAddress::socket);
+    let wall = ConfinementWall::build(&config, ConfinementNeeds::of(&config, socket)?)?;
     begin(&config, &config.log, None)?;
     wall.log();
     for line in stdin().lines() {

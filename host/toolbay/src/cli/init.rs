@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use tempfile::Builder;
 
-use self::samples::{Choice, Samples};
+use self::samples::{SampleChoice, SampleSet};
 use super::confirm;
 use super::output::{note, print};
 
@@ -29,7 +29,7 @@ const LONGEST: u64 = 1_000;
 
 /// What becomes of each file: the path within the new folder.
 #[derive(Debug, Default)]
-struct Report {
+struct InitReport {
     written: Vec<PathBuf>,
     kept: Vec<PathBuf>,
 }
@@ -37,13 +37,13 @@ struct Report {
 /// Makes `path` a folder that can be served. `wanted` says which samples to copy; without it, a person at a terminal is
 /// asked, and anybody else gets all of them. `from` is the folder with the samples, if it is not the one of the package.
 pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let samples = Samples::find(from)?;
+    let samples = SampleSet::find(from)?;
     let choice = match wanted {
-        Some(text) => Choice::parse(text, &samples)?,
+        Some(text) => SampleChoice::parse(text, &samples)?,
         None if !samples.is_empty() && confirm::is_possible() => ask(&samples)?,
-        None => Choice::all(&samples),
+        None => SampleChoice::all(&samples),
     };
-    let mut report = Report::default();
+    let mut report = InitReport::default();
     let plugins = path.join(PLUGINS);
     fs::create_dir_all(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
     report.write(path, Path::new(FILE), CONFIGURATION.as_bytes())?;
@@ -58,7 +58,7 @@ pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> a
 }
 
 /// Asks the person at the terminal which samples to copy, until the answer can be understood.
-fn ask(samples: &Samples) -> anyhow::Result<Choice> {
+fn ask(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
     let names = samples.names().join(", ");
     loop {
         note(&format!(
@@ -70,14 +70,14 @@ fn ask(samples: &Samples) -> anyhow::Result<Choice> {
             bail!("there was no answer, so nothing was written");
         }
         let answer = answer.trim();
-        match Choice::parse(if answer.is_empty() { samples::ALL } else { answer }, samples) {
+        match SampleChoice::parse(if answer.is_empty() { samples::ALL } else { answer }, samples) {
             Ok(choice) => return Ok(choice),
             Err(error) => note(&format!("{error:#}\n")),
         }
     }
 }
 
-impl Report {
+impl InitReport {
     /// Writes a file, which appears whole or not at all, unless there is something with its name.
     fn write(&mut self, root: &Path, name: &Path, content: &[u8]) -> anyhow::Result<()> {
         let path = root.join(name);
@@ -158,7 +158,7 @@ mod tests {
     fn read(text: &str) -> Config {
         // A folder that exists.
         let flags = Flags { plugins: Some(env!("CARGO_MANIFEST_DIR").into()), ..Flags::default() };
-        Config::of_text(text, &[], &flags).unwrap_or_else(|error| panic!("{error}\n{text}"))
+        Config::from_text(text, &[], &flags).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         std::os::unix::fs::symlink("elsewhere", root.join("link")).unwrap();
         fs::create_dir(root.join("folder")).unwrap();
         fs::write(root.join("file"), "mine").unwrap();
-        let mut report = Report::default();
+        let mut report = InitReport::default();
         for name in ["link", "folder", "file", "new"] {
             report.write(root, Path::new(name), b"ours").unwrap();
         }

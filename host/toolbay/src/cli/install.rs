@@ -11,13 +11,13 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 use toolbay_install::{
-    CLIENTS, Client, ConfigFile, Document, Edit, FileError, Mistake, Name, Scope, Server, client_named, is_toolbay,
-    same,
+    CLIENTS, ClientConfiguration, ConfigFile, ConfigurationMistake, ConfigurationScope, ConfigurationText, EditOutcome,
+    EntryName, FileError, ServerEntry, client_named, is_toolbay, same,
 };
 
 use self::around::{program, surroundings};
-use self::report::{Report, State, ask_to_replace, entry_text, fragment, listing};
-use self::target::{Target, target};
+use self::report::{EntryState, InstallReport, ask_to_replace, entry_text, fragment, listing};
+use self::target::{InstallTarget, target};
 use super::common::{Common, Listen, Settings};
 use super::confirm;
 use super::output::{complain, print, print_json};
@@ -34,7 +34,7 @@ pub(super) struct Which {
     scope: Whose,
     /// The name of the server in the configuration
     #[arg(long, default_value = "toolbay", value_parser = name)]
-    name: Name,
+    name: EntryName,
     /// The configuration file [default: where the client has it]
     #[arg(long, value_name = "FILE")]
     file: Option<std::path::PathBuf>,
@@ -95,7 +95,7 @@ enum Whose {
     Project,
 }
 
-impl From<Whose> for Scope {
+impl From<Whose> for ConfigurationScope {
     fn from(whose: Whose) -> Self {
         match whose {
             Whose::User => Self::User,
@@ -108,8 +108,8 @@ fn clients() -> PossibleValuesParser {
     PossibleValuesParser::new(CLIENTS.iter().map(|client| client.id))
 }
 
-fn name(text: &str) -> Result<Name, String> {
-    Name::new(text)
+fn name(text: &str) -> Result<EntryName, String> {
+    EntryName::new(text)
 }
 
 pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
@@ -129,12 +129,12 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
         let file = target.spot.file.display();
         bail!("{} is not found here; to write {file} anyway, add --force", client.title);
     }
-    let change = |document: &Document| document.with(which.name.as_str(), &entry);
+    let change = |document: &ConfigurationText| document.with(which.name.as_str(), &entry);
     let doubt = |old: Option<&Map<String, Value>>| match old {
         Some(old) if !same(old, &entry) => Some(ask_to_replace(which.name.as_str(), &target, old, &entry)),
         _ => None,
     };
-    let mut report = edit(&target, which, change, doubt, State::Installed)?;
+    let mut report = edit(&target, which, change, doubt, EntryState::Installed)?;
     report.next = Some(client.next);
     if let Some(paste) = client.paste {
         report.paste = Some((paste, fragment(client.dialect, which.name.as_str(), &entry)));
@@ -157,18 +157,18 @@ pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
         )),
         _ => None,
     };
-    let report = edit(&target, which, |document| document.without(name), doubt, State::Removed)?;
+    let report = edit(&target, which, |document| document.without(name), doubt, EntryState::Removed)?;
     show(&report, which)
 }
 
-fn known(id: &str) -> anyhow::Result<&'static Client> {
+fn known(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
     client_named(id).with_context(|| format!("unknown client {id}"))
 }
 
 /// What the client is to reach.
-fn server(options: &Install) -> anyhow::Result<Server> {
+fn server(options: &Install) -> anyhow::Result<ServerEntry> {
     if let Some(url) = &options.http {
-        return Server::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
+        return ServerEntry::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
     }
     let settings = Settings { config: options.config.clone(), no_config: options.no_config, log: None };
     let common = Common { plugins: options.plugins.clone(), settings };
@@ -187,24 +187,24 @@ fn server(options: &Install) -> anyhow::Result<Server> {
     }
     let paths: Vec<_> = paths.iter().map(|(flag, path)| (*flag, path.as_path())).collect();
     let words: &[&str] = if config.file_read { &["serve"] } else { &["serve", "--no-config"] };
-    Server::command(&program()?, words, &paths).map_err(anyhow::Error::msg)
+    ServerEntry::command(&program()?, words, &paths).map_err(anyhow::Error::msg)
 }
 
 /// Edits the file of a target with `change`, after a yes to the question that `doubt` has about the entry that is there.
 fn edit(
-    target: &Target,
+    target: &InstallTarget,
     which: &Which,
-    change: impl Fn(&Document) -> Result<Edit, Mistake>,
+    change: impl Fn(&ConfigurationText) -> Result<EditOutcome, ConfigurationMistake>,
     doubt: impl Fn(Option<&Map<String, Value>>) -> Option<String>,
-    done: State,
-) -> anyhow::Result<Report> {
+    done: EntryState,
+) -> anyhow::Result<InstallReport> {
     let mut file = ConfigFile::read(&target.spot.file)?;
     for _ in 0..TRIES {
         let place = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
-        let document = Document::read(target.spot.dialect, file.text().unwrap_or_default()).map_err(place)?;
+        let document = ConfigurationText::read(target.spot.dialect, file.text().unwrap_or_default()).map_err(place)?;
         let edit = change(&document).map_err(place)?;
-        let mut report = Report::new(target, which.name.as_str(), file.path());
-        let Edit::Changed(text) = edit else { return Ok(report) };
+        let mut report = InstallReport::new(target, which.name.as_str(), file.path());
+        let EditOutcome::Changed(text) = edit else { return Ok(report) };
         report.state = done;
         if which.print {
             report.printed = true;
@@ -235,7 +235,7 @@ fn edit(
     Err(FileError::Changed(file.path().to_owned()).into())
 }
 
-fn show(report: &Report, which: &Which) -> anyhow::Result<ExitCode> {
+fn show(report: &InstallReport, which: &Which) -> anyhow::Result<ExitCode> {
     if which.json {
         print_json(&report.in_json())?;
     } else {

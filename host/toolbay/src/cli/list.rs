@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolbay_catalog::{Granted, PluginReport, Snapshot, Status};
+use toolbay_catalog::{GrantReport, PluginFileStatus, PluginReport, Snapshot};
 use toolbay_mcp::{definition_json, prompt_json, resource_json, template_json};
 use toolbay_model::text::line;
 
 use super::common::{Common, Listen, block_on};
+use super::load_progress::wait_until_loaded;
 use super::output::{print, print_json};
-use super::waiting::loaded;
 use crate::config::Config;
 use crate::plainly::{permissions, terms};
 use crate::server::Server;
@@ -19,7 +19,7 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.configure(true, &Listen::default())?;
     block_on(async {
         let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
-        let snapshot = loaded(&server).await;
+        let snapshot = wait_until_loaded(&server).await;
         if json {
             print_json(&as_json(&snapshot, &config))?;
         } else {
@@ -36,9 +36,9 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
     let resources: Vec<_> = snapshot.resources.values().map(|offer| resource_json(offer.resource())).collect();
     let templates: Vec<_> = snapshot.templates.values().map(|offer| template_json(offer.resource())).collect();
     let skills: Vec<_> = snapshot.skills.values().map(|offer| &offer.skill.entry).collect();
-    let (limits, ceilings) = config.in_force();
+    let (limits, ceilings) = config.effective_limits();
     json!({
-        "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
+        "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamp_messages()},
         "plugins": snapshot.plugins,
         "notes": snapshot.notes,
         "tools": tools,
@@ -51,7 +51,7 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
 
 fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     let mut out = String::new();
-    for clamp in config.clamps() {
+    for clamp in config.clamp_messages() {
         let _ = writeln!(out, "! {}", line(&clamp, SHOWN));
     }
     if !out.is_empty() {
@@ -71,7 +71,7 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
         return out;
     }
     let serving = snapshot.plugins.values().filter(|report| offers_something(report)).count();
-    let refused = snapshot.plugins.values().filter(|report| report.status == Status::Refused).count();
+    let refused = snapshot.plugins.values().filter(|report| report.status == PluginFileStatus::Refused).count();
     out.push_str(&count(snapshot.tools.len(), "tool"));
     for (n, noun) in [
         (snapshot.prompts.len(), "prompt"),
@@ -99,10 +99,10 @@ const RESOURCES: usize = 20;
 
 fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
     let status = match report.status {
-        Status::Loading => "loading",
-        Status::Ready => "ready",
-        Status::Stale => "stale",
-        Status::Refused => "refused",
+        PluginFileStatus::Loading => "loading",
+        PluginFileStatus::Ready => "ready",
+        PluginFileStatus::Stale => "stale",
+        PluginFileStatus::Refused => "refused",
     };
     let _ = write!(out, "{}  {status}", line(id, SHOWN));
     if let Some(digest) = report.digest.as_deref().and_then(|digest| digest.get(..12)) {
@@ -173,7 +173,7 @@ fn summary(description: &str) -> String {
 }
 
 /// Everything that the grant allows, and every limit that differs from Toolbay's default.
-fn grants(granted: &Granted) -> impl Iterator<Item = String> {
+fn grants(granted: &GrantReport) -> impl Iterator<Item = String> {
     let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
     prefix.chain(permissions(granted)).chain(terms(granted)).collect::<Vec<_>>().into_iter()
 }

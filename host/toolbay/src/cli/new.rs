@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use include_dir::{Dir, DirEntry, include_dir};
-use toolbay_settings::project::{self, Project};
+use toolbay_settings::project::{self, ProjectFile};
 use wit_parser::UnresolvedPackageGroup;
 
 use super::output::print;
@@ -38,7 +38,7 @@ pub(super) enum Language {
 const CONTRACT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
 
 /// The embedded files for one language.
-struct Kit {
+struct LanguageKit {
     /// The SDK, which a project vendors as `toolbay/`.
     sdk: Dir<'static>,
     /// The template of a project that uses the SDK.
@@ -50,46 +50,47 @@ struct Kit {
 /// A kit of these folders. The type is `tt` because `include_dir` accepts only a literal token.
 macro_rules! kit {
     ($sdk:tt, $template:tt) => {
-        Kit { sdk: include_dir!($sdk), template: include_dir!($template), plain: None }
+        LanguageKit { sdk: include_dir!($sdk), template: include_dir!($template), plain: None }
     };
     ($sdk:tt, $template:tt, $plain:tt) => {
-        Kit { plain: Some(include_dir!($plain)), ..kit!($sdk, $template) }
+        LanguageKit { plain: Some(include_dir!($plain)), ..kit!($sdk, $template) }
     };
 }
 
-static RUST: Kit = kit!(
+static RUST: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/plain"
 );
-static JAVASCRIPT: Kit = kit!(
+static JAVASCRIPT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/plain"
 );
-static TYPESCRIPT: Kit = kit!(
+static TYPESCRIPT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/plain"
 );
-static PYTHON: Kit = kit!(
+static PYTHON: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/plain"
 );
-static GO: Kit =
+static GO: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/go/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/go/template");
-static C: Kit = kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/c/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/template");
-static CPP: Kit =
+static C: LanguageKit =
+    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/c/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/template");
+static CPP: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/template");
-static ZIG: Kit =
+static ZIG: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template");
 
 /// Folders that compilers and package managers leave behind; they are not copied.
 const LEFT_BEHIND: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
 
 impl Language {
-    fn kit(self) -> &'static Kit {
+    fn kit(self) -> &'static LanguageKit {
         match self {
             Self::Rust => &RUST,
             Self::Javascript => &JAVASCRIPT,
@@ -126,7 +127,7 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
         fs::create_dir_all(parent).with_context(|| format!("failed to create {}", parent.display()))?;
         fs::write(&file, content).with_context(|| format!("failed to write {}", file.display()))?;
     }
-    let project = Project::read(path).map_err(anyhow::Error::msg)?;
+    let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
     print(&instructions(path, &project));
     Ok(ExitCode::SUCCESS)
 }
@@ -196,7 +197,7 @@ fn filled(text: &str, name: &str) -> String {
     text.replace("{{name}}", name).replace("{{ident}}", &name.replace('-', "_"))
 }
 
-fn instructions(path: &Path, project: &Project) -> String {
+fn instructions(path: &Path, project: &ProjectFile) -> String {
     let mut out = format!("Created a {} plugin in {}. To build it:\n\n", project.language, path.display());
     let _ = writeln!(out, "    cd {}", path.display());
     for command in project.setup.iter().chain(&project.build) {
@@ -241,7 +242,8 @@ mod tests {
                 let found = files.iter().find(|(path, _)| path == Path::new(name));
                 String::from_utf8(found.unwrap_or_else(|| panic!("{language:?}: no {name}")).1.clone()).unwrap()
             };
-            let project = Project::parse(&text("plugin.toml")).unwrap_or_else(|error| panic!("{language:?}: {error}"));
+            let project =
+                ProjectFile::parse(&text("plugin.toml")).unwrap_or_else(|error| panic!("{language:?}: {error}"));
             assert_eq!((project.name.as_str(), project.language), ("my-plugin", language.name()));
             assert_eq!(project.example.unwrap().tool, "my_plugin_greet", "{language:?}");
             assert!(!project.build.is_empty() && !project.watch.is_empty(), "{language:?}");

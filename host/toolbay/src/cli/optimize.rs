@@ -11,12 +11,14 @@ use bytesize::ByteSize;
 use clap::ValueEnum;
 use serde_json::{Map, Value};
 use toolbay_model::text::{duration, line, thousands};
-use toolbay_sandbox::{Allowance, Optimize, Optimized, Sandbox, Source, WarmUp};
+use toolbay_sandbox::{CompileSource, InitAllowance, OptimizeJob, OptimizedComponent, Sandbox, WarmUp};
 
 use super::common::{Common, Listen, Settings, block_on};
 use super::output::{complain, print};
+use super::plugin_file::{
+    LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source, resolve_plugin_file,
+};
 use super::progress;
-use super::single::{Loaded, WHY, file_of, load, shown, source};
 use crate::config::Config;
 
 /// What an initialisation may use.
@@ -32,7 +34,7 @@ pub(super) enum Allow {
     Clocks,
 }
 
-impl From<Allow> for Allowance {
+impl From<Allow> for InitAllowance {
     fn from(allow: Allow) -> Self {
         match allow {
             Allow::Environment => Self::Environment,
@@ -44,7 +46,7 @@ impl From<Allow> for Allowance {
 }
 
 /// How to optimise.
-pub(super) struct Wanted {
+pub(super) struct OptimizeOptions {
     /// Whether to replace a file.
     pub(super) force: bool,
     pub(super) allow: Vec<Allow>,
@@ -56,33 +58,33 @@ pub(super) fn run(
     settings: &Settings,
     path: &Path,
     output: Option<PathBuf>,
-    wanted: Wanted,
+    wanted: OptimizeOptions,
 ) -> anyhow::Result<ExitCode> {
-    let Wanted { force, allow, calls } = wanted;
-    let file = &file_of(path)?;
+    let OptimizeOptions { force, allow, calls } = wanted;
+    let file = &resolve_plugin_file(path)?;
     let output = match output {
         Some(output) => output,
         None => default_output(file)?,
     };
     if output.is_dir() {
-        bail!("{} is a folder; give the name of a file", shown(&output));
+        bail!("{} is a folder; give the name of a file", printable_path(&output));
     }
     if !force && output.symlink_metadata().is_ok() {
-        bail!("{} exists; to replace it, add --force", shown(&output));
+        bail!("{} exists; to replace it, add --force", printable_path(&output));
     }
     let calls = calls.iter().map(|call| warm_up(call)).collect::<anyhow::Result<Vec<_>>>()?;
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
     let config = common.configure(true, &Listen::default())?;
-    let allowed = allow.into_iter().map(Allowance::from).collect();
+    let allowed = allow.into_iter().map(InitAllowance::from).collect();
     let report = block_on(async {
-        let source = source(file, config.server.component.as_u64())?;
-        let job = Optimize { source, limits: config.rules().limits, allowed, calls };
+        let source = read_plugin_source(file, config.server.component.as_u64())?;
+        let job = OptimizeJob { source, limits: config.rules().limits, allowed, calls };
         let (optimised, report) = optimised(&config, file, job).await?;
         write(&optimised.file, &output)?;
         Ok(report)
     })?;
-    print(&format!("{report}\n    written to {}\n", shown(&output)));
+    print(&format!("{report}\n    written to {}\n", printable_path(&output)));
     if let Some(remark) = wit_remark(file, &output) {
         complain(&remark);
     }
@@ -102,23 +104,23 @@ fn warm_up(call: &str) -> anyhow::Result<WarmUp> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
     let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
     let object = object.map_err(|error| {
-        let (tool, error) = (line(tool, WHY), line(&error.to_string(), WHY));
+        let (tool, error) = (line(tool, MAX_REASON_BYTES), line(&error.to_string(), MAX_REASON_BYTES));
         anyhow!("--call {tool}: the arguments are not a JSON object: {error}")
     })?;
     Ok(WarmUp { tool: tool.to_owned(), arguments: Value::Object(object).to_string() })
 }
 
 /// Optimises a file, and compares what it offers with what it offered. Returns what to print of it, too.
-async fn optimised(config: &Config, file: &Path, job: Optimize) -> anyhow::Result<(Optimized, String)> {
+async fn optimised(config: &Config, file: &Path, job: OptimizeJob) -> anyhow::Result<(OptimizedComponent, String)> {
     let sandbox = Sandbox::new(config.sandbox()?)?;
-    let name = shown(file);
-    let before = load(&sandbox, job.source.clone(), config.rules(), &name).await?;
+    let name = printable_path(file);
+    let before = load_plugin(&sandbox, job.source.clone(), config.rules(), &name).await?;
     let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
     let what = format!("initialising {name}");
     let optimised = progress::shown(&what, &what, sandbox.optimize(job)).await;
-    let optimised = optimised.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), WHY)))?;
-    let source = Source { file: optimised.file.clone(), wit };
-    let after = load(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
+    let optimised = optimised.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), MAX_REASON_BYTES)))?;
+    let source = CompileSource { file: optimised.file.clone(), wit };
+    let after = load_plugin(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {
         bail!("{name}: what it offers differs once it is initialised; it must be the same each time that it is listed");
     }
@@ -126,10 +128,11 @@ async fn optimised(config: &Config, file: &Path, job: Optimize) -> anyhow::Resul
     Ok((optimised, report))
 }
 
-fn report(name: &str, optimised: &Optimized, size: u64, [before, after]: [&Loaded; 2]) -> String {
-    let Optimized { file, fuel, wall, ran } = optimised;
+fn report(name: &str, optimised: &OptimizedComponent, size: u64, [before, after]: [&LoadedPlugin; 2]) -> String {
+    let OptimizedComponent { file, fuel, wall, ran } = optimised;
     let [size, now] = [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
-    let what_ran = if ran.is_empty() { String::new() } else { format!(" ({})", line(&ran.join(", "), WHY)) };
+    let what_ran =
+        if ran.is_empty() { String::new() } else { format!(" ({})", line(&ran.join(", "), MAX_REASON_BYTES)) };
     let memory = before.prepared.memory().zip(after.prepared.memory()).map_or_else(String::new, |(before, after)| {
         let [before, after] = [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
         format!("\n    memory when a call begins: {before}, now {after}")
@@ -141,7 +144,7 @@ fn report(name: &str, optimised: &Optimized, size: u64, [before, after]: [&Loade
 /// Writes the file in one step: whoever serves it sees all of it, or what was there before.
 fn write(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = || format!("failed to write {}", shown(output));
+    let failed = || format!("failed to write {}", printable_path(output));
     let mut part = tempfile::Builder::new().prefix(".toolbay-optimize-").tempfile_in(folder).with_context(failed)?;
     part.write_all(bytes).with_context(failed)?;
     // Only its owner can read a temporary file, but another user may serve the plugin.
@@ -154,6 +157,7 @@ fn write(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
 /// What to do with the `.wit` file beside a plugin: it has the words of plain functions.
 fn wit_remark(file: &Path, output: &Path) -> Option<String> {
     let [from, to] = [file, output].map(|path| path.with_extension("wit"));
-    (from.is_file() && !to.exists())
-        .then(|| format!("{} has the words of its functions: copy it to {}", shown(&from), shown(&to)))
+    (from.is_file() && !to.exists()).then(|| {
+        format!("{} has the words of its functions: copy it to {}", printable_path(&from), printable_path(&to))
+    })
 }

@@ -2,23 +2,23 @@
 
 mod plugins;
 mod report;
-mod run;
+mod runner;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{bail, ensure};
-use toolbay_mcp::Pattern;
+use toolbay_mcp::NamePattern;
 use toolbay_model::text::line;
-use toolbay_recording::{Call, Header, Item, Reader, Verdict, compare};
+use toolbay_recording::{RecordedCall, RecordingHeader, RecordingItem, RecordingReader, ReplayVerdict, compare};
 use toolbay_sandbox::Sandbox;
 
-use self::plugins::{Instead, Plugins};
-use self::report::{Report, Status};
-use self::run::Runner;
+use self::plugins::{PluginOverride, ReplayPlugins};
+use self::report::{ReplayReport, ReplayStatus};
+use self::runner::CallReplayer;
 use super::common::{Common, Listen, block_on};
 use super::output::complain;
-use super::single::{WHY, shown};
+use super::plugin_file::{MAX_REASON_BYTES, printable_path};
 use crate::config::Config;
 
 /// Why a call that came out differently says nothing.
@@ -26,16 +26,16 @@ const REDACTED: &str = "its result differs, but what it got contains a secret, w
 
 /// Which calls are run again, and with what.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ReplaySelection {
     /// The plugin file to run the calls of one plugin with, as `FILE` or `ID=FILE`.
     pub(super) plugin: Option<String>,
     /// The tools whose calls are run.
-    pub(super) tool: Option<Pattern>,
+    pub(super) tool: Option<NamePattern>,
 }
 
-pub(super) fn run(mut common: Common, file: &Path, wanted: &Wanted, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(mut common: Common, file: &Path, wanted: &ReplaySelection, json: bool) -> anyhow::Result<ExitCode> {
     let instead = wanted.plugin.as_deref().map(instead).transpose()?;
-    if let Some(Instead { file, .. }) = &instead {
+    if let Some(PluginOverride { file, .. }) = &instead {
         // One file needs no plugin folder, so the folder of the file stands in for it.
         let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         common.plugins.get_or_insert_with(|| beside.to_owned());
@@ -51,59 +51,59 @@ pub(super) fn run(mut common: Common, file: &Path, wanted: &Wanted, json: bool) 
 }
 
 /// Parses a pattern of tools.
-pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
-    Pattern::try_from(text.to_owned())
+pub(super) fn pattern(text: &str) -> Result<NamePattern, String> {
+    NamePattern::try_from(text.to_owned())
 }
 
 /// Parses `FILE` or `ID=FILE`.
-fn instead(text: &str) -> anyhow::Result<Instead> {
+fn instead(text: &str) -> anyhow::Result<PluginOverride> {
     if let Some((id, file)) = text.split_once('=').filter(|(id, _)| !id.is_empty() && !id.contains('/')) {
-        return Ok(Instead { id: id.to_owned(), file: file.into() });
+        return Ok(PluginOverride { id: id.to_owned(), file: file.into() });
     }
     let file = PathBuf::from(text);
     let id = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
     match id {
-        Some(id) => Ok(Instead { id, file }),
-        None => bail!("--plugin: {} has no name of a plugin; give ID=FILE", line(text, WHY)),
+        Some(id) => Ok(PluginOverride { id, file }),
+        None => bail!("--plugin: {} has no name of a plugin; give ID=FILE", line(text, MAX_REASON_BYTES)),
     }
 }
 
 async fn replayed(
     config: &Config,
     file: &Path,
-    instead: Option<Instead>,
-    tool: Option<&Pattern>,
-) -> anyhow::Result<Report> {
+    instead: Option<PluginOverride>,
+    tool: Option<&NamePattern>,
+) -> anyhow::Result<ReplayReport> {
     let mut settings = config.sandbox()?;
     // Nothing reads or changes what plugins keep.
     settings.state = None;
     let sandbox = Sandbox::new(settings)?;
-    let mut plugins = Plugins::new(sandbox.clone(), config, instead.clone());
-    let runner = Runner::new(sandbox, config.in_force().1);
-    let named = |error| anyhow::anyhow!("{}: {error}", shown(file));
-    let mut reader = Reader::open(file)?;
-    let mut report = Report::of(file);
-    let mut header: Option<Header> = None;
+    let mut plugins = ReplayPlugins::new(sandbox.clone(), config, instead.clone());
+    let runner = CallReplayer::new(sandbox, config.effective_limits().1);
+    let named = |error| anyhow::anyhow!("{}: {error}", printable_path(file));
+    let mut reader = RecordingReader::open(file)?;
+    let mut report = ReplayReport::of(file);
+    let mut header: Option<RecordingHeader> = None;
     while let Some(item) = reader.next().map_err(named)? {
         let (number, call) = match item {
-            Item::Header(next) => {
+            RecordingItem::Header(next) => {
                 report.began(&next);
                 header = Some(next);
                 continue;
             }
-            Item::Lost(calls) => {
+            RecordingItem::Lost(calls) => {
                 report.lost += calls;
                 continue;
             }
-            Item::Half(number) => {
+            RecordingItem::Half(number) => {
                 complain(&format!(
                     "{}:{number}: this line is only the beginning of a call, and is skipped: the server was killed while it \
                      wrote",
-                    shown(file)
+                    printable_path(file)
                 ));
                 continue;
             }
-            Item::Call(number, call) => (number, call),
+            RecordingItem::Call(number, call) => (number, call),
         };
         report.plugins.insert(call.plugin.clone());
         let others = instead.as_ref().is_some_and(|instead| instead.id != call.plugin);
@@ -113,7 +113,7 @@ async fn replayed(
         }
         let salt = header.as_ref().map_or("", |header| &header.salt);
         let status = status(&mut plugins, &runner, &call, salt, &mut report).await;
-        let status = status.map_err(|why| anyhow::anyhow!("{}:{number}: {why}", shown(file)))?;
+        let status = status.map_err(|why| anyhow::anyhow!("{}:{number}: {why}", printable_path(file)))?;
         report.add(number, &call, status);
     }
     ensure!(report.count() > 0, nothing(&report, instead.as_ref(), tool));
@@ -126,42 +126,42 @@ async fn replayed(
 ///
 /// What is wrong with the recording.
 async fn status(
-    plugins: &mut Plugins,
-    runner: &Runner,
-    call: &Call,
+    plugins: &mut ReplayPlugins,
+    runner: &CallReplayer,
+    call: &RecordedCall,
     salt: &str,
-    report: &mut Report,
-) -> Result<Status, String> {
+    report: &mut ReplayReport,
+) -> Result<ReplayStatus, String> {
     if !call.missing.is_empty() {
-        return Ok(Status::NotReplayable(call.missing.iter().map(ToString::to_string).collect()));
+        return Ok(ReplayStatus::NotReplayable(call.missing.iter().map(ToString::to_string).collect()));
     }
     let plugin = match plugins.of(&call.plugin).await {
         Ok(plugin) => plugin,
-        Err(why) => return Ok(Status::NotReplayable(vec![why])),
+        Err(why) => return Ok(ReplayStatus::NotReplayable(vec![why])),
     };
     if plugin.digest.to_string() != call.plugin_sha256 {
         report.changed.insert(call.plugin.clone());
     }
-    Ok(match runner.run(&plugin, call, salt).await? {
+    Ok(match runner.replay(&plugin, call, salt).await? {
         Ok(replayed) => {
             let comparison = compare(call, &replayed);
             // A mark is longer or shorter than what it stands for.
-            if call.answers.redacted && comparison.verdict != Verdict::Equal {
-                return Ok(Status::NotReplayable(vec![REDACTED.to_owned()]));
+            if call.answers.redacted && comparison.verdict != ReplayVerdict::Equal {
+                return Ok(ReplayStatus::NotReplayable(vec![REDACTED.to_owned()]));
             }
-            Status::Run(comparison)
+            ReplayStatus::Run(comparison)
         }
-        Err(why) => Status::NotReplayable(why),
+        Err(why) => ReplayStatus::NotReplayable(why),
     })
 }
 
 /// Why there was nothing to run.
-fn nothing(report: &Report, instead: Option<&Instead>, tool: Option<&Pattern>) -> String {
+fn nothing(report: &ReplayReport, instead: Option<&PluginOverride>, tool: Option<&NamePattern>) -> String {
     let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
-    let plugins = line(&plugins.join(", "), WHY);
+    let plugins = line(&plugins.join(", "), MAX_REASON_BYTES);
     match (instead, tool) {
         _ if plugins.is_empty() => "the recording has no calls".to_owned(),
-        (Some(Instead { id, .. }), _) if !report.plugins.contains(id) => format!(
+        (Some(PluginOverride { id, .. }), _) if !report.plugins.contains(id) => format!(
             "the recording has no calls of the plugin {id:?}, but of {plugins}; say which one the file stands for with \
              --plugin ID=FILE"
         ),

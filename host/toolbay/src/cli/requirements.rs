@@ -1,14 +1,14 @@
 //! Checks that the programs that build a plugin are installed.
 
 use anyhow::bail;
-use toolbay_settings::project::Project;
+use toolbay_settings::project::ProjectFile;
 
 /// Checks that all build requirements are installed.
 ///
 /// # Errors
 ///
 /// Requirements are missing. The message lists them.
-pub(super) fn ready(project: &Project) -> anyhow::Result<()> {
+pub(super) fn check_installed(project: &ProjectFile) -> anyhow::Result<()> {
     let missing = project.missing();
     if missing.is_empty() {
         return Ok(());

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use serde_json::Value;
 use toolbay_mcp::{Revision, result_json};
 use toolbay_model::text::thousands;
-use toolbay_model::{Answer, Failure, LogLevel, Observer, Progress, TargetKind, Usage};
+use toolbay_model::{CallFailure, CallObserver, CallResult, CallUsage, LogLevel, ProgressUpdate, TargetKind};
 
 use super::output::{complain, note, print, print_json};
 
-pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
+pub(super) fn print_answer(answer: CallResult, json: bool) -> ExitCode {
     let usage = answer.usage;
     let failed = answer.result.is_err();
-    if let Err(Failure::Unknown(kind, name)) = &answer.result {
+    if let Err(CallFailure::Unknown(kind, name)) = &answer.result {
         complain(&format!("unknown {kind} {name:?}"));
         return ExitCode::FAILURE;
     }
@@ -25,9 +25,9 @@ pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
             }
         }
         Ok(result) => {
-            print(&text(&result));
+            print(&render_text(&result));
             if let Some(usage) = usage {
-                complain(&used(usage));
+                complain(&usage_summary(usage));
             }
         }
         Err(message) => complain(&message),
@@ -36,13 +36,13 @@ pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
 }
 
 /// Prints a result as text.
-pub(super) fn show_text(result: &Value) {
-    print(&text(result));
+pub(super) fn print_result_text(result: &Value) {
+    print(&render_text(result));
 }
 
 /// Returns a result as text. Text blocks are unchanged. Each other block is one line that describes
 /// it.
-fn text(result: &Value) -> String {
+fn render_text(result: &Value) -> String {
     let mut out = String::new();
     for block in result.get("content").and_then(Value::as_array).into_iter().flatten() {
         let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -64,7 +64,7 @@ fn text(result: &Value) -> String {
     out
 }
 
-fn used(usage: Usage) -> String {
+fn usage_summary(usage: CallUsage) -> String {
     let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
     let part = |what: &str, count: u64, bytes: u64| match count {
         0 => String::new(),
@@ -82,12 +82,12 @@ fn used(usage: Usage) -> String {
 
 /// Prints a tool's progress while it runs. Log messages are not printed, because they are in the
 /// log.
-pub(super) struct Terminal;
+pub(super) struct ProgressPrinter;
 
-impl Observer for Terminal {
+impl CallObserver for ProgressPrinter {
     fn log(&self, _level: LogLevel, _message: &str) {}
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: ProgressUpdate) {
         let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
         let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
         note(&format!("progress: {}{total}{message}", progress.progress));

@@ -9,31 +9,31 @@ use std::sync::{Arc, Weak};
 use anyhow::Context as _;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_mcp::http::{Address, Listener};
+use toolbay_mcp::http::{ListenAddress, SocketListener};
 use toolbay_mcp::streams;
 use toolbay_otel::Telemetry;
-use toolbay_recording::Opened;
+use toolbay_recording::RecordingFile;
 use toolbay_socket::SocketFile;
 
 use super::common::{Common, Listen, begin, block_on};
+use super::load_progress;
 use super::signals::{self, Signals};
-use super::supervisor::{Supervisor, inherited};
-use super::waiting;
+use super::supervisor::{Supervisor, inherited_socket};
 use crate::config::{Config, ConfigError};
 use crate::console_socket::ConsoleSocket;
 use crate::memory;
-use crate::reread::Running;
+use crate::reread::RunningConfig;
 use crate::server::Server;
-use crate::wall::{Needs, Wall};
+use crate::wall::{ConfinementNeeds, ConfinementWall};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
-    let inherited = inherited().map_err(ConfigError::new)?;
+    let inherited = inherited_socket().map_err(ConfigError::new)?;
     if let Some(listener) = &inherited {
         // The required settings depend on who can reach the socket.
         flags.http = Some(listener.address().map_err(ConfigError::new)?);
     }
-    let running = Running::read(flags)?;
+    let running = RunningConfig::read(flags)?;
     let config = running.config().clone();
     let telemetry = config.otel.settings().map_err(ConfigError::new)?.map(Telemetry::new);
     block_on(async {
@@ -42,48 +42,48 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         config.http.open_tls().map_err(ConfigError::new)?;
         let mut needs = {
             let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
-            Needs::of(&config, own.and_then(Address::socket))?
+            ConfinementNeeds::of(&config, own.and_then(ListenAddress::socket))?
         };
         // First, because nothing should start if the address is in use, and because a confined
         // server can no longer listen.
         let (listener, _file) = match (inherited, &config.http.listen) {
             (Some(listener), _) => {
-                (Some(listener.adopt().context("failed to use the socket of the supervisor")?), None)
+                (Some(listener.into_listener().context("failed to use the socket of the supervisor")?), None)
             }
-            (None, Some(Address::Internet(address))) => {
+            (None, Some(ListenAddress::Internet(address))) => {
                 let bound = TcpListener::bind(address).await;
                 (Some(bound.with_context(|| format!("failed to listen on {address}"))?.into()), None)
             }
-            (None, Some(Address::Unix(path))) => {
-                let (listener, file) = open(path, config.http.socket_mode)?;
+            (None, Some(ListenAddress::Unix(path))) => {
+                let (listener, file) = bind_unix(path, config.http.socket_mode)?;
                 (Some(listener), Some(file))
             }
             (None, None) => (None, None),
         };
-        let beside = config.console.beside(&config.http) && listener.is_none();
+        let beside = config.console.has_stdio_socket(&config.http) && listener.is_none();
         let beside = beside.then(ConsoleSocket::bind);
-        let supervisor = if listener.is_some() { Supervisor::found() } else { Supervisor::default() };
+        let supervisor = if listener.is_some() { Supervisor::from_environment() } else { Supervisor::default() };
         let signals = Signals::listen().context("failed to listen for signals")?;
         // Opened before confinement, so that the directory of the file, which may be the user's
         // home, need not stay accessible.
-        let opened = config.record.settings().map(|record| Opened::open(&record.file)).transpose()?;
+        let opened = config.record.settings().map(|record| RecordingFile::open(&record.file)).transpose()?;
         // No second thread has been started yet.
         if let Some(Ok(beside)) = &beside {
             needs = needs.and_socket(&config, beside.file.path())?;
         }
-        let wall = Wall::build(&config, needs)?;
+        let wall = ConfinementWall::build(&config, needs)?;
         begin(&config, &config.log, telemetry.as_ref())?;
         memory::return_what_is_free();
         tokio::select! {
-            served = serve(running, telemetry, opened, Listening { listener, beside, supervisor }, &wall, &signals) => served?,
-            () = signals.hurry.cancelled() => {}
+            served = serve(running, telemetry, opened, ListenSockets { listener, console: beside, supervisor }, &wall, &signals) => served?,
+            () = signals.force_shutdown.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
 /// Listens on a Unix socket. Its file is removed when the server ends.
-fn open(path: &Path, mode: u32) -> anyhow::Result<(Listener, SocketFile)> {
+fn bind_unix(path: &Path, mode: u32) -> anyhow::Result<(SocketListener, SocketFile)> {
     let (listener, file) = SocketFile::bind(path, mode).map_err(|error| {
         let what = format!("failed to listen on unix:{}: {error}", path.display());
         // As with ports, an address in use is not a configuration error.
@@ -94,49 +94,51 @@ fn open(path: &Path, mode: u32) -> anyhow::Result<(Listener, SocketFile)> {
 }
 
 /// The sockets of a server.
-struct Listening {
+struct ListenSockets {
     /// The listener for clients. `None` if the client uses stdio.
-    listener: Option<Listener>,
+    listener: Option<SocketListener>,
     /// The socket for the console of a stdio server, if enabled.
-    beside: Option<Result<ConsoleSocket, String>>,
+    console: Option<Result<ConsoleSocket, String>>,
     /// The supervisor that receives the server's status. None with a client on stdio.
     supervisor: Supervisor,
 }
 
 async fn serve(
-    running: Running,
+    running: RunningConfig,
     telemetry: Option<Telemetry>,
-    opened: Option<Opened>,
-    Listening { listener, beside, supervisor }: Listening,
-    wall: &Wall,
+    opened: Option<RecordingFile>,
+    ListenSockets { listener, console: beside, supervisor }: ListenSockets,
+    wall: &ConfinementWall,
     signals: &Signals,
 ) -> anyhow::Result<()> {
     let plugins = running.config().plugins.display().to_string();
     let Some(listener) = listener else {
         tracing::info!(%plugins, "serving over standard input and output");
         wall.log();
-        let server = start(running.config().clone(), telemetry, opened, wall)?;
-        tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor, signals.clone()));
+        let server = start_server(running.config().clone(), telemetry, opened, wall)?;
+        tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor, signals.clone()));
         let _console = beside.and_then(|beside| serve_console(&server, beside));
         let (reader, writer) = streams::standard();
-        let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
+        let ended = server.serve_stdio(reader, writer, signals.shutdown.clone()).await;
         return ended.context("failed to read standard input");
     };
     tracing::info!(%plugins, "serving over HTTP");
     wall.log();
     let http = &running.config().http;
-    if matches!(http.listen, Some(Address::Internet(address)) if address.ip().is_loopback()) && !http.needs_token() {
+    if matches!(http.listen, Some(ListenAddress::Internet(address)) if address.ip().is_loopback())
+        && !http.needs_token()
+    {
         tracing::warn!(
             "every account of this machine can call all tools through this port, because http.tokens and http.oauth are not set; \
              set one of them, or listen on a Unix socket"
         );
     }
-    let server = start(running.config().clone(), telemetry, opened, wall)?;
+    let server = start_server(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.report_useless_patterns().await });
-    tokio::spawn(read_again(running, Arc::downgrade(&server), supervisor.clone(), signals.clone()));
-    tokio::spawn(supervisor.accompany(server.service().catalog().clone(), signals.end.clone()));
-    server.serve_http(listener, signals.end.clone()).await
+    tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor.clone(), signals.clone()));
+    tokio::spawn(supervisor.report_status(server.service().catalog().clone(), signals.shutdown.clone()));
+    server.serve_http(listener, signals.shutdown.clone()).await
 }
 
 /// Serves the console next to a stdio client. The server continues without a console on failure.
@@ -162,11 +164,11 @@ fn serve_console(
 }
 
 /// Reloads the configuration on each signal.
-async fn read_again(mut running: Running, server: Weak<Server>, supervisor: Supervisor, signals: Signals) {
+async fn reload_on_signal(mut running: RunningConfig, server: Weak<Server>, supervisor: Supervisor, signals: Signals) {
     loop {
-        signals.again.notified().await;
+        signals.reload.notified().await;
         let Some(server) = server.upgrade() else { return };
-        supervisor.reloading();
+        supervisor.notify_reloading();
         let read = tokio::task::spawn_blocking(move || {
             running.again(&server);
             running
@@ -175,16 +177,16 @@ async fn read_again(mut running: Running, server: Weak<Server>, supervisor: Supe
             Ok(back) => running = back,
             Err(error) => return tracing::error!(%error, "reading the configuration again failed unexpectedly"),
         }
-        supervisor.ready();
+        supervisor.notify_ready();
     }
 }
 
 /// Starts a server that logs suggested limits for each plugin when it receives `SIGUSR1`.
-fn start(
+fn start_server(
     config: Config,
     telemetry: Option<Telemetry>,
-    opened: Option<Opened>,
-    wall: &Wall,
+    opened: Option<RecordingFile>,
+    wall: &ConfinementWall,
 ) -> anyhow::Result<Arc<Server>> {
     let server = Server::builder(config).telemetry(telemetry).behind(wall);
     let server = Arc::new(server.start_with(opened)?);
@@ -195,6 +197,6 @@ fn start(
         }
     };
     signals::on_report(report).context("failed to listen for signals")?;
-    tokio::spawn(waiting::tell(server.service().catalog().clone()));
+    tokio::spawn(load_progress::log_progress(server.service().catalog().clone()));
     Ok(server)
 }

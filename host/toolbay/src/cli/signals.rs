@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Signals {
     /// Cancelled by the first `SIGTERM` or `SIGINT`. The server then shuts down, and running calls
     /// have the grace time.
-    pub(super) end: CancellationToken,
+    pub(super) shutdown: CancellationToken,
     /// Cancelled by the second one. The grace time then ends immediately.
-    pub(super) hurry: CancellationToken,
+    pub(super) force_shutdown: CancellationToken,
     /// Notified by each `SIGHUP`, which requests a reload of the configuration.
-    pub(super) again: Arc<Notify>,
+    pub(super) reload: Arc<Notify>,
 }
 
 impl Signals {
@@ -27,16 +27,16 @@ impl Signals {
             let (mut received, signals) = (signal(kind)?, signals.clone());
             tokio::spawn(async move {
                 while received.recv().await.is_some() {
-                    if signals.end.is_cancelled() {
+                    if signals.shutdown.is_cancelled() {
                         tracing::warn!("a second signal ends the grace time");
-                        signals.hurry.cancel();
+                        signals.force_shutdown.cancel();
                     }
-                    signals.end.cancel();
+                    signals.shutdown.cancel();
                 }
             });
         }
         let mut hangups = signal(SignalKind::hangup())?;
-        let again = Arc::clone(&signals.again);
+        let again = Arc::clone(&signals.reload);
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
                 again.notify_one();
@@ -48,7 +48,7 @@ impl Signals {
 
 /// Makes a write beyond the file size limit (`ulimit -f`) fail like one to a full disk. Unhandled,
 /// the signal ends the process, even if the file is only its log.
-pub(super) fn survive_large_files() -> std::io::Result<()> {
+pub(super) fn ignore_file_size_signal() -> std::io::Result<()> {
     // The handler stays installed after the listener is dropped.
     signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }

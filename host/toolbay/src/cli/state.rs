@@ -10,23 +10,25 @@ use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolbay_catalog::Grant;
-use toolbay_model::Identity;
+use toolbay_model::CallerIdentity;
 use toolbay_model::text::{line, thousands};
 use toolbay_policy::{StateBy, StateGrant};
-use toolbay_state::{Bucket, Database, Error, Free, Holding, Owner, Store as _, Used};
+use toolbay_state::{
+    OwnerUsage, QuotaUsage, StateBucket, StateDatabase, StateError, StateOwner, StateStore as _, UnmeteredPayer,
+};
 
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_bytes, print_json};
 use crate::config::Config;
 
 /// Maximum size of a printed name, in bytes. Plugins choose the names of buckets.
-const SHOWN: usize = 300;
+const MAX_NAME_BYTES: usize = 300;
 
 /// Maximum size of a grant that is read, in bytes.
-const GRANT_SIZE: u64 = 1 << 20;
+const MAX_GRANT_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum StateCommand {
     /// List what each plugin keeps: buckets, keys, bytes, and the quota of its grant
     List {
         #[command(flatten)]
@@ -42,7 +44,7 @@ pub(super) enum Command {
         /// The key
         key: String,
         #[command(flatten)]
-        place: Place,
+        place: KeyLocation,
         #[command(flatten)]
         common: Common,
     },
@@ -51,7 +53,7 @@ pub(super) enum Command {
         /// The plugin's id: its file name without .wasm
         plugin: String,
         #[command(flatten)]
-        part: Part,
+        part: ClearScope,
         #[command(flatten)]
         common: Common,
     },
@@ -59,7 +61,7 @@ pub(super) enum Command {
 
 /// What to delete.
 #[derive(Args, Debug)]
-pub(super) struct Part {
+pub(super) struct ClearScope {
     /// Delete only this bucket [default: all buckets]
     #[arg(long)]
     bucket: Option<String>,
@@ -70,7 +72,7 @@ pub(super) struct Part {
 
 /// Where a key is.
 #[derive(Args, Debug)]
-pub(super) struct Place {
+pub(super) struct KeyLocation {
     /// The bucket [default: default]
     #[arg(long)]
     bucket: Option<String>,
@@ -79,29 +81,33 @@ pub(super) struct Place {
     caller: Option<String>,
 }
 
-pub(super) fn run(command: Command) -> anyhow::Result<ExitCode> {
+pub(super) fn run(command: StateCommand) -> anyhow::Result<ExitCode> {
     match command {
-        Command::List { common, json } => list(&configured(&common)?, json),
-        Command::Get { plugin, key, place, common } => get(&configured(&common)?, &plugin, key, &place),
-        Command::Clear { plugin, part, common } => clear(&configured(&common)?, &plugin, &part),
+        StateCommand::List { common, json } => list(&load_config(&common)?, json),
+        StateCommand::Get { plugin, key, place, common } => get(&load_config(&common)?, &plugin, key, &place),
+        StateCommand::Clear { plugin, part, common } => clear(&load_config(&common)?, &plugin, &part),
     }
 }
 
-fn configured(common: &Common) -> anyhow::Result<Config> {
+fn load_config(common: &Common) -> anyhow::Result<Config> {
     Ok(common.configure(true, &Listen::default())?)
 }
 
 fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
-    let database = database(config)?;
-    let holdings = if database.is_there() { block_on(async { told(database.holdings().await) })? } else { Vec::new() };
+    let database = open_database(config)?;
+    let holdings = if database.is_there() {
+        block_on(async { with_error_details(database.holdings().await) })?
+    } else {
+        Vec::new()
+    };
     if as_json {
-        let holdings: Vec<Value> = holdings.iter().map(|holding| in_json(holding, config)).collect();
+        let holdings: Vec<Value> = holdings.iter().map(|holding| holding_json(holding, config)).collect();
         print_json(&json!({"folder": database.folder(), "state": holdings}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = String::new();
     for holding in &holdings {
-        show(&mut out, holding, quota(config, &holding.plugin).as_ref());
+        write_holding(&mut out, holding, granted_quota(config, &holding.plugin).as_ref());
     }
     if holdings.is_empty() {
         let _ = writeln!(out, "no plugin keeps anything in {}", database.folder().display());
@@ -110,39 +116,41 @@ fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn get(config: &Config, plugin: &str, key: String, place: &Place) -> anyhow::Result<ExitCode> {
-    let database = database(config)?;
+fn get(config: &Config, plugin: &str, key: String, place: &KeyLocation) -> anyhow::Result<ExitCode> {
+    let database = open_database(config)?;
     let caller = match &place.caller {
-        Some(name) => Some(Identity::of(name).with_context(|| {
+        Some(name) => Some(CallerIdentity::of(name).with_context(|| {
             format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
         })?),
         None => None,
     };
-    let bucket = Bucket::new(Owner { plugin: plugin.into(), caller }, place.bucket.as_deref().unwrap_or_default())?;
+    let bucket =
+        StateBucket::new(StateOwner { plugin: plugin.into(), caller }, place.bucket.as_deref().unwrap_or_default())?;
     let missing = anyhow!("{plugin} has no key {key:?} in bucket {}", bucket.name());
     if !database.is_there() {
         return Err(missing);
     }
-    let values = block_on(async { told(database.get(&bucket, vec![key], Arc::new(Free)).await) })?;
+    let values =
+        block_on(async { with_error_details(database.get(&bucket, vec![key], Arc::new(UnmeteredPayer)).await) })?;
     let Some(value) = values.into_iter().next().flatten() else { return Err(missing) };
     print_bytes(&value);
     Ok(ExitCode::SUCCESS)
 }
 
-fn clear(config: &Config, plugin: &str, part: &Part) -> anyhow::Result<ExitCode> {
-    let database = database(config)?;
+fn clear(config: &Config, plugin: &str, part: &ClearScope) -> anyhow::Result<ExitCode> {
+    let database = open_database(config)?;
     let cleared = if database.is_there() {
         let (caller, bucket) = (part.caller.as_deref(), part.bucket.as_deref());
-        block_on(async { told(database.clear(plugin, caller, bucket).await) })?
+        block_on(async { with_error_details(database.clear(plugin, caller, bucket).await) })?
     } else {
-        Used::default()
+        QuotaUsage::default()
     };
-    print(&format!("deleted {}\n", amount(cleared)));
+    print(&format!("deleted {}\n", format_usage(cleared)));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the database of the state.
-fn database(config: &Config) -> anyhow::Result<Database> {
+fn open_database(config: &Config) -> anyhow::Result<StateDatabase> {
     match config.database() {
         Some(database) => Ok(database),
         None => bail!("the server keeps no state: state.folder is empty, or there is no home folder"),
@@ -150,50 +158,50 @@ fn database(config: &Config) -> anyhow::Result<Database> {
 }
 
 /// Converts an error to one with the details that an operator needs.
-fn told<T>(result: Result<T, Error>) -> anyhow::Result<T> {
+fn with_error_details<T>(result: Result<T, StateError>) -> anyhow::Result<T> {
     result.map_err(|error| anyhow!("{}", error.details()))
 }
 
 /// Returns the state that the grant of a plugin allows. `None` if the grant allows none, or is
 /// missing or invalid.
-fn quota(config: &Config, plugin: &str) -> Option<StateGrant> {
+fn granted_quota(config: &Config, plugin: &str) -> Option<StateGrant> {
     let name = format!("{plugin}.toml");
     let mut text = String::new();
-    std::fs::File::open(config.plugins.join(&name)).ok()?.take(GRANT_SIZE).read_to_string(&mut text).ok()?;
+    std::fs::File::open(config.plugins.join(&name)).ok()?.take(MAX_GRANT_BYTES).read_to_string(&mut text).ok()?;
     Grant::parse(&name, &text, &config.plugins).ok()?.permissions.state
 }
 
-fn show(out: &mut String, holding: &Holding, quota: Option<&StateGrant>) {
-    let _ = write!(out, "{}", line(&holding.plugin, SHOWN));
+fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGrant>) {
+    let _ = write!(out, "{}", line(&holding.plugin, MAX_NAME_BYTES));
     if let Some(caller) = &holding.caller {
-        let _ = write!(out, " for {}", line(caller, SHOWN));
+        let _ = write!(out, " for {}", line(caller, MAX_NAME_BYTES));
     }
-    let _ = write!(out, "  {}", amount(holding.used));
+    let _ = write!(out, "  {}", format_usage(holding.used));
     let _ = match quota.filter(|quota| (quota.by == StateBy::Caller) == holding.caller.is_some()) {
         Some(quota) => writeln!(out, ", of at most {} keys and {}", thousands(quota.keys), quota.size.display().iec()),
         None => writeln!(out, ", which its grant does not let it use"),
     };
     for (name, used) in &holding.buckets {
-        let _ = writeln!(out, "    {}  {}", line(name, SHOWN), amount(*used));
+        let _ = writeln!(out, "    {}  {}", line(name, MAX_NAME_BYTES), format_usage(*used));
     }
 }
 
-fn amount(used: Used) -> String {
+fn format_usage(used: QuotaUsage) -> String {
     let keys = if used.keys == 1 { "key" } else { "keys" };
     format!("{} {keys}, {}", thousands(used.keys), ByteSize::b(used.bytes).display().iec())
 }
 
-fn in_json(holding: &Holding, config: &Config) -> Value {
-    let used = |used: &Used| json!({"keys": used.keys, "bytes": used.bytes});
+fn holding_json(holding: &OwnerUsage, config: &Config) -> Value {
+    let used = |used: &QuotaUsage| json!({"keys": used.keys, "bytes": used.bytes});
     let buckets: serde_json::Map<_, _> =
         holding.buckets.iter().map(|(name, bucket)| (name.clone(), used(bucket))).collect();
-    let Used { keys, bytes } = holding.used;
+    let QuotaUsage { keys, bytes } = holding.used;
     json!({
         "plugin": holding.plugin,
         "caller": holding.caller,
         "keys": keys,
         "bytes": bytes,
         "buckets": buckets,
-        "quota": quota(config, &holding.plugin),
+        "quota": granted_quota(config, &holding.plugin),
     })
 }

@@ -16,24 +16,24 @@ use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use toolbay_catalog::{Catalog, Snapshot};
-use toolbay_mcp::http::{Address, Listener};
+use toolbay_mcp::http::{ListenAddress, SocketListener};
 
 /// The environment variable with the path of the supervisor's socket.
-const SOCKET: &str = "NOTIFY_SOCKET";
+const NOTIFY_SOCKET_VARIABLE: &str = "NOTIFY_SOCKET";
 
 /// Returns the socket that the supervisor passed to this program (`LISTEN_FDS`), if any.
 ///
 /// # Errors
 ///
 /// There are several sockets, or the socket is neither TCP nor a Unix socket with a path.
-pub(super) fn inherited() -> Result<Option<Inherited>, String> {
+pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, String> {
     let mut sockets = ListenFd::from_env();
     match sockets.len() {
         0 => Ok(None),
         // A socket of another kind stays in place.
         1 => match (sockets.take_tcp_listener(0), sockets.take_unix_listener(0)) {
-            (Ok(tcp), _) => Ok(tcp.map(Inherited::Tcp)),
-            (_, Ok(unix)) => Ok(unix.map(Inherited::Unix)),
+            (Ok(tcp), _) => Ok(tcp.map(InheritedSocket::Tcp)),
+            (_, Ok(unix)) => Ok(unix.map(InheritedSocket::Unix)),
             (Err(error), Err(other)) => {
                 Err(format!("LISTEN_FDS: the socket is neither one of TCP nor a Unix stream socket: {error}; {other}"))
             }
@@ -44,33 +44,33 @@ pub(super) fn inherited() -> Result<Option<Inherited>, String> {
 
 /// A listening socket inherited from the supervisor.
 #[derive(Debug)]
-pub(super) enum Inherited {
+pub(super) enum InheritedSocket {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Inherited {
+impl InheritedSocket {
     /// Returns the address of the socket. The required settings depend on who can reach it.
     ///
     /// # Errors
     ///
     /// The socket has no address, or one that is not protected by file permissions.
-    pub(super) fn address(&self) -> Result<Address, String> {
+    pub(super) fn address(&self) -> Result<ListenAddress, String> {
         let cannot = |error| format!("LISTEN_FDS: failed to read the address of the socket: {error}");
         match self {
-            Self::Tcp(listener) => listener.local_addr().map(Address::Internet).map_err(cannot),
+            Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Internet).map_err(cannot),
             Self::Unix(listener) => {
                 let address = listener.local_addr().map_err(cannot)?;
                 let path = address.as_pathname().ok_or(
                     "LISTEN_FDS: the Unix socket has no path, so everybody on this machine could connect; use one with a path",
                 )?;
-                Ok(Address::Unix(path.to_owned()))
+                Ok(ListenAddress::Unix(path.to_owned()))
             }
         }
     }
 
     /// Converts the socket into a listener for clients.
-    pub(super) fn adopt(self) -> std::io::Result<Listener> {
+    pub(super) fn into_listener(self) -> std::io::Result<SocketListener> {
         match self {
             Self::Tcp(listener) => {
                 listener.set_nonblocking(true)?;
@@ -87,19 +87,19 @@ impl Inherited {
 /// The supervisor that receives status notifications. The default receives none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Supervisor {
-    link: Option<Arc<Link>>,
+    link: Option<Arc<NotifySocket>>,
     /// The watchdog timeout: the maximum interval between notifications.
     watchdog: Option<Duration>,
 }
 
 /// A socket that is connected to the supervisor's socket.
 #[derive(Debug)]
-struct Link {
+struct NotifySocket {
     socket: UnixDatagram,
     address: SocketAddr,
 }
 
-impl Link {
+impl NotifySocket {
     /// Connects to the supervisor's socket, whose name may be abstract (`@name`).
     fn connect(name: &OsStr) -> io::Result<Self> {
         let address = match name.as_bytes().split_first() {
@@ -111,7 +111,7 @@ impl Link {
         Ok(Self { socket, address })
     }
 
-    fn say(&self, what: &[NotifyState<'_>]) -> io::Result<()> {
+    fn send(&self, what: &[NotifyState<'_>]) -> io::Result<()> {
         let mut text = String::new();
         for state in what {
             let _ = writeln!(text, "{state}");
@@ -128,9 +128,11 @@ impl Link {
 impl Supervisor {
     /// Returns the supervisor that started this program, if any. Must be called before the process
     /// confines itself, because a confined process cannot create Unix sockets.
-    pub(super) fn found() -> Self {
-        let Some(name) = std::env::var_os(SOCKET).filter(|name| !name.is_empty()) else { return Self::default() };
-        match Link::connect(&name) {
+    pub(super) fn from_environment() -> Self {
+        let Some(name) = std::env::var_os(NOTIFY_SOCKET_VARIABLE).filter(|name| !name.is_empty()) else {
+            return Self::default();
+        };
+        match NotifySocket::connect(&name) {
             Ok(link) => {
                 let mut period = 0;
                 let watched = sd_notify::watchdog_enabled(false, &mut period) && period > 0;
@@ -145,11 +147,11 @@ impl Supervisor {
     /// Notifies the supervisor that the server is ready, of its status and liveness, and at the end
     /// that it stops. Runs on the protocol thread, so that the supervisor detects if that thread
     /// hangs.
-    pub(super) async fn accompany(self, catalog: Catalog, stop: CancellationToken) {
+    pub(super) async fn report_status(self, catalog: Catalog, stop: CancellationToken) {
         if self.link.is_none() {
             return;
         }
-        self.ready();
+        self.notify_ready();
         // Twice per watchdog timeout, as systemd recommends. Without a watchdog, only the status is
         // sent.
         let mut times = interval(self.watchdog.map_or(Duration::from_hours(1), |period| period / 2));
@@ -164,36 +166,36 @@ impl Supervisor {
                 () = stop.cancelled() => break,
                 snapshot = changed => {
                     generation = Some(snapshot.generation);
-                    self.say(&[NotifyState::Status(&state(&snapshot))]);
+                    self.notify(&[NotifyState::Status(&status_text(&snapshot))]);
                 }
-                _ = times.tick(), if self.watchdog.is_some() => self.say(&[NotifyState::Watchdog]),
+                _ = times.tick(), if self.watchdog.is_some() => self.notify(&[NotifyState::Watchdog]),
             }
         }
-        self.say(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
+        self.notify(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace time")]);
     }
 
     /// Notifies the supervisor that clients are served.
-    pub(super) fn ready(&self) {
-        self.say(&[NotifyState::Ready]);
+    pub(super) fn notify_ready(&self) {
+        self.notify(&[NotifyState::Ready]);
     }
 
     /// Notifies the supervisor that the configuration is being reloaded.
-    pub(super) fn reloading(&self) {
+    pub(super) fn notify_reloading(&self) {
         let now = NotifyState::monotonic_usec_now().ok();
-        self.say(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
+        self.notify(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
     }
 
-    fn say(&self, what: &[NotifyState<'_>]) {
+    fn notify(&self, what: &[NotifyState<'_>]) {
         let Some(link) = &self.link else { return };
         // Does not block noticeably: one datagram to a socket that the supervisor always reads.
-        if let Err(error) = link.say(what) {
+        if let Err(error) = link.send(what) {
             tracing::debug!("the supervisor could not be told: {error}");
         }
     }
 }
 
 /// Returns the text for `systemctl status`.
-fn state(snapshot: &Snapshot) -> String {
+fn status_text(snapshot: &Snapshot) -> String {
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (plugins, tools) = (counted(snapshot.plugins.len(), "plugin"), counted(snapshot.tools.len(), "tool"));
     let loading = if snapshot.complete { "" } else { "; others are still being loaded" };

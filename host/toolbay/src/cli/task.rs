@@ -15,7 +15,7 @@ use super::result;
 use crate::server::Server;
 
 /// Capacity of the in-process pipe between client and server, in bytes.
-const BUFFER: usize = 64 << 10;
+const PIPE_CAPACITY: usize = 64 << 10;
 
 /// Calls the tool of this server, and prints its result.
 pub(super) async fn run(
@@ -24,7 +24,7 @@ pub(super) async fn run(
     arguments: Map<String, Value>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let (client, host) = tokio::io::duplex(BUFFER);
+    let (client, host) = tokio::io::duplex(PIPE_CAPACITY);
     let (reader, writer) = split(host);
     let stop = CancellationToken::new();
     let serving = server.serve_stdio(Box::pin(reader), Box::pin(writer), stop.clone());
@@ -44,24 +44,24 @@ async fn call(
     arguments: Map<String, Value>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    client.send("tools/call", object(json!({"name": tool, "arguments": arguments}))).await?;
+    client.send("tools/call", into_object(json!({"name": tool, "arguments": arguments}))).await?;
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let mut result = receive(client).await?;
     if result.get("resultType").is_none_or(|kind| kind != "task") {
         note("the call ended before it became a task");
-        return show(&result, json);
+        return print_result(&result, json);
     }
     let id = result.get_mut("taskId").map(Value::take).unwrap_or_default();
     note(&format!("task {}: working", id.as_str().unwrap_or_default()));
-    client.send("subscriptions/listen", object(json!({"notifications": {"taskIds": [id]}}))).await?;
+    client.send("subscriptions/listen", into_object(json!({"notifications": {"taskIds": [id]}}))).await?;
     // The task may have ended before the subscription.
-    client.send("tasks/get", object(json!({"taskId": id}))).await?;
+    client.send("tasks/get", into_object(json!({"taskId": id}))).await?;
     let mut said = String::new();
     loop {
         let mut task = tokio::select! {
             task = receive(client) => task?,
             _ = &mut interrupted => {
-                client.send("tasks/cancel", object(json!({"taskId": id}))).await?;
+                client.send("tasks/cancel", into_object(json!({"taskId": id}))).await?;
                 bail!("cancelled");
             }
         };
@@ -73,14 +73,14 @@ async fn call(
             said = now;
         }
         match status.as_str() {
-            "completed" => return show(&task.get_mut("result").map(Value::take).unwrap_or_default(), json),
+            "completed" => return print_result(&task.get_mut("result").map(Value::take).unwrap_or_default(), json),
             "failed" => {
                 let why = task.pointer("/error/message").and_then(Value::as_str);
                 bail!("{}", why.unwrap_or("the call failed"));
             }
             "cancelled" => bail!("the task was cancelled"),
             "input_required" => {
-                client.send("tasks/cancel", object(json!({"taskId": id}))).await?;
+                client.send("tasks/cancel", into_object(json!({"taskId": id}))).await?;
                 bail!("the tool asks its user something, which a client can answer: try it in one");
             }
             _ => {}
@@ -96,7 +96,7 @@ async fn receive(client: &mut LocalClient) -> anyhow::Result<Value> {
     }
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn into_object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
@@ -104,12 +104,12 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Prints a result.
-fn show(result: &Value, json: bool) -> anyhow::Result<ExitCode> {
+fn print_result(result: &Value, json: bool) -> anyhow::Result<ExitCode> {
     let failed = result.get("isError").is_some_and(|failed| failed == true);
     if json {
         print_json(result)?;
     } else {
-        result::show_text(result);
+        result::print_result_text(result);
     }
     if failed {
         complain("the tool failed");

@@ -11,14 +11,14 @@ use sha2::{Digest as _, Sha256};
 use super::output::print;
 
 /// Number of random bytes in a token, as many as in its hash.
-const BYTES: usize = 32;
+const TOKEN_BYTES: usize = 32;
 
 pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {
     ensure!(
         !name.is_empty() && name.chars().all(|c| !c.is_control() && c != '"' && c != '\\'),
         "{name:?} is not a valid token name: it must not be empty or contain control characters, quotes or backslashes"
     );
-    let mut bytes = [0; BYTES];
+    let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).context("failed to read random bytes from the system")?;
     let token = format!("toolbay_{}", BASE64.encode(bytes));
     let digest = hex::encode(Sha256::digest(&token));

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
-use toolbay_audit::{Settings, WhenFull as Full};
+use toolbay_audit::{AuditSettings, WhenFull as Full};
 use toolbay_model::setting::{count, positive, size};
 
 /// Maximum number of retained files.
-const MOST: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// The audit log (`[audit]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -77,7 +77,7 @@ impl Default for AuditConfig {
 
 impl AuditConfig {
     /// Returns the settings of the log. `None` if there is no log.
-    pub(crate) fn settings(&self) -> Option<Settings> {
+    pub(crate) fn settings(&self) -> Option<AuditSettings> {
         let folder = self.folder.clone().filter(|folder| !folder.as_os_str().is_empty())?;
         let Self { size, files, rejected_files, checkpoint, .. } = *self;
         let when_full = match self.when_full {
@@ -85,7 +85,7 @@ impl AuditConfig {
             WhenFull::Refuse => Full::Refuse,
             WhenFull::Drop => Full::Drop,
         };
-        Some(Settings { folder, size: size.as_u64(), files, rejected_files, checkpoint, when_full })
+        Some(AuditSettings { folder, size: size.as_u64(), files, rejected_files, checkpoint, when_full })
     }
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.
@@ -102,7 +102,7 @@ fn file_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::
 
 fn files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     // At least 2, so that a new file never replaces the whole log.
-    count(deserializer, 1, MOST).and_then(|files| {
+    count(deserializer, 1, MAX_FILES).and_then(|files| {
         let few = || serde::de::Error::custom("expected at least 2, not 1");
         if files < 2 { Err(few()) } else { Ok(files) }
     })

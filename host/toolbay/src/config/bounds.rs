@@ -5,9 +5,9 @@ use toolbay_model::setting::count;
 
 /// Maximum value of settings whose memory use grows with them: calls per client, connections,
 /// sessions.
-pub(super) const MANY: usize = 1_000_000;
+pub(super) const MAX_COUNT: usize = 1_000_000;
 
-/// Parses a number from 1 to [`MANY`].
+/// Parses a number from 1 to [`MAX_COUNT`].
 pub(super) fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    count(deserializer, 1, MANY)
+    count(deserializer, 1, MAX_COUNT)
 }

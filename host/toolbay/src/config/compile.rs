@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{positive, size};
 
 /// Name of the compile cache, inside the directory that the operator sets.
-const OWN_FOLDER: &str = "toolbay-compiled";
+const CACHE_FOLDER: &str = "toolbay-compiled";
 
 /// Limits of the compiler process, and the compile cache (`[compile]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -51,7 +51,7 @@ impl CompileConfig {
         let folder = match &self.store {
             Some(folder) if folder.as_os_str().is_empty() => return None,
             // A subdirectory, so that the operator's other files are not touched.
-            Some(folder) => folder.join(OWN_FOLDER),
+            Some(folder) => folder.join(CACHE_FOLDER),
             None => {
                 let cache = std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
                 cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("toolbay").join("compiled")

@@ -20,13 +20,13 @@ pub enum Confine {
 
 impl<'de> Deserialize<'de> for Confine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Said)
+        deserializer.deserialize_any(ConfineVisitor)
     }
 }
 
-struct Said;
+struct ConfineVisitor;
 
-impl Visitor<'_> for Said {
+impl Visitor<'_> for ConfineVisitor {
     type Value = Confine;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use toolbay_model::setting::time;
 use super::http::Http;
 
 /// Maximum duration of a session.
-const LONGEST: Duration = Duration::from_hours(24 * 30);
+const MAX_SESSION: Duration = Duration::from_hours(24 * 30);
 
 /// The pages for operators (`[console]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -32,9 +32,9 @@ pub struct ConsoleConfig {
 
 /// The operators who can open the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opener {
+pub(crate) enum ConsoleOpener {
     /// Anyone who can read the log.
-    Reader,
+    LogReader,
     /// Anyone with an operator's token.
     Admin,
 }
@@ -48,7 +48,7 @@ impl Default for ConsoleConfig {
 impl ConsoleConfig {
     /// Returns who can open the console of a server with these settings. `None` if there is no
     /// console.
-    pub(crate) fn opener(&self, http: &Http) -> Option<Opener> {
+    pub(crate) fn opener(&self, http: &Http) -> Option<ConsoleOpener> {
         let address = http.listen.as_ref()?;
         let local = address.is_local();
         // A browser cannot connect to a Unix socket directly.
@@ -56,20 +56,20 @@ impl ConsoleConfig {
             return None;
         }
         if http.needs_token() {
-            return http.tokens.iter().any(|token| token.admin).then_some(Opener::Admin);
+            return http.tokens.iter().any(|token| token.admin).then_some(ConsoleOpener::Admin);
         }
         // On other addresses, callers without a token are unidentified.
-        local.then_some(Opener::Reader)
+        local.then_some(ConsoleOpener::LogReader)
     }
 
     /// Returns whether a server with these settings has a socket for `toolbay console`.
-    pub(crate) fn beside(&self, http: &Http) -> bool {
+    pub(crate) fn has_stdio_socket(&self, http: &Http) -> bool {
         http.listen.is_none() && self.stdio && self.enabled != Some(false)
     }
 
     /// Returns whether a server with these settings can have a console.
     pub(crate) fn is_possible(&self, http: &Http) -> bool {
-        self.opener(http).is_some() || self.beside(http)
+        self.opener(http).is_some() || self.has_stdio_socket(http)
     }
 
     /// Checks that an operator can open the console if it is enabled.
@@ -91,14 +91,14 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::E
 }
 
 fn session<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    time(deserializer, LONGEST)
+    time(deserializer, MAX_SESSION)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn opener(console: &str, http: &str) -> Result<Option<Opener>, String> {
+    fn opener(console: &str, http: &str) -> Result<Option<ConsoleOpener>, String> {
         let (console, http): (ConsoleConfig, Http) = (toml::from_str(console).unwrap(), toml::from_str(http).unwrap());
         console.check(&http).map(|()| console.opener(&http))
     }
@@ -113,16 +113,16 @@ mod tests {
         for (console, http, expected) in [
             ("", String::new(), None),
             ("enabled = true", String::new(), None),
-            ("", local.to_owned(), Some(Opener::Reader)),
+            ("", local.to_owned(), Some(ConsoleOpener::LogReader)),
             ("enabled = false", local.to_owned(), None),
-            ("", format!("{local}{with}"), Some(Opener::Admin)),
+            ("", format!("{local}{with}"), Some(ConsoleOpener::Admin)),
             ("", format!("{local}{without}"), None),
             ("", format!("{public}{with}"), None),
-            ("enabled = true", format!("{public}{with}"), Some(Opener::Admin)),
+            ("enabled = true", format!("{public}{with}"), Some(ConsoleOpener::Admin)),
             ("", format!("{public}anonymous = true"), None),
             ("", socket.to_owned(), None),
-            ("enabled = true", socket.to_owned(), Some(Opener::Reader)),
-            ("enabled = true", format!("{socket}{with}"), Some(Opener::Admin)),
+            ("enabled = true", socket.to_owned(), Some(ConsoleOpener::LogReader)),
+            ("enabled = true", format!("{socket}{with}"), Some(ConsoleOpener::Admin)),
         ] {
             assert_eq!(opener(console, &http), Ok(expected), "{console} {http}");
         }
@@ -142,7 +142,7 @@ mod tests {
         ] {
             let (console, http): (ConsoleConfig, Http) =
                 (toml::from_str(console).unwrap(), toml::from_str(http).unwrap());
-            assert_eq!(console.beside(&http), expected, "{console:?} {http:?}");
+            assert_eq!(console.has_stdio_socket(&http), expected, "{console:?} {http:?}");
         }
     }
 

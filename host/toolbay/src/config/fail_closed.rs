@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Config, Flags, Remaining};
+use super::{Config, Flags, RemainingTokens};
 
 /// The tables whose keys are fields of a struct in this directory: table, file, struct.
 const TABLES: &[(&str, &str, &str)] = &[
@@ -56,7 +56,7 @@ fn keys() -> Vec<(&'static str, String)> {
 
 fn parsed(text: &str) -> Result<Config, String> {
     let flags = Flags { plugins: Some(env!("CARGO_MANIFEST_DIR").into()), ..Flags::default() };
-    Config::of_text(text, &[], &flags).map_err(|error| error.to_string())
+    Config::from_text(text, &[], &flags).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn a_file_that_ends_early_lets_nobody_in_and_gives_no_token_more() {
     let running = parsed(&text).unwrap();
     for cut in 0..text.len() {
         let half = text.get(..cut).unwrap();
-        let narrowed = Remaining::of(half).and_then(|remaining| running.narrowed_to(&remaining));
-        let next = parsed(half).ok().map(|next| running.changed_to(&next).unwrap());
+        let narrowed = RemainingTokens::parse(half).and_then(|remaining| running.with_remaining_tokens(&remaining));
+        let next = parsed(half).ok().map(|next| running.with_live_settings(&next).unwrap());
         for config in narrowed.iter().chain(&next) {
             assert!(config.http.needs_token(), "{half}");
             for token in &config.http.tokens {

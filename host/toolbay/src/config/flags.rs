@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolbay_mcp::http::Address;
+use toolbay_mcp::http::ListenAddress;
 
 /// Settings from the command line. They override the file and variables.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Flags {
     /// `--log`.
     pub log: Option<String>,
     /// `--http`.
-    pub http: Option<Address>,
+    pub http: Option<ListenAddress>,
     /// `--sse`.
     pub sse: bool,
     /// `--learn`.

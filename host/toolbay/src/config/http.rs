@@ -9,21 +9,21 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use toolbay_mcp::http::Address;
-use toolbay_mcp::{Pattern, Rights, http};
-use toolbay_model::setting::{Setting as _, any, positive, size, time};
-use toolbay_model::{ArgumentCheck, Preferences, SchemaForm};
+use toolbay_mcp::http::ListenAddress;
+use toolbay_mcp::{CallerRights, NamePattern, http};
+use toolbay_model::setting::{SettingValue as _, any, positive, size, time};
+use toolbay_model::{ArgumentCheck, CallerPreferences, SchemaForm};
 use toolbay_socket::LONGEST as LONGEST_PATH;
-use toolbay_tls::{Files, Tls};
+use toolbay_tls::{CertificateFiles, ReloadingTls};
 use url::Url;
 
-use super::bounds::{MANY, many};
+use super::bounds::{MAX_COUNT, many};
 
 /// Minimum [`Http::keep_alive`]. More frequent comments would be a load in themselves.
-const BRISK: Duration = Duration::from_millis(100);
+const MIN_KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// Maximum [`OAuth::lifetime`]: one year.
-const LONGEST: Duration = Duration::from_hours(8766);
+const MAX_TOKEN_LIFETIME: Duration = Duration::from_hours(8766);
 
 /// Settings of MCP over HTTP (`[http]`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Http {
     /// Address to listen on, or the path of a Unix socket. A relative path is relative to the
     /// configuration file. `None`: the server uses stdio.
     #[serde(deserialize_with = "address")]
-    pub listen: Option<Address>,
+    pub listen: Option<ListenAddress>,
     /// File mode of a Unix socket. Users with write permission can connect. Default: 0600.
     #[serde(deserialize_with = "mode")]
     pub socket_mode: u32,
@@ -132,7 +132,7 @@ pub struct Token {
     #[serde(deserialize_with = "sha256")]
     pub sha256: [u8; 32],
     /// The tools that the token may list and call. `None` means all.
-    pub tools: Option<Vec<Pattern>>,
+    pub tools: Option<Vec<NamePattern>>,
     /// If set, the owner is an operator, who may access data of all callers (`/metrics`). Default:
     /// false.
     #[serde(default)]
@@ -171,7 +171,7 @@ pub struct OAuth {
     pub scopes: BTreeSet<String>,
     /// The tools that each scope allows. If empty, every valid token allows all tools.
     #[serde(default)]
-    pub tools: BTreeMap<String, Vec<Pattern>>,
+    pub tools: BTreeMap<String, Vec<NamePattern>>,
     /// If set, a call without the required scope is rejected with the missing scopes (403), so that
     /// the client can request them. This discloses to the caller that the tool exists. Default:
     /// false.
@@ -191,9 +191,9 @@ pub enum Jwks {
 
 impl Default for Http {
     fn default() -> Self {
-        let http::Options { connections, sessions, session_idle, keep_alive, idle, write_timeout, resume, .. } =
-            http::Options::default();
-        let resume_size = ByteSize::b(http::Options::default().resume_size as u64);
+        let http::HttpOptions { connections, sessions, session_idle, keep_alive, idle, write_timeout, resume, .. } =
+            http::HttpOptions::default();
+        let resume_size = ByteSize::b(http::HttpOptions::default().resume_size as u64);
         Self {
             listen: None,
             socket_mode: 0o600,
@@ -229,13 +229,13 @@ impl Http {
     }
 
     /// Returns whether all tokens were removed at run time, so that no caller is accepted.
-    pub(crate) fn lets_nobody_in(&self) -> bool {
+    pub(crate) fn rejects_every_caller(&self) -> bool {
         self.closed && self.tokens.is_empty() && self.oauth.is_none()
     }
 
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(Address::Unix(path)) = &mut self.listen {
+        if let Some(ListenAddress::Unix(path)) = &mut self.listen {
             *path = folder.join(&*path);
         }
         if let Some(TlsConfig { certificate, key }) = &mut self.tls {
@@ -264,9 +264,10 @@ impl Http {
     /// # Errors
     ///
     /// A file cannot be used.
-    pub(crate) fn open_tls(&self) -> Result<Option<Arc<Tls>>, String> {
+    pub(crate) fn open_tls(&self) -> Result<Option<Arc<ReloadingTls>>, String> {
         let Some(TlsConfig { certificate, key }) = self.tls.clone() else { return Ok(None) };
-        let tls = Tls::open(Files { certificate, key }).map_err(|why| format!("http.tls: {why}"))?;
+        let tls =
+            ReloadingTls::open(CertificateFiles { certificate, key }).map_err(|why| format!("http.tls: {why}"))?;
         Ok(Some(Arc::new(tls)))
     }
 
@@ -286,14 +287,14 @@ impl Http {
             );
         }
         if let Some(oauth) = &self.oauth {
-            oauth.servers()?;
+            oauth.issuers_with_keys()?;
         }
         if self.poll_after.is_some() && self.resume.is_zero() {
             return Err(
                 "http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned()
             );
         }
-        if let Some(path) = self.listen.as_ref().and_then(Address::socket) {
+        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket) {
             if self.tls.is_some() {
                 return Err(
                     "http.tls: a Unix socket has no TLS, because nobody is in between; remove http.tls, or listen on a port"
@@ -322,8 +323,8 @@ impl Http {
     }
 
     /// Returns the access settings that can change while clients are served.
-    pub(crate) fn doors(&self) -> http::Doors {
-        http::Doors {
+    pub(crate) fn access_policy(&self) -> http::AuthSettings {
+        http::AuthSettings {
             hosts: self.hosts.clone(),
             origins: self.origins.clone(),
             tokens: self.tokens.iter().map(Token::options).collect(),
@@ -331,8 +332,8 @@ impl Http {
     }
 
     /// Returns the options for [`http::serve`], with or without metrics and TLS.
-    pub(crate) fn options(&self, metrics: bool, tls: Option<Arc<Tls>>) -> http::Options {
-        http::Options {
+    pub(crate) fn options(&self, metrics: bool, tls: Option<Arc<ReloadingTls>>) -> http::HttpOptions {
+        http::HttpOptions {
             tls,
             metrics,
             pages: None,
@@ -340,11 +341,11 @@ impl Http {
             origins: self.origins.clone(),
             sse: self.sse,
             connections: self.connections,
-            address_connections: part(self.address_connections, self.connections, 2),
-            caller_requests: part(self.caller_requests, self.connections, 2),
+            address_connections: limit_or_share(self.address_connections, self.connections, 2),
+            caller_requests: limit_or_share(self.caller_requests, self.connections, 2),
             sessions: self.sessions,
-            caller_sessions: part(self.caller_sessions, self.sessions, 4),
-            address_sessions: part(self.address_sessions, self.sessions, 2),
+            caller_sessions: limit_or_share(self.caller_sessions, self.sessions, 4),
+            address_sessions: limit_or_share(self.address_sessions, self.sessions, 2),
             session_idle: self.session_idle,
             keep_alive: self.keep_alive,
             idle: self.idle,
@@ -359,10 +360,10 @@ impl Http {
 }
 
 impl Token {
-    fn options(&self) -> http::Token {
-        let rights = self.tools.clone().map_or(Rights::All, Rights::Only);
-        let preferences = Preferences { arguments: self.arguments, schemas: self.schemas };
-        http::Token { name: self.name.clone(), sha256: self.sha256, rights, admin: self.admin, preferences }
+    fn options(&self) -> http::BearerToken {
+        let rights = self.tools.clone().map_or(CallerRights::All, CallerRights::Only);
+        let preferences = CallerPreferences { arguments: self.arguments, schemas: self.schemas };
+        http::BearerToken { name: self.name.clone(), sha256: self.sha256, rights, admin: self.admin, preferences }
     }
 }
 
@@ -372,7 +373,7 @@ impl OAuth {
     /// # Errors
     ///
     /// An issuer has no separate keys, or keys are configured for an unknown issuer.
-    fn servers(&self) -> Result<Vec<http::AuthorizationServer>, String> {
+    fn issuers_with_keys(&self) -> Result<Vec<http::AuthorizationServer>, String> {
         let issuers = &self.authorization_servers;
         let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
         if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
@@ -411,7 +412,7 @@ impl OAuth {
         http::OAuth {
             resource: self.resource.clone(),
             // The servers were checked when the configuration was read.
-            authorization_servers: self.servers().unwrap_or_default(),
+            authorization_servers: self.issuers_with_keys().unwrap_or_default(),
             audience: self.audience.clone().unwrap_or_else(|| self.resource.clone()),
             lifetime: self.lifetime,
             scopes: self.scopes.clone(),
@@ -422,21 +423,21 @@ impl OAuth {
 }
 
 /// Minimum default share of a limit for one caller or address.
-const LEAST_PART: usize = 64;
+const MIN_DEFAULT_SHARE: usize = 64;
 
-/// Returns the configured value, or else `all / parts`, but at least [`LEAST_PART`].
-fn part(set: Option<usize>, all: usize, parts: usize) -> usize {
-    set.unwrap_or_else(|| (all / parts).max(LEAST_PART))
+/// Returns the configured value, or else `all / parts`, but at least [`MIN_DEFAULT_SHARE`].
+fn limit_or_share(set: Option<usize>, all: usize, parts: usize) -> usize {
+    set.unwrap_or_else(|| (all / parts).max(MIN_DEFAULT_SHARE))
 }
 
 fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     many(deserializer).map(Some)
 }
 
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ListenAddress>, D::Error> {
     let expected =
         "an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"";
-    deserializer.deserialize_str(Text { expected, read: |text| text.parse().ok() }).map(Some)
+    deserializer.deserialize_str(StringVisitor { expected, read: |text| text.parse().ok() }).map(Some)
 }
 
 fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -445,16 +446,16 @@ fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
         let digits = Some(text).filter(|text| text.len() == 4 && text.starts_with('0'));
         u32::from_str_radix(digits?, 8).ok()
     };
-    deserializer.deserialize_str(Text { expected, read })
+    deserializer.deserialize_str(StringVisitor { expected, read })
 }
 
 /// A visitor that parses a string into another type.
-struct Text<T> {
+struct StringVisitor<T> {
     expected: &'static str,
     read: fn(&str) -> Option<T>,
 }
 
-impl<T> Visitor<'_> for Text<T> {
+impl<T> Visitor<'_> for StringVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -468,8 +469,8 @@ impl<T> Visitor<'_> for Text<T> {
 
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     match Duration::read(deserializer, false)? {
-        brisk if brisk < BRISK => {
-            let [least, found] = [BRISK, brisk].map(toolbay_model::text::duration);
+        brisk if brisk < MIN_KEEP_ALIVE => {
+            let [least, found] = [MIN_KEEP_ALIVE, brisk].map(toolbay_model::text::duration);
             Err(D::Error::custom(format_args!("expected a duration of at least {least}, not {found}")))
         }
         time => Ok(time),
@@ -490,12 +491,12 @@ const fn day() -> Duration {
 }
 
 fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    time(deserializer, LONGEST)
+    time(deserializer, MAX_TOKEN_LIFETIME)
 }
 
 /// Parses a list of host names.
 fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let hosts = list(deserializer)?;
+    let hosts = parse_list(deserializer)?;
     // Patterns are not supported. A pattern would never match.
     match hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
         Some(host) => Err(D::Error::custom(format_args!(
@@ -507,13 +508,13 @@ fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 
 /// Parses a number of sessions, or `false` for none.
 fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    struct Sessions;
+    struct SessionsVisitor;
 
-    impl Visitor<'_> for Sessions {
+    impl Visitor<'_> for SessionsVisitor {
         type Value = usize;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a number from 1 to {MANY}, or false for no sessions")
+            write!(f, "a number from 1 to {MAX_COUNT}, or false for no sessions")
         }
 
         fn visit_bool<E: serde::de::Error>(self, any: bool) -> Result<usize, E> {
@@ -521,7 +522,7 @@ fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
         }
 
         fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<usize, E> {
-            let sessions = usize::try_from(number).ok().filter(|number| (1..=MANY).contains(number));
+            let sessions = usize::try_from(number).ok().filter(|number| (1..=MAX_COUNT).contains(number));
             sessions.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
         }
 
@@ -539,12 +540,12 @@ fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
         }
     }
 
-    deserializer.deserialize_any(Sessions)
+    deserializer.deserialize_any(SessionsVisitor)
 }
 
 /// Parses a list of origins. Each has any scheme, a host and an optional port.
 fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let origins = list(deserializer)?;
+    let origins = parse_list(deserializer)?;
     let is_origin = |text: &&String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
         // The path of a non-web origin, such as an extension's, is empty.
@@ -588,16 +589,16 @@ fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
 }
 
 /// Parses a list of strings, or one string with commas, as in a variable.
-pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(super) fn parse_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a list of strings, or one string with commas")]
-    enum List {
+    enum ListInput {
         Items(Vec<String>),
         Text(String),
     }
-    Ok(match List::deserialize(deserializer)? {
-        List::Items(items) => items,
-        List::Text(text) => {
+    Ok(match ListInput::deserialize(deserializer)? {
+        ListInput::Items(items) => items,
+        ListInput::Text(text) => {
             text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
         }
     })
@@ -622,7 +623,7 @@ mod tests {
         http.resolve(Path::new("/etc/toolbay"));
         assert_eq!(
             (http.listen.clone(), http.socket_mode),
-            (Some(Address::Unix("/etc/toolbay/run/mcp.sock".into())), 0o660)
+            (Some(ListenAddress::Unix("/etc/toolbay/run/mcp.sock".into())), 0o660)
         );
         http.check().unwrap();
         assert_eq!(Http::default().socket_mode, 0o600);
@@ -633,7 +634,7 @@ mod tests {
     #[test]
     fn a_part_of_a_limit_follows_the_limit() {
         let options = |text: &str| toml::from_str::<Http>(text).unwrap().options(true, None);
-        let default = http::Options::default();
+        let default = http::HttpOptions::default();
         let found = options("");
         assert_eq!(
             (found.address_connections, found.caller_requests, found.caller_sessions, found.address_sessions),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use toolbay_sandbox::NetworkOptions;
 use url::Url;
 
-use super::http::list;
+use super::http::parse_list;
 
 /// Settings for the HTTP requests of plugins (`[http_client]`). Grants decide which requests are
 /// allowed.
@@ -56,7 +56,7 @@ impl fmt::Debug for ProxyUrl {
 
 /// Parses a list of paths, or one string with commas.
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    Ok(list(deserializer)?.into_iter().map(PathBuf::from).collect())
+    Ok(parse_list(deserializer)?.into_iter().map(PathBuf::from).collect())
 }
 
 impl HttpClient {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// Live keys: keys that take effect while the server runs, and tables of which all keys do.
-const LIVE: [&str; 9] = [
+const LIVE_KEYS: [&str; 9] = [
     "approve",
     "client_rate_limit",
     "http.hosts",
@@ -19,39 +19,39 @@ const LIVE: [&str; 9] = [
 
 /// The value of each key that the file or a variable sets, by qualified key.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Keys(BTreeMap<String, Value>);
+pub(crate) struct ConfigKeys(BTreeMap<String, Value>);
 
 /// The keys whose values differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Difference {
+pub(crate) struct KeyDifference {
     /// The keys that take effect while the server runs.
     pub(crate) live: Vec<String>,
     /// The keys that require a restart.
-    pub(crate) later: Vec<String>,
+    pub(crate) after_restart: Vec<String>,
 }
 
-impl Keys {
-    pub(super) fn of(table: &Table) -> Self {
+impl ConfigKeys {
+    pub(super) fn from_table(table: &Table) -> Self {
         let mut keys = BTreeMap::new();
-        add(&mut keys, "", table);
+        collect_keys(&mut keys, "", table);
         Self(keys)
     }
 
     /// Returns the live keys that `next` no longer has.
-    pub(crate) fn vanished(&self, next: &Self) -> Vec<&str> {
+    pub(crate) fn removed_live_keys(&self, next: &Self) -> Vec<&str> {
         self.0.keys().filter(|name| !next.0.contains_key(*name) && is_live(name)).map(String::as_str).collect()
     }
 
     /// Returns the keys that differ in `next`.
-    pub(crate) fn difference(&self, next: &Self) -> Difference {
+    pub(crate) fn difference(&self, next: &Self) -> KeyDifference {
         let names: BTreeSet<&String> = self.0.keys().chain(next.0.keys()).collect();
         let changed = names.into_iter().filter(|name| self.0.get(*name) != next.0.get(*name)).cloned();
         let (live, later) = changed.partition(|name| is_live(name));
-        Difference { live, later }
+        KeyDifference { live, after_restart: later }
     }
 
     /// Returns these keys with the live values of `next`.
-    pub(crate) fn changed_to(&self, next: &Self) -> Self {
+    pub(crate) fn with_live_values(&self, next: &Self) -> Self {
         let kept = self.0.iter().filter(|(name, _)| !is_live(name));
         let taken = next.0.iter().filter(|(name, _)| is_live(name));
         Self(kept.chain(taken).map(|(name, value)| (name.clone(), value.clone())).collect())
@@ -60,14 +60,14 @@ impl Keys {
 
 fn is_live(name: &str) -> bool {
     let within = |table: &str| name.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    LIVE.into_iter().any(within)
+    LIVE_KEYS.into_iter().any(within)
 }
 
-fn add(keys: &mut BTreeMap<String, Value>, before: &str, table: &Table) {
+fn collect_keys(keys: &mut BTreeMap<String, Value>, before: &str, table: &Table) {
     for (name, value) in table {
         let name = if before.is_empty() { name.clone() } else { format!("{before}.{name}") };
         match value {
-            Value::Table(table) => add(keys, &name, table),
+            Value::Table(table) => collect_keys(keys, &name, table),
             value => drop(keys.insert(name, value.clone())),
         }
     }
@@ -77,8 +77,8 @@ fn add(keys: &mut BTreeMap<String, Value>, before: &str, table: &Table) {
 mod tests {
     use super::*;
 
-    fn keys(text: &str) -> Keys {
-        Keys::of(&text.parse().unwrap())
+    fn keys(text: &str) -> ConfigKeys {
+        ConfigKeys::from_table(&text.parse().unwrap())
     }
 
     #[test]
@@ -88,13 +88,13 @@ mod tests {
             "page_size = 8\n[limits]\nfuel = 2\nmemory = \"1GiB\"\n[server]\ncalls = 2\ninstructions = \"b\"\n\
              [[http.tokens]]\nname = \"ci\"\n[http.oauth.tools]\nread = [\"a\"]\n[ceilings]\nfuel = 3",
         );
-        let Difference { live, later } = old.difference(&new);
+        let KeyDifference { live, after_restart: later } = old.difference(&new);
         assert_eq!(live, ["http.tokens", "limits.fuel", "limits.memory", "log", "server.instructions"]);
         assert_eq!(later, ["ceilings.fuel", "http.oauth.tools.read", "page_size"]);
         // Keys that were not applied still differ the next time. Applied ones do not.
-        let running = old.changed_to(&new);
-        assert_eq!(running.difference(&new), Difference { live: vec![], later });
-        assert_eq!(new.difference(&new), Difference::default());
+        let running = old.with_live_values(&new);
+        assert_eq!(running.difference(&new), KeyDifference { live: vec![], after_restart: later });
+        assert_eq!(new.difference(&new), KeyDifference::default());
         assert!(!is_live("logs") && !is_live("server") && is_live("client_rate_limit.calls"));
     }
 }

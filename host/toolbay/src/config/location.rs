@@ -15,18 +15,18 @@ use super::flags::Flags;
 use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE};
 
 /// Name of the configuration file that is read by default, if it exists.
-pub(super) const FILE: &str = "toolbay.toml";
+pub(super) const CONFIG_FILE_NAME: &str = "toolbay.toml";
 
 /// The name and text of the file, if it exists, and the directory against which its relative paths
 /// are resolved.
-type Found = (Option<(String, String)>, PathBuf);
+type ConfigText = (Option<(String, String)>, PathBuf);
 
 /// Mode bit of directories such as `/tmp`, in which users cannot move each other's files.
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 
 /// The location of the configuration file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Location {
+pub(super) enum ConfigLocation {
     /// The operator set the path with this flag or variable.
     Named(PathBuf, &'static str),
     /// The file is next to the plugin directory, if it exists.
@@ -35,8 +35,8 @@ pub(super) enum Location {
     Nowhere,
 }
 
-impl Location {
-    pub(super) fn of(flags: &Flags, variables: &[(String, String)]) -> Self {
+impl ConfigLocation {
+    pub(super) fn resolve(flags: &Flags, variables: &[(String, String)]) -> Self {
         // In a shell, an empty variable counts as unset.
         let set = |name| variables.iter().find(|(known, value)| known == name && !value.is_empty());
         if let Some(path) = &flags.config {
@@ -51,8 +51,10 @@ impl Location {
         let plugins = flags.plugins.clone().or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
         match plugins {
             // The default plugin directory is in the current directory, too.
-            None => Self::Default(PathBuf::from(FILE)),
-            Some(plugins) => parent(&plugins).map_or(Self::Nowhere, |parent| Self::Default(parent.join(FILE))),
+            None => Self::Default(PathBuf::from(CONFIG_FILE_NAME)),
+            Some(plugins) => {
+                parent_folder(&plugins).map_or(Self::Nowhere, |parent| Self::Default(parent.join(CONFIG_FILE_NAME)))
+            }
         }
     }
 
@@ -64,7 +66,7 @@ impl Location {
 
     /// Returns the current text of the file, valid or not. The text is empty if there is no file,
     /// and `None` if it cannot be read. Blocks.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(super) fn read_unchecked(&self) -> Option<String> {
         let (Self::Named(path, _) | Self::Default(path)) = self else { return Some(String::new()) };
         match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::Default(_)) => {
@@ -75,7 +77,7 @@ impl Location {
     }
 
     /// Reads the current file.
-    pub(super) fn read(&self) -> Result<Found, ConfigError> {
+    pub(super) fn read(&self) -> Result<ConfigText, ConfigError> {
         let (path, by) = match self {
             Self::Named(path, by) => (path, format!(" (set by {by})")),
             Self::Default(path) => (path, String::new()),
@@ -101,8 +103,9 @@ impl Location {
         if matches!(self, Self::Default(_)) {
             let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             let checked = std::fs::metadata(named).map_err(failed)?;
-            let doubt = doubt(&checked, checked.mode() & STICKY != 0).map(|why| format!("its folder {why}"));
-            let doubt = doubt.or(doubt_about(&file.metadata().map_err(failed)?));
+            let doubt =
+                distrust_reason(&checked, checked.mode() & STICKY_BIT != 0).map(|why| format!("its folder {why}"));
+            let doubt = doubt.or(distrust_file(&file.metadata().map_err(failed)?));
             if let Some(why) = doubt {
                 return Err(ConfigError(format!(
                     "{name} was found and is not used: {why}; change that, name the file with --config, or use none with \
@@ -118,7 +121,7 @@ impl Location {
 
 /// Returns the directory that contains the plugin directory, by the path that the operator set. For
 /// a link, it is the directory of the link, not of its target. `None` if there is none.
-fn parent(plugins: &Path) -> Option<PathBuf> {
+fn parent_folder(plugins: &Path) -> Option<PathBuf> {
     if plugins.file_name().is_some() {
         return plugins.parent().map(Path::to_owned);
     }
@@ -126,13 +129,13 @@ fn parent(plugins: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(plugins).ok()?.parent().map(Path::to_owned)
 }
 
-fn doubt_about(file: &Metadata) -> Option<String> {
-    doubt(file, false).map(|why| format!("it {why}"))
+fn distrust_file(file: &Metadata) -> Option<String> {
+    distrust_reason(file, false).map(|why| format!("it {why}"))
 }
 
 /// Returns why other accounts could have written the file with this metadata. `None` if they could
 /// not.
-fn doubt(of: &Metadata, sticky: bool) -> Option<String> {
+fn distrust_reason(of: &Metadata, sticky: bool) -> Option<String> {
     let own = geteuid().as_raw();
     if of.uid() != own && of.uid() != 0 {
         return Some(format!("belongs to another account (user id {})", of.uid()));
@@ -148,31 +151,39 @@ fn doubt(of: &Metadata, sticky: bool) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn located(config: Option<&str>, no_config: bool, plugins: Option<&str>, variables: &[(&str, &str)]) -> Location {
+    fn located(
+        config: Option<&str>,
+        no_config: bool,
+        plugins: Option<&str>,
+        variables: &[(&str, &str)],
+    ) -> ConfigLocation {
         let flags =
             Flags { config: config.map(Into::into), no_config, plugins: plugins.map(Into::into), ..Flags::default() };
         let variables: Vec<_> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Location::of(&flags, &variables)
+        ConfigLocation::resolve(&flags, &variables)
     }
 
     #[test]
     fn the_place_of_the_file_follows_from_what_the_operator_named() {
-        let default = |path: &str| Location::Default(path.into());
+        let default = |path: &str| ConfigLocation::Default(path.into());
         assert_eq!(located(None, false, None, &[]), default("toolbay.toml"));
         assert_eq!(located(None, false, Some("/srv/plugins"), &[]), default("/srv/toolbay.toml"));
         assert_eq!(located(None, false, Some("plugins"), &[]), default("toolbay.toml"));
         assert_eq!(located(None, false, Some("a/plugins/"), &[]), default("a/toolbay.toml"));
         let here = std::fs::canonicalize(".").unwrap();
-        assert_eq!(located(None, false, Some("."), &[]), Location::Default(here.parent().unwrap().join(FILE)));
-        assert_eq!(located(None, false, Some("/"), &[]), Location::Nowhere);
+        assert_eq!(
+            located(None, false, Some("."), &[]),
+            ConfigLocation::Default(here.parent().unwrap().join(CONFIG_FILE_NAME))
+        );
+        assert_eq!(located(None, false, Some("/"), &[]), ConfigLocation::Nowhere);
         assert_eq!(located(None, false, None, &[("TOOLBAY_PLUGINS", "/srv/plugins")]), default("/srv/toolbay.toml"));
-        assert_eq!(located(None, true, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), Location::Nowhere);
-        let named = Location::Named("/a".into(), CONFIG_VARIABLE);
+        assert_eq!(located(None, true, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), ConfigLocation::Nowhere);
+        let named = ConfigLocation::Named("/a".into(), CONFIG_VARIABLE);
         assert_eq!(located(None, false, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), named);
         assert_eq!(
             located(Some("/b"), false, None, &[("TOOLBAY_CONFIG", "/a")]),
-            Location::Named("/b".into(), "--config")
+            ConfigLocation::Named("/b".into(), "--config")
         );
     }
 }

@@ -9,20 +9,20 @@ use std::time::Duration;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::time;
-use toolbay_otel::{Settings, pairs};
+use toolbay_otel::{OtelSettings, pairs};
 use url::Url;
 
 use self::header::{HeaderSource, headers};
-use super::http::list;
+use super::http::parse_list;
 
 /// Maximum of `otel.timeout` and `otel.interval`.
-const LONGEST: Duration = Duration::from_hours(1);
+const MAX_DURATION: Duration = Duration::from_hours(1);
 
 /// Variables that OpenTelemetry defines for all programs.
-const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
-const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
-const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
+const ENDPOINT_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const HEADERS_VARIABLE: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const SERVICE_NAME_VARIABLE: &str = "OTEL_SERVICE_NAME";
+const RESOURCE_VARIABLE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
 /// Traces, metrics and logs for OpenTelemetry (`[otel]`). Nothing is sent without an endpoint.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -89,7 +89,7 @@ impl Default for OtelConfig {
 
 impl OtelConfig {
     /// Returns whether this table allows telemetry to be sent.
-    pub(crate) fn is_on(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         (self.endpoint.is_some() || self.variables) && (self.traces || self.metrics || self.logs)
     }
 
@@ -110,7 +110,7 @@ impl OtelConfig {
     ///
     /// A certificate file cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
-        Settings::check_ca(&self.ca).map_err(|why| format!("otel.ca: {why}"))
+        OtelSettings::check_ca(&self.ca).map_err(|why| format!("otel.ca: {why}"))
     }
 
     /// Returns the settings of the exporter, with the values of secrets and variables. `None` if
@@ -120,26 +120,26 @@ impl OtelConfig {
     ///
     /// A key or variable, which the message names, has no usable value. The message contains no
     /// value.
-    pub(crate) fn settings(&self) -> Result<Option<Settings>, String> {
-        if !self.is_on() {
+    pub(crate) fn settings(&self) -> Result<Option<OtelSettings>, String> {
+        if !self.is_enabled() {
             return Ok(None);
         }
         let endpoint = match self.endpoint.clone() {
             Some(endpoint) => endpoint,
-            None => match self.variable(ENDPOINT) {
-                Some(text) => parsed(&text).map_err(|why| format!("{ENDPOINT}: {why}"))?,
+            None => match self.variable(ENDPOINT_VARIABLE) {
+                Some(text) => parse_endpoint(&text).map_err(|why| format!("{ENDPOINT_VARIABLE}: {why}"))?,
                 None => return Ok(None),
             },
         };
-        let mut fields = toolbay_otel::Headers::default();
-        for (name, value) in self.pairs(HEADERS)? {
-            fields.add(&name, &value).map_err(|why| format!("{HEADERS}: {why}"))?;
+        let mut fields = toolbay_otel::ExportHeaders::default();
+        for (name, value) in self.variable_pairs(HEADERS_VARIABLE)? {
+            fields.add(&name, &value).map_err(|why| format!("{HEADERS_VARIABLE}: {why}"))?;
         }
         for (name, source) in &self.headers {
             let value = source.value().map_err(|why| format!("otel.headers.{name}: {why}"))?;
             fields.add(name, &value).map_err(|why| format!("otel.headers: {why}"))?;
         }
-        Ok(Some(Settings {
+        Ok(Some(OtelSettings {
             endpoint,
             headers: fields,
             ca: self.ca.clone(),
@@ -148,15 +148,15 @@ impl OtelConfig {
             traces: self.traces,
             metrics: self.metrics,
             logs: self.logs,
-            resource: self.described()?.into_iter().collect(),
+            resource: self.resource_attributes()?.into_iter().collect(),
         }))
     }
 
     /// Returns the resource attributes, which describe the server.
-    fn described(&self) -> Result<BTreeMap<String, String>, String> {
-        let mut resource: BTreeMap<String, String> = self.pairs(RESOURCE)?.into_iter().collect();
+    fn resource_attributes(&self) -> Result<BTreeMap<String, String>, String> {
+        let mut resource: BTreeMap<String, String> = self.variable_pairs(RESOURCE_VARIABLE)?.into_iter().collect();
         resource.extend(self.resource.clone());
-        let named = self.service_name.clone().or_else(|| self.variable(SERVICE_NAME));
+        let named = self.service_name.clone().or_else(|| self.variable(SERVICE_NAME_VARIABLE));
         if let Some(name) = named {
             resource.insert("service.name".to_owned(), name);
         }
@@ -171,7 +171,7 @@ impl OtelConfig {
             resource.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
         if !resource.contains_key("service.instance.id") {
-            resource.insert("service.instance.id".to_owned(), instance()?);
+            resource.insert("service.instance.id".to_owned(), random_instance_id()?);
         }
         Ok(resource)
     }
@@ -181,14 +181,14 @@ impl OtelConfig {
         self.variables.then(|| std::env::var(name).ok()).flatten().filter(|value| !value.is_empty())
     }
 
-    fn pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {
+    fn variable_pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {
         let text = self.variable(name).unwrap_or_default();
         pairs(&text).map_err(|why| format!("{name}: {why}"))
     }
 }
 
 /// Returns a random id (UUID, version 4) for this run of the server.
-fn instance() -> Result<String, String> {
+fn random_instance_id() -> Result<String, String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system provides no random bytes: {error}"))?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
@@ -199,11 +199,11 @@ fn instance() -> Result<String, String> {
     Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
 }
 
-fn parsed(text: &str) -> Result<Url, String> {
+fn parse_endpoint(text: &str) -> Result<Url, String> {
     // Messages never repeat the text, which may contain a password.
     let wrong = "this is not a URL; expected one such as \"http://127.0.0.1:4318\"";
     let url = Url::parse(text).map_err(|_| wrong.to_owned())?;
-    Settings::check_endpoint(&url)?;
+    OtelSettings::check_endpoint(&url)?;
     Ok(url)
 }
 
@@ -213,36 +213,36 @@ fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D
     if text.is_empty() {
         return Ok(None);
     }
-    parsed(&text).map(Some).map_err(D::Error::custom)
+    parse_endpoint(&text).map(Some).map_err(D::Error::custom)
 }
 
 /// Parses a list of paths, or one string with commas.
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    Ok(list(deserializer)?.into_iter().map(PathBuf::from).collect())
+    Ok(parse_list(deserializer)?.into_iter().map(PathBuf::from).collect())
 }
 
 fn within<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    time(deserializer, LONGEST)
+    time(deserializer, MAX_DURATION)
 }
 
 fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a table of strings, or one string such as \"name=value,name=value\"")]
-    enum Resource {
+    enum ResourceInput {
         Table(BTreeMap<String, String>),
         Text(String),
     }
-    match Resource::deserialize(deserializer)? {
-        Resource::Table(table) => Ok(table),
-        Resource::Text(text) => Ok(pairs(&text).map_err(D::Error::custom)?.into_iter().collect()),
+    match ResourceInput::deserialize(deserializer)? {
+        ResourceInput::Table(table) => Ok(table),
+        ResourceInput::Text(text) => Ok(pairs(&text).map_err(D::Error::custom)?.into_iter().collect()),
     }
 }
 
 /// Parses a number from 0 to 1. Variables contain it as text.
 fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    struct Ratio;
+    struct RatioVisitor;
 
-    impl Visitor<'_> for Ratio {
+    impl Visitor<'_> for RatioVisitor {
         type Value = f64;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -270,5 +270,5 @@ fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         }
     }
 
-    deserializer.deserialize_any(Ratio)
+    deserializer.deserialize_any(RatioVisitor)
 }

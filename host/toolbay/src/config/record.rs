@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use bytesize::ByteSize;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_mcp::Pattern;
+use toolbay_mcp::NamePattern;
 use toolbay_model::setting::size;
-use toolbay_recording::Settings;
+use toolbay_recording::RecordingSettings;
 
 /// The recording of calls (`[record]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -24,7 +24,7 @@ pub struct RecordConfig {
     pub max_call: ByteSize,
     /// The names or patterns of the tools whose calls are recorded. `None`: all.
     #[serde(deserialize_with = "tools")]
-    pub tools: Option<Vec<Pattern>>,
+    pub tools: Option<Vec<NamePattern>>,
 }
 
 impl Default for RecordConfig {
@@ -35,10 +35,10 @@ impl Default for RecordConfig {
 
 impl RecordConfig {
     /// Returns the settings of the recording. `None` if calls are not recorded.
-    pub(crate) fn settings(&self) -> Option<Settings> {
+    pub(crate) fn settings(&self) -> Option<RecordingSettings> {
         let file = self.file.clone().filter(|file| !file.as_os_str().is_empty())?;
         let max_call = usize::try_from(self.max_call.as_u64()).unwrap_or(usize::MAX);
-        Some(Settings { file, max_size: self.max_size.as_u64(), max_call })
+        Some(RecordingSettings { file, max_size: self.max_size.as_u64(), max_call })
     }
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.
@@ -49,9 +49,9 @@ impl RecordConfig {
     }
 }
 
-fn tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Pattern>>, D::Error> {
-    let patterns = super::http::list(deserializer)?;
-    patterns.into_iter().map(Pattern::try_from).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
+fn tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<NamePattern>>, D::Error> {
+    let patterns = super::http::parse_list(deserializer)?;
+    patterns.into_iter().map(NamePattern::try_from).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
 }
 
 fn file_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{positive, size};
 
 /// Minimum size of a truncated result, in which the note and the link must fit.
-pub(crate) const LEAST: ByteSize = ByteSize::kib(4);
+pub(crate) const MIN_SHOWN_RESULT: ByteSize = ByteSize::kib(4);
 
 /// Tool results that are too large for their clients, and their retention (`[results]`).
 /// `limits.oversize` decides between a link to the whole result and an error.
@@ -37,5 +37,5 @@ impl Default for ResultsConfig {
 }
 
 fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
-    size(deserializer, LEAST, ByteSize::gib(1)).map(Some)
+    size(deserializer, MIN_SHOWN_RESULT, ByteSize::gib(1)).map(Some)
 }

@@ -10,29 +10,29 @@ use toolbay_model::setting::{any, count, size};
 use toolbay_model::text::{clean, line};
 use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 
-use super::bounds::{MANY, many};
+use super::bounds::{MAX_COUNT, many};
 use super::confine::Confine;
-use super::http::list;
+use super::http::parse_list;
 use crate::machine;
 
 /// Maximum of `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
-const MOST_CALLS: usize = 4096;
+const MAX_CALLS: usize = 4096;
 
 /// Default of `server.requests`, in requests of the maximum size.
-const REQUESTS: u64 = 64;
+const DEFAULT_REQUESTS: u64 = 64;
 
 /// Default of `server.requests` if requests are small, so that many of them can wait.
-const MANY_REQUESTS: ByteSize = ByteSize::mib(64);
+const MIN_DEFAULT_REQUEST_BYTES: ByteSize = ByteSize::mib(64);
 
 /// Minimum of `server.requests`, in requests of the maximum size. A parsed request takes several
 /// times the size of its text.
-const FEWEST_REQUESTS: u64 = 16;
+const MIN_REQUESTS: u64 = 16;
 
 /// Maximum size of a quoted invalid address, in bytes.
-const SHOWN: usize = 100;
+const MAX_QUOTED_BYTES: usize = 100;
 
 /// Minimum of `server.memory`.
-const LEAST_MEMORY: ByteSize = ByteSize::mib(1);
+const MIN_MEMORY: ByteSize = ByteSize::mib(1);
 
 /// Limits of the process as a whole (`[server]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -152,18 +152,19 @@ impl Default for ServerConfig {
 
 impl ServerConfig {
     /// Returns the maximum number of calls that are entered at once, running or waiting.
-    pub fn entered(&self) -> usize {
+    pub fn max_entered_calls(&self) -> usize {
         self.calls.saturating_add(self.waiting)
     }
 
     /// Returns the memory budget of all calls, in bytes.
     pub fn memory(&self) -> ByteSize {
-        self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(LEAST_MEMORY.as_u64())))
+        self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(MIN_MEMORY.as_u64())))
     }
 
     /// Returns the memory budget of all requests, in bytes.
     pub fn requests(&self) -> ByteSize {
-        self.requests.unwrap_or_else(|| ByteSize::b(self.request.as_u64() * REQUESTS).max(MANY_REQUESTS))
+        self.requests
+            .unwrap_or_else(|| ByteSize::b(self.request.as_u64() * DEFAULT_REQUESTS).max(MIN_DEFAULT_REQUEST_BYTES))
     }
 
     /// Returns the directory for the temporary directories of calls. It is a separate directory, so
@@ -231,7 +232,7 @@ impl ServerConfig {
                 return Err(format!("server.{key}: expected text without control characters"));
             }
         }
-        if !self.website.is_empty() && !is_web(&self.website) {
+        if !self.website.is_empty() && !is_web_url(&self.website) {
             return Err(format!(
                 "server.website: expected a URL that begins with https:// or http://, not {:?}",
                 self.website
@@ -239,44 +240,44 @@ impl ServerConfig {
         }
         let is_image = |icon: &Icon| icon.src.starts_with("https://") || icon.src.starts_with("data:image/");
         if let Some(icon) = self.icons.iter().find(|icon| !is_image(icon)) {
-            let src = line(&icon.src, SHOWN);
+            let src = line(&icon.src, MAX_QUOTED_BYTES);
             return Err(format!("server.icons: src must begin with https:// or data:image/, not {src:?}"));
         }
         self.state_key()?;
-        let least = ByteSize::b(self.request.as_u64() * FEWEST_REQUESTS);
+        let least = ByteSize::b(self.request.as_u64() * MIN_REQUESTS);
         if self.requests() >= least {
             return Ok(());
         }
         let [least, found] = [least, self.requests()].map(|size| size.display().iec().to_string());
-        Err(format!("server.requests: expected at least {least}, {FEWEST_REQUESTS} times server.request, not {found}"))
+        Err(format!("server.requests: expected at least {least}, {MIN_REQUESTS} times server.request, not {found}"))
     }
 }
 
-fn is_web(url: &str) -> bool {
+fn is_web_url(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
 /// Parses [`ServerConfig::calls`].
 fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    count(deserializer, 1, MOST_CALLS)
+    count(deserializer, 1, MAX_CALLS)
 }
 
 /// Parses [`ServerConfig::waiting`].
 fn waiting<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    count(deserializer, 0, MOST_CALLS)
+    count(deserializer, 0, MAX_CALLS)
 }
 
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    Ok(list(deserializer)?.into_iter().map(PathBuf::from).collect())
+    Ok(parse_list(deserializer)?.into_iter().map(PathBuf::from).collect())
 }
 
 fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    count(deserializer, 0, MANY)
+    count(deserializer, 0, MAX_COUNT)
 }
 
 fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
-    size(deserializer, LEAST_MEMORY, ByteSize::tib(4)).map(Some)
+    size(deserializer, MIN_MEMORY, ByteSize::tib(4)).map(Some)
 }
 
 fn request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {

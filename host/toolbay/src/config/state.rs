@@ -6,13 +6,13 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use toolbay_model::setting::positive;
-use toolbay_state::Database;
+use toolbay_state::StateDatabase;
 
 /// Name of the state directory, inside the one that the operator sets.
-const OWN_FOLDER: &str = "toolbay-state";
+const STATE_FOLDER: &str = "toolbay-state";
 
 /// Number of hexadecimal digits that identify a plugin directory.
-const DIGITS: usize = 16;
+const FOLDER_ID_DIGITS: usize = 16;
 
 /// State that plugins store between calls (`[state]`). Grants decide which plugins may store state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -47,27 +47,27 @@ impl StateConfig {
         match &self.folder {
             Some(folder) if folder.as_os_str().is_empty() => None,
             // A subdirectory, so that the operator's other files are not touched.
-            Some(folder) => Some(folder.join(OWN_FOLDER)),
+            Some(folder) => Some(folder.join(STATE_FOLDER)),
             None => {
                 let state = std::env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
                 let state = state.or_else(|| Some(std::env::home_dir()?.join(".local").join("state")))?;
-                Some(state.join("toolbay").join("state").join(name(plugins)))
+                Some(state.join("toolbay").join("state").join(folder_id(plugins)))
             }
         }
     }
 
     /// Returns the database of the plugins in `plugins`, like [`StateConfig::folder`].
-    pub(super) fn database(&self, plugins: &Path) -> Option<Database> {
-        Some(Database::new(self.folder(plugins)?, self.size))
+    pub(super) fn database(&self, plugins: &Path) -> Option<StateDatabase> {
+        Some(StateDatabase::new(self.folder(plugins)?, self.size))
     }
 }
 
 /// Returns the name that identifies a plugin directory. Plugins in two directories may have the
 /// same id, but are different plugins.
-fn name(plugins: &Path) -> String {
+fn folder_id(plugins: &Path) -> String {
     let real = std::fs::canonicalize(plugins).unwrap_or_else(|_| plugins.to_owned());
     let mut name = hex::encode(Sha256::digest(real.as_os_str().as_encoded_bytes()));
-    name.truncate(DIGITS);
+    name.truncate(FOLDER_ID_DIGITS);
     name
 }
 

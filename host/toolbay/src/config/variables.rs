@@ -1,6 +1,6 @@
 //! `TOOLBAY_*` variables, which override the configuration file.
 
-use toolbay_settings::toml_file::{Mistake, nearest};
+use toolbay_settings::toml_file::{TomlMistake, nearest};
 
 use super::error::ConfigError;
 
@@ -15,7 +15,7 @@ pub(super) const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 /// `http_client` comes before `http`, which is a prefix of it.
-const TABLES: [&str; 17] = [
+const TABLE_NAMES: [&str; 17] = [
     "server",
     "limits",
     "ceilings",
@@ -41,14 +41,15 @@ pub(super) fn apply_variable(
     table: &mut toml::Table,
     name: &str,
     value: &str,
-    check: fn(&str) -> Result<(), Mistake>,
+    check: fn(&str) -> Result<(), TomlMistake>,
 ) -> Result<(), ConfigError> {
     let value_text = value;
-    let (section, key) = place(name);
-    let (key, text, value) = written(section, &key, value).map_err(|error| ConfigError(format!("{name}: {error}")))?;
+    let (section, key) = split_name(name);
+    let (key, text, value) =
+        parse_value(section, &key, value).map_err(|error| ConfigError(format!("{name}: {error}")))?;
     // The message names the variable. A line and a column would be meaningless.
     check(&text).map_err(|mistake| {
-        ConfigError(match meant(name, value_text, check) {
+        ConfigError(match suggest_variable(name, value_text, check) {
             Some(near) => format!("{name} is not a variable of Toolbay; did you mean {near}?"),
             None => format!("{name}: {}", mistake.words),
         })
@@ -68,15 +69,19 @@ pub(super) fn apply_variable(
 }
 
 /// Returns the table and the key that the variable `name` sets.
-fn place(name: &str) -> (Option<&'static str>, String) {
+fn split_name(name: &str) -> (Option<&'static str>, String) {
     let key = name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
     let in_table =
         |section: &'static str| Some((Some(section), key.strip_prefix(section)?.strip_prefix('_')?.to_owned()));
-    TABLES.into_iter().find_map(in_table).unwrap_or((None, key))
+    TABLE_NAMES.into_iter().find_map(in_table).unwrap_or((None, key))
 }
 
 /// Returns the key, a TOML document with only that key, and the value.
-fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, String, toml::Value), toml::ser::Error> {
+fn parse_value(
+    section: Option<&str>,
+    key: &str,
+    value: &str,
+) -> Result<(String, String, toml::Value), toml::ser::Error> {
     // Integers and booleans are parsed. Anything else is a string.
     let literal = value.parse::<toml::Value>().ok().filter(|value| value.is_integer() || value.is_bool());
     let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
@@ -89,11 +94,11 @@ fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, Str
 }
 
 /// Returns the most likely intended variable if the table in `name` is misspelled.
-fn meant(name: &str, value: &str, check: fn(&str) -> Result<(), Mistake>) -> Option<String> {
-    let (None, key) = place(name) else { return None };
+fn suggest_variable(name: &str, value: &str, check: fn(&str) -> Result<(), TomlMistake>) -> Option<String> {
+    let (None, key) = split_name(name) else { return None };
     let (table, rest) = key.split_once('_')?;
-    let table = nearest(table, &TABLES)?;
-    let (_, text, _) = written(Some(table), rest, value).ok()?;
+    let table = nearest(table, &TABLE_NAMES)?;
+    let (_, text, _) = parse_value(Some(table), rest, value).ok()?;
     let is_key = check(&text).err().is_none_or(|mistake| !mistake.words.starts_with("unknown key"));
     is_key.then(|| format!("{PREFIX}{table}_{rest}").to_uppercase())
 }
@@ -111,13 +116,16 @@ mod tests {
         assert!(tables.contains(&"results"), "{tables:?}");
         for table in tables.into_iter().filter(|table| !table.ends_with("rate_limit") && !table.contains('.')) {
             assert_eq!(
-                place(&format!("{PREFIX}{}_KEY", table.to_uppercase())),
+                split_name(&format!("{PREFIX}{}_KEY", table.to_uppercase())),
                 (Some(table_of(table)), "key".to_owned())
             );
         }
     }
 
     fn table_of(name: &str) -> &'static str {
-        TABLES.into_iter().find(|table| *table == name).unwrap_or_else(|| panic!("{name} is no table of variables"))
+        TABLE_NAMES
+            .into_iter()
+            .find(|table| *table == name)
+            .unwrap_or_else(|| panic!("{name} is no table of variables"))
     }
 }

@@ -6,22 +6,22 @@ use toolbay_policy::Permissions;
 
 /// Maximum number of lines for a plugin. A guest can cause an unlimited number of different
 /// denials.
-const LINES: usize = 64;
+const MAX_LINES: usize = 64;
 
 /// Maximum size of a line, in bytes.
-const LONGEST: usize = 1_000;
+const MAX_LINE_BYTES: usize = 1_000;
 
 /// Maximum size of a proposal, in bytes. It must be small enough to be read as a grant.
-const LARGEST: usize = 512 << 10;
+const MAX_PROPOSAL_BYTES: usize = 512 << 10;
 
 /// Permissions that only the operator decides, and that no denial names.
-const NEVER: [&str; 3] = ["environment", "mounts", "deterministic"];
+const OPERATOR_ONLY: [&str; 3] = ["environment", "mounts", "deterministic"];
 
 /// The permission that is a table of lists: the origins that views may access.
-const VIEWS: &str = "ui";
+const UI_PERMISSION: &str = "ui";
 
 /// Header of a proposal.
-const HEAD: [&str; 2] = [
+const HEADER_LINES: [&str; 2] = [
     "# Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.",
     "# Remove what the plugin should not have, and rename this file to ",
 ];
@@ -29,26 +29,26 @@ const HEAD: [&str; 2] = [
 /// The permissions that a plugin was denied, as unique lines of TOML for `[permissions]`, in order
 /// of arrival.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct PermissionLines {
     lines: Vec<String>,
     /// True if further lines were dropped.
-    more: bool,
+    is_truncated: bool,
 }
 
-impl Lines {
+impl PermissionLines {
     /// Adds the new lines of a remedy. Returns whether there were any.
     pub(super) fn add(&mut self, remedy: &str) -> bool {
         let mut is_new = false;
         for text in remedy.lines() {
-            let text = line(text, LONGEST);
-            if self.lines.contains(&text) || self.more {
+            let text = line(text, MAX_LINE_BYTES);
+            if self.lines.contains(&text) || self.is_truncated {
                 continue;
             }
             is_new = true;
-            if self.lines.len() < LINES {
+            if self.lines.len() < MAX_LINES {
                 self.lines.push(text);
             } else {
-                self.more = true;
+                self.is_truncated = true;
             }
         }
         is_new
@@ -61,30 +61,32 @@ impl Lines {
 /// # Errors
 ///
 /// Nothing can be added to the grant. The message is the reason.
-pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Option<String>, String> {
+pub(super) fn render_proposal(name: &str, current: &str, lines: &PermissionLines) -> Result<Option<String>, String> {
     let mut grant: DocumentMut = current
         .parse()
         .map_err(|error: toml_edit::TomlError| format!("{name} is not valid TOML: {}", error.message()))?;
     let (mut hints, mut is_new) = (Vec::new(), false);
     for text in &lines.lines {
-        match permission(text) {
-            Some((key, value)) => is_new |= merge(&mut grant, &key, value).map_err(|why| format!("{name}: {why}"))?,
+        match parse_permission(text) {
+            Some((key, value)) => {
+                is_new |= merge_permission(&mut grant, &key, value).map_err(|why| format!("{name}: {why}"))?
+            }
             None => hints.push(text),
         }
     }
     if !is_new && hints.is_empty() {
         return Ok(None);
     }
-    let [first, second] = HEAD;
+    let [first, second] = HEADER_LINES;
     // The grant may be an earlier proposal.
     let is_own = |text: &&str| !text.starts_with(first) && !text.starts_with(second);
     let rest = grant.to_string();
     let rest: Vec<&str> = rest.lines().filter(is_own).collect();
-    let mut out = format!("{first}\n{second}{}.\n", line(name, LONGEST));
+    let mut out = format!("{first}\n{second}{}.\n", line(name, MAX_LINE_BYTES));
     for hint in hints {
         out.extend(["# Under [permissions], complete and add: ", hint, "\n"]);
     }
-    if lines.more {
+    if lines.is_truncated {
         out.push_str("# The plugin was denied more than is listed here.\n");
     }
     out.push('\n');
@@ -92,7 +94,7 @@ pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Optio
     if !out.ends_with('\n') {
         out.push('\n');
     }
-    if out.len() > LARGEST {
+    if out.len() > MAX_PROPOSAL_BYTES {
         return Err(format!("{name} is too large to add to"));
     }
     Ok(Some(out))
@@ -100,11 +102,11 @@ pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Optio
 
 /// Parses the only permission of a line. `None` if the line is invalid, or contains a permission
 /// that no denial names.
-fn permission(text: &str) -> Option<(String, Value)> {
+fn parse_permission(text: &str) -> Option<(String, Value)> {
     toml_edit::de::from_str::<Permissions>(text).ok()?;
     let table = text.parse::<DocumentMut>().ok()?.into_table();
     let mut entries = table.into_iter();
-    let (key, item) = entries.next().filter(|(key, _)| !NEVER.contains(&key.as_str()))?;
+    let (key, item) = entries.next().filter(|(key, _)| !OPERATOR_ONLY.contains(&key.as_str()))?;
     if entries.next().is_some() {
         return None;
     }
@@ -112,7 +114,7 @@ fn permission(text: &str) -> Option<(String, Value)> {
 }
 
 /// Adds a permission, or the entries of its list that are missing. Returns whether anything was missing.
-fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'static str> {
+fn merge_permission(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'static str> {
     let permissions = grant.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
     // With only `[[permissions.mounts]]`, the table has no header.
     if let Some(table) = permissions.as_table_mut() {
@@ -120,34 +122,34 @@ fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'sta
     }
     let permissions = permissions.as_table_like_mut().ok_or("permissions is not a table")?;
     let Some(existing) = permissions.get_mut(key) else {
-        permissions.insert(key, Item::Value(plain(value)));
+        permissions.insert(key, Item::Value(without_decor(value)));
         return Ok(true);
     };
-    if let (VIEWS, Value::InlineTable(wanted)) = (key, &value) {
+    if let (UI_PERMISSION, Value::InlineTable(wanted)) = (key, &value) {
         let existing = existing.as_table_like_mut().ok_or("permissions.ui is not a table")?;
         let mut is_new = false;
         for (key, value) in wanted {
             if let Some(existing) = existing.get_mut(key) {
-                is_new |= extend(existing, value.clone())?;
+                is_new |= extend_list(existing, value.clone())?;
             } else {
-                existing.insert(key, Item::Value(plain(value.clone())));
+                existing.insert(key, Item::Value(without_decor(value.clone())));
                 is_new = true;
             }
         }
         return Ok(is_new);
     }
-    extend(existing, value)
+    extend_list(existing, value)
 }
 
 /// Adds the missing entries of a list. Returns whether any were missing.
-fn extend(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
+fn extend_list(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
     let Value::Array(wanted) = value else { return Ok(false) };
     let existing = existing.as_array_mut().ok_or("a permission that should be a list is none")?;
     let mut is_new = false;
     for entry in wanted {
-        let is_known = existing.iter().any(|known| same(known, &entry));
+        let is_known = existing.iter().any(|known| is_same_value(known, &entry));
         if !is_known {
-            existing.push(plain(entry));
+            existing.push(without_decor(entry));
             is_new = true;
         }
     }
@@ -155,13 +157,14 @@ fn extend(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
 }
 
 /// Returns whether two values are equal, regardless of formatting.
-fn same(one: &Value, other: &Value) -> bool {
-    let meant = |value: &Value| toml::from_str::<toml::Table>(&format!("value = {}", plain(value.clone()))).ok();
+fn is_same_value(one: &Value, other: &Value) -> bool {
+    let meant =
+        |value: &Value| toml::from_str::<toml::Table>(&format!("value = {}", without_decor(value.clone()))).ok();
     meant(one).is_some_and(|one| meant(other).is_some_and(|other| one == other))
 }
 
 /// Returns the value without the surrounding spaces and comments.
-fn plain(mut value: Value) -> Value {
+fn without_decor(mut value: Value) -> Value {
     value.decor_mut().clear();
     value
 }
@@ -183,19 +186,19 @@ mod tests {
             "[permissions]\nui.connect = [\"https://c.example\"]\n",
             "[permissions]\nui = { connect = [\"https://c.example\"] }\n",
         ] {
-            let text = proposal("a.toml", grant, &denied).unwrap().unwrap();
+            let text = render_proposal("a.toml", grant, &denied).unwrap().unwrap();
             let parsed = Grant::parse("a.toml", &text, Path::new("/plugins")).unwrap().permissions.ui;
             assert_eq!(
                 (parsed.connect.len(), parsed.frames.len()),
                 (if grant.is_empty() { 1 } else { 2 }, 1),
                 "{text}"
             );
-            assert_eq!(proposal("a.toml", &text, &denied).unwrap(), None, "{text}");
+            assert_eq!(render_proposal("a.toml", &text, &denied).unwrap(), None, "{text}");
         }
     }
 
-    fn lines(remedies: &[&str]) -> Lines {
-        let mut lines = Lines::default();
+    fn lines(remedies: &[&str]) -> PermissionLines {
+        let mut lines = PermissionLines::default();
         for remedy in remedies {
             lines.add(remedy);
         }
@@ -204,7 +207,7 @@ mod tests {
 
     /// Returns the proposal, which is a valid grant.
     fn proposed(current: &str, remedies: &[&str]) -> String {
-        let text = proposal("weather.toml", current, &lines(remedies)).unwrap().unwrap();
+        let text = render_proposal("weather.toml", current, &lines(remedies)).unwrap().unwrap();
         Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
         text
     }
@@ -248,7 +251,7 @@ mod tests {
             assert_eq!(after.permissions.mounts.len(), before.permissions.mounts.len());
             // After the proposal becomes the grant, nothing is added, and the header is not
             // repeated.
-            assert_eq!(proposal("weather.toml", &text, &lines(&remedy)).unwrap(), None);
+            assert_eq!(render_proposal("weather.toml", &text, &lines(&remedy)).unwrap(), None);
             let again = proposed(&text, &["http = [\"https://c.example.com\"]"]);
             assert_eq!(again.matches("Proposed by").count(), 1, "{again}");
         }
@@ -268,7 +271,7 @@ mod tests {
             "\u{1b}[2J http",
             "tcp = [\"a.example.com:80\", 7]",
         ] {
-            let Some(text) = proposal("weather.toml", "", &lines(&[forged])).unwrap() else { continue };
+            let Some(text) = render_proposal("weather.toml", "", &lines(&[forged])).unwrap() else { continue };
             let grant = Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
             let permissions = Permissions { http: grant.permissions.http.clone(), ..Permissions::default() };
             assert_eq!(grant, Grant { permissions, digest: grant.digest, ..Grant::default() }, "{text}");
@@ -281,10 +284,10 @@ mod tests {
 
     #[test]
     fn a_guest_that_asks_for_ever_new_things_fills_no_memory() {
-        let mut lines = Lines::default();
+        let mut lines = PermissionLines::default();
         let added = (0..10_000).filter(|n| lines.add(&format!("http = [\"https://h{n}.example.com\"]"))).count();
-        assert_eq!((added, lines.lines.len()), (LINES + 1, LINES));
-        let text = proposal("weather.toml", "", &lines).unwrap().unwrap();
+        assert_eq!((added, lines.lines.len()), (MAX_LINES + 1, MAX_LINES));
+        let text = render_proposal("weather.toml", "", &lines).unwrap().unwrap();
         assert!(text.contains("# The plugin was denied more than is listed here.\n"), "{text}");
         assert!(!lines.add(&"x".repeat(1 << 20)));
     }

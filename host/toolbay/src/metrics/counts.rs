@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use toolbay_model::{Usage, UseKind};
-use toolbay_otel::Distribution;
+use toolbay_model::{CallUsage, UseKind};
+use toolbay_otel::HistogramPoint;
 
-use super::histogram::Histogram;
+use super::histogram::BucketCounts;
 use super::times::{TimeHistogram, times};
-use super::tools::{ToolMeter, Tools};
-use crate::outcome::Outcome;
+use super::tools::{ToolMeter, ToolMeters};
+use crate::outcome::EndedAs;
 
 /// Bounds of the memory of guests, in bytes.
 const MEMORY: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
@@ -21,7 +21,7 @@ const SECOND: f64 = 1e9;
 
 /// The stages of a call, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum CallStage {
     /// It waits for its turn.
     Queue,
     /// Its arguments are checked, folders and secrets are opened, and its store is made.
@@ -32,7 +32,7 @@ pub(crate) enum Stage {
     Check,
 }
 
-impl Stage {
+impl CallStage {
     /// Every stage.
     pub(crate) const ALL: [Self; 4] = [Self::Queue, Self::Prepare, Self::Guest, Self::Check];
 
@@ -49,7 +49,7 @@ impl Stage {
 
 /// What can change of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum PluginChange {
     /// It was loaded.
     Load,
     /// Only its grant is another one.
@@ -60,7 +60,7 @@ pub(crate) enum Change {
     Removed,
 }
 
-impl Change {
+impl PluginChange {
     /// Every change.
     pub(crate) const ALL: [Self; 4] = [Self::Load, Self::Grant, Self::Refused, Self::Removed];
 
@@ -77,26 +77,26 @@ impl Change {
 
 /// What is counted since the server started.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub(crate) struct ServerMetrics {
     /// When that was.
     pub(crate) started: SystemTime,
     /// What is counted of each tool.
-    pub(crate) tools: Tools,
-    stages: [TimeHistogram; Stage::ALL.len()],
-    memory: Histogram<{ MEMORY.len() }>,
+    pub(crate) tools: ToolMeters,
+    stages: [TimeHistogram; CallStage::ALL.len()],
+    memory: BucketCounts<{ MEMORY.len() }>,
     denied: [AtomicU64; UseKind::ALL.len()],
-    changes: [AtomicU64; Change::ALL.len()],
+    changes: [AtomicU64; PluginChange::ALL.len()],
     /// By the key that raises the limit: so there are only as many as there are limits.
     limits: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-impl Default for Metrics {
+impl Default for ServerMetrics {
     fn default() -> Self {
         Self {
             started: SystemTime::now(),
-            tools: Tools::default(),
+            tools: ToolMeters::default(),
             stages: std::array::from_fn(|_| times()),
-            memory: Histogram::new(&MEMORY),
+            memory: BucketCounts::new(&MEMORY),
             denied: std::array::from_fn(|_| AtomicU64::new(0)),
             changes: std::array::from_fn(|_| AtomicU64::new(0)),
             limits: Mutex::default(),
@@ -104,9 +104,9 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl ServerMetrics {
     /// Counts a call that ended: of the tool of `meter`, or else of whatever its caller called `name`.
-    pub(crate) fn ended(&self, meter: Option<&ToolMeter>, name: &str, outcome: Outcome) {
+    pub(crate) fn ended(&self, meter: Option<&ToolMeter>, name: &str, outcome: EndedAs) {
         match meter {
             Some(meter) => meter.ended(outcome),
             None => self.tools.known(name).ended(outcome),
@@ -114,14 +114,14 @@ impl Metrics {
     }
 
     /// Counts what a stage of a call took.
-    pub(crate) fn stage(&self, stage: Stage, took: Duration) {
+    pub(crate) fn stage(&self, stage: CallStage, took: Duration) {
         if let Some(histogram) = self.stages.get(stage as usize) {
             histogram.record_time(took);
         }
     }
 
     /// Counts what a call used that entered a guest.
-    pub(crate) fn used(&self, meter: &ToolMeter, usage: &Usage) {
+    pub(crate) fn used(&self, meter: &ToolMeter, usage: &CallUsage) {
         meter.used(usage);
         self.memory.record(usage.memory);
     }
@@ -134,7 +134,7 @@ impl Metrics {
     }
 
     /// Counts a change of a plugin.
-    pub(crate) fn changed(&self, change: Change) {
+    pub(crate) fn changed(&self, change: PluginChange) {
         if let Some(count) = self.changes.get(change as usize) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -146,17 +146,17 @@ impl Metrics {
     }
 
     /// What the stages took, in seconds.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = (Stage, Distribution)> {
-        Stage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(SECOND)))
+    pub(crate) fn stages(&self) -> impl Iterator<Item = (CallStage, HistogramPoint)> {
+        CallStage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(SECOND)))
     }
 
     /// The memory of calls, in bytes.
-    pub(crate) fn memory(&self) -> Distribution {
+    pub(crate) fn memory(&self) -> HistogramPoint {
         self.memory.read(1.0)
     }
 
     /// What calls of a tool took, in seconds.
-    pub(crate) fn times(meter: &ToolMeter) -> Distribution {
+    pub(crate) fn times(meter: &ToolMeter) -> HistogramPoint {
         meter.times.read(SECOND)
     }
 
@@ -166,8 +166,8 @@ impl Metrics {
     }
 
     /// How often plugins changed in which way.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (Change, u64)> {
-        Change::ALL.into_iter().zip(self.changes.iter().map(|count| count.load(Ordering::Relaxed)))
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (PluginChange, u64)> {
+        PluginChange::ALL.into_iter().zip(self.changes.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 
     /// How often which limit was reached.
@@ -187,15 +187,15 @@ mod tests {
 
     #[test]
     fn what_is_counted_has_the_place_of_its_word() {
-        let metrics = Metrics::default();
-        Stage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.stage(*stage, Duration::from_secs(n)));
+        let metrics = ServerMetrics::default();
+        CallStage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.stage(*stage, Duration::from_secs(n)));
         let sums: Vec<String> = metrics.stages().map(|(_, distribution)| distribution.sum.to_string()).collect();
         assert_eq!(sums, ["1", "2", "3", "4"]);
         for (kind, n) in UseKind::ALL.into_iter().zip(1..) {
             (0..n).for_each(|_| metrics.denied(kind));
         }
         assert!(metrics.denials().zip(1..).all(|((_, count), n)| count == n));
-        for (change, n) in Change::ALL.into_iter().zip(1..) {
+        for (change, n) in PluginChange::ALL.into_iter().zip(1..) {
             (0..n).for_each(|_| metrics.changed(change));
         }
         assert!(metrics.changes().zip(1..).all(|((_, count), n)| count == n));

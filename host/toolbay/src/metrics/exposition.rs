@@ -11,12 +11,12 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use toolbay_mcp::MetricsForm;
-use toolbay_otel::{Distribution, Family, Number, Point, Points};
+use toolbay_otel::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
 /// What is measured as text; `None` if it cannot be written.
-pub(crate) fn write(families: Vec<Family>, form: MetricsForm) -> Option<String> {
+pub(crate) fn write(families: Vec<MetricFamily>, form: MetricsForm) -> Option<String> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Scrape { families, form }));
+    registry.register_collector(Box::new(MetricsScrape { families, form }));
     let mut text = String::new();
     encode_registry(&mut text, &registry).ok()?;
     if form == MetricsForm::OpenMetrics {
@@ -26,28 +26,28 @@ pub(crate) fn write(families: Vec<Family>, form: MetricsForm) -> Option<String> 
 }
 
 #[derive(Debug)]
-struct Scrape {
-    families: Vec<Family>,
+struct MetricsScrape {
+    families: Vec<MetricFamily>,
     form: MetricsForm,
 }
 
-impl Collector for Scrape {
+impl Collector for MetricsScrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { name, help, points } in &self.families {
+        for MetricFamily { name, help, points } in &self.families {
             match points {
-                Points::Counter(points) if self.form == MetricsForm::OpenMetrics => {
+                MetricPoints::Counter(points) if self.form == MetricsForm::OpenMetrics => {
                     let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
                     each(family, points, counter)?;
                 }
-                Points::Counter(points) => {
+                MetricPoints::Counter(points) => {
                     let name = format!("{name}_total");
                     let family = encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
                     each(family, points, gauge)?;
                 }
-                Points::Gauge(points) => {
+                MetricPoints::Gauge(points) => {
                     each(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?, points, gauge)?;
                 }
-                Points::Histogram(points) => {
+                MetricPoints::Histogram(points) => {
                     each(encoder.encode_descriptor(name, help, None, MetricType::Histogram)?, points, histogram)?;
                 }
             }
@@ -56,31 +56,31 @@ impl Collector for Scrape {
     }
 }
 
-fn counter(sample: &mut MetricEncoder<'_>, value: &Number) -> fmt::Result {
+fn counter(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
     match value {
-        Number::Whole(count) => sample.encode_counter::<NoLabelSet, u64, u64>(count, None),
-        Number::Real(number) => sample.encode_counter::<NoLabelSet, f64, u64>(number, None),
+        MetricNumber::Whole(count) => sample.encode_counter::<NoLabelSet, u64, u64>(count, None),
+        MetricNumber::Real(number) => sample.encode_counter::<NoLabelSet, f64, u64>(number, None),
     }
 }
 
-fn gauge(sample: &mut MetricEncoder<'_>, value: &Number) -> fmt::Result {
+fn gauge(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
     match value {
-        Number::Whole(count) => sample.encode_gauge(count),
-        Number::Real(number) => sample.encode_gauge(number),
+        MetricNumber::Whole(count) => sample.encode_gauge(count),
+        MetricNumber::Real(number) => sample.encode_gauge(number),
     }
 }
 
-fn histogram(sample: &mut MetricEncoder<'_>, value: &Distribution) -> fmt::Result {
+fn histogram(sample: &mut MetricEncoder<'_>, value: &HistogramPoint) -> fmt::Result {
     sample.encode_histogram::<NoLabelSet>(value.sum, value.count, &value.buckets, None)
 }
 
 /// Writes each sample of a family, with its labels if it has any.
 fn each<V>(
     mut family: MetricEncoder<'_>,
-    points: &[Point<V>],
+    points: &[MetricPoint<V>],
     write: fn(&mut MetricEncoder<'_>, &V) -> fmt::Result,
 ) -> fmt::Result {
-    for Point { labels, value } in points {
+    for MetricPoint { labels, value } in points {
         if labels.is_empty() {
             write(&mut family, value)?;
         } else {
@@ -96,16 +96,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::metrics::{Change, Figures, Metrics, Stage, families};
-    use crate::outcome::Outcome;
+    use crate::metrics::{CallStage, PluginChange, ServerFigures, ServerMetrics, families};
+    use crate::outcome::EndedAs;
 
-    fn measured() -> Vec<Family> {
-        let metrics = Metrics::default();
-        metrics.ended(None, "nobody's", Outcome::Ok);
-        metrics.stage(Stage::Guest, Duration::from_millis(2));
-        metrics.changed(Change::Load);
+    fn measured() -> Vec<MetricFamily> {
+        let metrics = ServerMetrics::default();
+        metrics.ended(None, "nobody's", EndedAs::Ok);
+        metrics.stage(CallStage::Guest, Duration::from_millis(2));
+        metrics.changed(PluginChange::Load);
         metrics.limited("limits.fuel");
-        families(&metrics, &Figures::default())
+        families(&metrics, &ServerFigures::default())
     }
 
     /// The lines that begin with this.

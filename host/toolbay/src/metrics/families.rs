@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use toolbay_mcp::Traffic;
-use toolbay_otel::{Distribution, Family, Number, Point, Points};
+use toolbay_mcp::TransportTraffic;
+use toolbay_otel::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 use toolbay_sandbox::CompileCounts;
 
-use super::counts::Metrics;
-use super::figures::Figures;
-use super::process::Process;
+use super::counts::ServerMetrics;
+use super::figures::ServerFigures;
+use super::process::ProcessFigures;
 use super::tools::ToolMeter;
 
 /// The labels of a sample: names that are written here, and values that are words of this program or names of tools.
-type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+type SampleLabels<'a, const N: usize> = [(&'static str, &'a str); N];
 
 /// What is counted and what other parts know. Counters are without the suffix `_total`.
-pub(crate) fn families(metrics: &Metrics, figures: &Figures) -> Vec<Family> {
-    let mut families = Families(Vec::new());
+pub(crate) fn families(metrics: &ServerMetrics, figures: &ServerFigures) -> Vec<MetricFamily> {
+    let mut families = FamilyCollector(Vec::new());
     tools(metrics, &mut families);
     calls(metrics, figures, &mut families);
     catalog(metrics, figures, &mut families);
@@ -27,10 +27,10 @@ pub(crate) fn families(metrics: &Metrics, figures: &Figures) -> Vec<Family> {
 }
 
 /// What is known of each tool.
-fn tools(metrics: &Metrics, families: &mut Families) {
+fn tools(metrics: &ServerMetrics, families: &mut FamilyCollector) {
     let meters: Vec<Arc<ToolMeter>> = metrics.tools.all();
     // Those that nobody called have nothing to say.
-    let read = meters.iter().map(|meter| (Arc::clone(meter), Metrics::times(meter)));
+    let read = meters.iter().map(|meter| (Arc::clone(meter), ServerMetrics::times(meter)));
     let called: Vec<_> = read.filter(|(_, times)| times.count > 0).collect();
     let outcomes = meters.iter().flat_map(|meter| {
         meter.outcomes().map(|(outcome, count)| ([("tool", meter.name.as_str()), ("outcome", outcome.as_str())], count))
@@ -46,12 +46,12 @@ fn tools(metrics: &Metrics, families: &mut Families) {
 }
 
 /// What is known of all calls together.
-fn calls(metrics: &Metrics, figures: &Figures, families: &mut Families) {
+fn calls(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let stages = metrics.stages().map(|(stage, took)| ([("stage", stage.as_str())], took));
     families.histogram("toolbay_call_stage_seconds", "Time that calls spent in each stage.", stages);
     let help = "The most memory that the guests of calls had.";
     families.histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
-    let Figures { running, suspended, waiting, reserved, .. } = figures;
+    let ServerFigures { running, suspended, waiting, reserved, .. } = figures;
     families.gauge(
         "toolbay_calls_running",
         "Calls that run, without those that wait for something outside.",
@@ -78,8 +78,8 @@ fn calls(metrics: &Metrics, figures: &Figures, families: &mut Families) {
 }
 
 /// What is known of plugins.
-fn catalog(metrics: &Metrics, figures: &Figures, families: &mut Families) {
-    let Figures { reloads, plugins, offered, compilations, .. } = figures;
+fn catalog(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
+    let ServerFigures { reloads, plugins, offered, compilations, .. } = figures;
     let CompileCounts { compiled, failed, time, found, missed } = *compilations;
     families.counter("toolbay_reloads", "Snapshots of the catalog that were published.", [([], *reloads)]);
     let changes = metrics.changes().map(|(change, count)| ([("change", change.as_str())], count));
@@ -96,9 +96,9 @@ fn catalog(metrics: &Metrics, figures: &Figures, families: &mut Families) {
 }
 
 /// What is known of the server.
-fn server(figures: &Figures, families: &mut Families) {
-    let Figures { traffic, state, lost, unsent, .. } = figures;
-    let one = |of: fn(Traffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
+fn server(figures: &ServerFigures, families: &mut FamilyCollector) {
+    let ServerFigures { traffic, state, lost, unsent, .. } = figures;
+    let one = |of: fn(TransportTraffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
     let open = one(|traffic| traffic.connections);
     families.gauge("toolbay_http_connections", "HTTP connections that are open.", open);
     let open = one(|traffic| traffic.requests);
@@ -116,12 +116,12 @@ fn server(figures: &Figures, families: &mut Families) {
 }
 
 /// What is known of the process, under the names that all programs use.
-fn process(metrics: &Metrics, figures: &Figures, families: &mut Families) {
+fn process(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let started = metrics.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     let help = "When the server started, in seconds since 1970.";
     families.gauge("process_start_time_seconds", help, [([], started)]);
     let process = figures.process;
-    let one = |of: fn(Process) -> u64| process.map(|process| ([], of(process)));
+    let one = |of: fn(ProcessFigures) -> u64| process.map(|process| ([], of(process)));
     let cpu = process.map(|process| ([], process.cpu.as_secs_f64()));
     families.counter("process_cpu_seconds", "Time on processors, of the server without its compilers.", cpu);
     families.gauge("process_resident_memory_bytes", "Resident memory.", one(|process| process.resident));
@@ -134,27 +134,27 @@ fn process(metrics: &Metrics, figures: &Figures, families: &mut Families) {
 }
 
 /// Collects families of samples, one after the other.
-struct Families(Vec<Family>);
+struct FamilyCollector(Vec<MetricFamily>);
 
-impl Families {
+impl FamilyCollector {
     /// Adds counters. `name` is without the suffix of its samples.
-    fn counter<'l, const N: usize, V: Into<Number>>(
+    fn counter<'l, const N: usize, V: Into<MetricNumber>>(
         &mut self,
         name: &'static str,
         help: &'static str,
-        samples: impl IntoIterator<Item = (Labels<'l, N>, V)>,
+        samples: impl IntoIterator<Item = (SampleLabels<'l, N>, V)>,
     ) {
-        self.0.push(Family { name, help, points: Points::Counter(points(samples)) });
+        self.0.push(MetricFamily { name, help, points: MetricPoints::Counter(points(samples)) });
     }
 
     /// Adds gauges.
-    fn gauge<'l, const N: usize, V: Into<Number>>(
+    fn gauge<'l, const N: usize, V: Into<MetricNumber>>(
         &mut self,
         name: &'static str,
         help: &'static str,
-        samples: impl IntoIterator<Item = (Labels<'l, N>, V)>,
+        samples: impl IntoIterator<Item = (SampleLabels<'l, N>, V)>,
     ) {
-        self.0.push(Family { name, help, points: Points::Gauge(points(samples)) });
+        self.0.push(MetricFamily { name, help, points: MetricPoints::Gauge(points(samples)) });
     }
 
     /// Adds histograms.
@@ -162,14 +162,16 @@ impl Families {
         &mut self,
         name: &'static str,
         help: &'static str,
-        samples: impl IntoIterator<Item = (Labels<'l, N>, Distribution)>,
+        samples: impl IntoIterator<Item = (SampleLabels<'l, N>, HistogramPoint)>,
     ) {
-        self.0.push(Family { name, help, points: Points::Histogram(points(samples)) });
+        self.0.push(MetricFamily { name, help, points: MetricPoints::Histogram(points(samples)) });
     }
 }
 
-fn points<'l, const N: usize, V: Into<W>, W>(samples: impl IntoIterator<Item = (Labels<'l, N>, V)>) -> Vec<Point<W>> {
-    let point = |(labels, value): (Labels<'l, N>, V)| Point {
+fn points<'l, const N: usize, V: Into<W>, W>(
+    samples: impl IntoIterator<Item = (SampleLabels<'l, N>, V)>,
+) -> Vec<MetricPoint<W>> {
+    let point = |(labels, value): (SampleLabels<'l, N>, V)| MetricPoint {
         labels: labels.into_iter().map(|(name, value)| (name, value.to_owned())).collect(),
         value: value.into(),
     };

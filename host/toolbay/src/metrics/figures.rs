@@ -1,14 +1,14 @@
 //! What other parts know of themselves, at the moment somebody asks.
 
-use toolbay_mcp::Traffic;
-use toolbay_otel::Signal;
+use toolbay_mcp::TransportTraffic;
+use toolbay_otel::SignalKind;
 use toolbay_sandbox::CompileCounts;
 
-use super::process::Process;
+use super::process::ProcessFigures;
 
 /// What other parts know of themselves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Figures {
+pub(crate) struct ServerFigures {
     /// Calls that compute, and how many may.
     pub(crate) running: (u64, u64),
     /// Calls that wait for something outside.
@@ -26,13 +26,13 @@ pub(crate) struct Figures {
     /// What was compiled.
     pub(crate) compilations: CompileCounts,
     /// What clients have open; `None` if nothing is served over HTTP.
-    pub(crate) traffic: Option<Traffic>,
+    pub(crate) traffic: Option<TransportTraffic>,
     /// Bytes of the state of plugins; `None` if there is none.
     pub(crate) state: Option<u64>,
     /// Lines that the audit log lost; `None` if there is no log.
     pub(crate) lost: Option<u64>,
     /// How much of each signal was lost; `None` if none is sent.
-    pub(crate) unsent: Option<[(Signal, u64); 3]>,
+    pub(crate) unsent: Option<[(SignalKind, u64); 3]>,
     /// The process; `None` if the system does not say.
-    pub(crate) process: Option<Process>,
+    pub(crate) process: Option<ProcessFigures>,
 }

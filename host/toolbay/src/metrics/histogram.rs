@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use toolbay_otel::Distribution;
+use toolbay_otel::HistogramPoint;
 
 /// Counts of values, each up to a bound, and of those above the last one.
 ///
@@ -11,14 +11,14 @@ use toolbay_otel::Distribution;
 /// needs: between two calls a guest has had the caches, and each line that is not there takes as long as all the rest.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Histogram<const N: usize> {
+pub(crate) struct BucketCounts<const N: usize> {
     bounds: &'static [u64; N],
     sum: AtomicU64,
     counts: [AtomicU64; N],
     above: AtomicU64,
 }
 
-impl<const N: usize> Histogram<N> {
+impl<const N: usize> BucketCounts<N> {
     /// No values, with these bounds, in ascending order.
     pub(crate) fn new(bounds: &'static [u64; N]) -> Self {
         let counts = std::array::from_fn(|_| AtomicU64::new(0));
@@ -40,14 +40,14 @@ impl<const N: usize> Histogram<N> {
 
     /// What there is, in units of which one is so many of those that were counted.
     #[expect(clippy::cast_precision_loss, reason = "readers have no more than floating-point numbers")]
-    pub(crate) fn read(&self, unit: f64) -> Distribution {
+    pub(crate) fn read(&self, unit: f64) -> HistogramPoint {
         // First, so that the sum is rather of too many values than of too few.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut buckets: Vec<(f64, u64)> =
             self.bounds.iter().zip(&self.counts).map(|(bound, count)| (*bound as f64 / unit, read(count))).collect();
         buckets.push((f64::INFINITY, read(&self.above)));
         let count = buckets.iter().map(|(_, count)| count).sum();
-        Distribution { sum: read(&self.sum) as f64 / unit, count, buckets }
+        HistogramPoint { sum: read(&self.sum) as f64 / unit, count, buckets }
     }
 }
 
@@ -57,13 +57,13 @@ mod tests {
 
     #[test]
     fn a_value_counts_within_the_first_bound_that_it_does_not_exceed() {
-        let histogram = Histogram::new(&[10, 100]);
+        let histogram = BucketCounts::new(&[10, 100]);
         for value in [0, 10, 11, 100, 101, 1_000_000] {
             histogram.record(value);
         }
-        let Distribution { sum, count, buckets } = histogram.read(10.0);
+        let HistogramPoint { sum, count, buckets } = histogram.read(10.0);
         assert_eq!((sum.to_bits(), count), (100_022.2_f64.to_bits(), 6));
         assert_eq!(buckets, [(1.0, 2), (10.0, 2), (f64::INFINITY, 2)]);
-        Histogram::new(&[1]).record_time(Duration::MAX);
+        BucketCounts::new(&[1]).record_time(Duration::MAX);
     }
 }

@@ -7,7 +7,7 @@ use procfs::{page_size, ticks_per_second};
 
 /// What the system says of this process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Process {
+pub(crate) struct ProcessFigures {
     /// Time on processors, in user code and in the system.
     pub(crate) cpu: Duration,
     /// Bytes of memory that are there.
@@ -22,7 +22,7 @@ pub(crate) struct Process {
     pub(crate) most_descriptors: Option<u64>,
 }
 
-impl Process {
+impl ProcessFigures {
     /// This process; `None` if the system does not say. Blocks for as long as the system takes to count descriptors.
     pub(crate) fn read() -> Option<Self> {
         let process = Proc::myself().ok()?;
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn this_process_has_memory_threads_and_descriptors() {
-        let process = Process::read().unwrap();
+        let process = ProcessFigures::read().unwrap();
         assert!(process.resident > 1 << 20 && process.virtual_memory >= process.resident, "{process:?}");
         assert!(process.threads >= 1 && process.descriptors.unwrap() >= 3, "{process:?}");
     }

@@ -1,6 +1,6 @@
 //! The bounds of times.
 
-use super::histogram::Histogram;
+use super::histogram::BucketCounts;
 
 /// Bounds of times, in nanoseconds: one table for all, because each call reads it.
 const BOUNDS: [u64; 14] = [
@@ -21,9 +21,9 @@ const BOUNDS: [u64; 14] = [
 ];
 
 /// Counts of times.
-pub(crate) type TimeHistogram = Histogram<{ BOUNDS.len() }>;
+pub(crate) type TimeHistogram = BucketCounts<{ BOUNDS.len() }>;
 
 /// No times.
 pub(crate) fn times() -> TimeHistogram {
-    Histogram::new(&BOUNDS)
+    BucketCounts::new(&BOUNDS)
 }

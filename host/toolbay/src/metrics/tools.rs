@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolbay_catalog::Plugin;
-use toolbay_model::{Tool, Usage};
+use toolbay_model::{CallUsage, Tool};
 
 use super::times::{TimeHistogram, times};
-use crate::outcome::Outcome;
+use crate::outcome::EndedAs;
 
 /// Tools that are counted one by one. Plugins choose their number and their names.
 const MOST: usize = 1_000;
@@ -21,7 +21,7 @@ pub(crate) struct ToolMeter {
     gone: AtomicBool,
     fuel: AtomicU64,
     peak: AtomicU64,
-    outcomes: [AtomicU64; Outcome::COUNT],
+    outcomes: [AtomicU64; EndedAs::COUNT],
     /// What calls take from the moment their plugin is found until their result is checked.
     pub(crate) times: TimeHistogram,
     /// The name that clients call, or one in brackets, which no tool can have.
@@ -30,7 +30,7 @@ pub(crate) struct ToolMeter {
 
 /// The meters of all tools.
 #[derive(Debug)]
-pub(crate) struct Tools {
+pub(crate) struct ToolMeters {
     most: usize,
     table: Mutex<BTreeMap<String, Arc<ToolMeter>>>,
     /// Of all prompts.
@@ -63,22 +63,22 @@ impl ToolMeter {
     }
 
     /// Counts a call that ended like this.
-    pub(crate) fn ended(&self, outcome: Outcome) {
+    pub(crate) fn ended(&self, outcome: EndedAs) {
         if let Some(count) = self.outcomes.get(outcome.index()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Counts what a call used.
-    pub(crate) fn used(&self, usage: &Usage) {
+    pub(crate) fn used(&self, usage: &CallUsage) {
         self.fuel.fetch_add(usage.fuel, Ordering::Relaxed);
         self.peak.fetch_max(usage.memory, Ordering::Relaxed);
     }
 
     /// How many calls ended in which way, without the ways in which none did.
-    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (EndedAs, u64)> {
         let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
-        Outcome::all().zip(counts).filter(|(_, count)| *count > 0)
+        EndedAs::all().zip(counts).filter(|(_, count)| *count > 0)
     }
 
     /// The fuel of all calls.
@@ -92,13 +92,13 @@ impl ToolMeter {
     }
 }
 
-impl Default for Tools {
+impl Default for ToolMeters {
     fn default() -> Self {
         Self::with_room(MOST)
     }
 }
 
-impl Tools {
+impl ToolMeters {
     fn with_room(most: usize) -> Self {
         let [prompts, resources, completions, others] =
             ["(prompt)", "(resource)", "(completion)", "(other)"].map(ToolMeter::new);
@@ -155,11 +155,11 @@ impl PluginMeters {
     }
 
     /// The meter of this tool of the plugin, out of `tools`.
-    pub(crate) fn tool(&self, tool: &Arc<Tool>, tools: &Tools) -> Arc<ToolMeter> {
+    pub(crate) fn tool(&self, tool: &Arc<Tool>, tools: &ToolMeters) -> Arc<ToolMeter> {
         self.at(address(tool), &tool.name, tools)
     }
 
-    fn at(&self, address: usize, name: &str, tools: &Tools) -> Arc<ToolMeter> {
+    fn at(&self, address: usize, name: &str, tools: &ToolMeters) -> Arc<ToolMeter> {
         let own = self.tools.get(&address).map(|own| own.get_or_init(|| tools.of(name)));
         match own {
             Some(own) if !own.gone.load(Ordering::Relaxed) => Arc::clone(own),
@@ -179,21 +179,21 @@ mod tests {
 
     use super::*;
 
-    fn names(tools: &Tools) -> Vec<String> {
+    fn names(tools: &ToolMeters) -> Vec<String> {
         tools.all().iter().map(|meter| meter.name.clone()).filter(|name| !name.starts_with('(')).collect()
     }
 
     #[test]
     fn there_is_room_for_so_many_tools_and_the_rest_shares_a_meter() {
-        let tools = Tools::with_room(2);
+        let tools = ToolMeters::with_room(2);
         for name in ["b", "a", "c", "b", "d"] {
-            tools.of(name).ended(Outcome::Ok);
+            tools.of(name).ended(EndedAs::Ok);
         }
         assert_eq!(names(&tools), ["a", "b"]);
-        assert_eq!(tools.known("c").outcomes().collect::<Vec<_>>(), [(Outcome::Ok, 2)]);
-        assert_eq!(tools.known("b").outcomes().collect::<Vec<_>>(), [(Outcome::Ok, 2)]);
+        assert_eq!(tools.known("c").outcomes().collect::<Vec<_>>(), [(EndedAs::Ok, 2)]);
+        assert_eq!(tools.known("b").outcomes().collect::<Vec<_>>(), [(EndedAs::Ok, 2)]);
         tools.keep(|name| name != "a");
-        tools.of("d").ended(Outcome::Failed(ErrorKind::Trap));
+        tools.of("d").ended(EndedAs::Failed(ErrorKind::Trap));
         assert_eq!(names(&tools), ["b", "d"]);
         assert_eq!(tools.known("nobody's").name, "(other)");
         assert_eq!(names(&tools), ["b", "d"], "looking for a name makes no meter");
@@ -201,19 +201,19 @@ mod tests {
 
     #[test]
     fn a_tool_that_comes_back_is_counted_again() {
-        let (tools, meters) = (Tools::default(), PluginMeters { tools: HashMap::from([(7, OnceLock::new())]) });
-        meters.at(7, "a", &tools).ended(Outcome::Ok);
+        let (tools, meters) = (ToolMeters::default(), PluginMeters { tools: HashMap::from([(7, OnceLock::new())]) });
+        meters.at(7, "a", &tools).ended(EndedAs::Ok);
         tools.keep(|_| false);
-        meters.at(7, "a", &tools).ended(Outcome::Asked);
-        meters.at(7, "a", &tools).ended(Outcome::Asked);
-        assert_eq!(tools.known("a").outcomes().collect::<Vec<_>>(), [(Outcome::Asked, 2)]);
+        meters.at(7, "a", &tools).ended(EndedAs::Asked);
+        meters.at(7, "a", &tools).ended(EndedAs::Asked);
+        assert_eq!(tools.known("a").outcomes().collect::<Vec<_>>(), [(EndedAs::Asked, 2)]);
     }
 
     #[test]
     fn usage_adds_up_and_the_peak_stays() {
         let meter = ToolMeter::new("a");
         for (fuel, memory) in [(5, 100), (7, 50)] {
-            meter.used(&Usage { fuel, memory, ..Usage::default() });
+            meter.used(&CallUsage { fuel, memory, ..CallUsage::default() });
         }
         assert_eq!((meter.fuel(), meter.peak()), (12, 100));
     }

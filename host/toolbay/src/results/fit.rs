@@ -8,10 +8,10 @@ use bytes::Bytes;
 use bytesize::ByteSize;
 use serde::Serialize;
 use toolbay_model::text::duration;
-use toolbay_model::{Body, Content, Output, Resource, ResourceContent, ResourceLink};
+use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, ResourceContent, ResourceLink, ToolOutput};
 
-use super::uri::Address;
-use super::whole::{Part, Whole};
+use super::uri::ResultAddress;
+use super::whole::{StoredPart, WholeResult};
 
 /// What is left for the note and the link, in bytes.
 const NOTE: usize = 1 << 10;
@@ -27,11 +27,11 @@ const JSON: &str = "application/json";
 
 /// A result of which a part is left out, before it says so.
 #[derive(Debug)]
-pub(crate) struct Fitted {
+pub(crate) struct FittedResult {
     /// What is shown.
-    output: Output,
+    output: ToolOutput,
     /// All of it.
-    whole: Whole,
+    whole: WholeResult,
     /// What is missing, in words.
     missing: Vec<String>,
     /// The most that is shown.
@@ -42,13 +42,13 @@ pub(crate) struct Fitted {
 
 /// Where the whole is, and for how long.
 #[derive(Clone, Debug)]
-pub(crate) struct Offered {
-    pub(crate) address: Address,
+pub(crate) struct ResultLink {
+    pub(crate) address: ResultAddress,
     pub(crate) ttl: Duration,
 }
 
 /// The bytes of content, structured content and `_meta`, without the JSON around them. Values count as JSON text.
-pub(crate) fn size(output: &Output) -> usize {
+pub(crate) fn size(output: &ToolOutput) -> usize {
     output.content.iter().map(|content| block(&content.body)).sum::<usize>()
         + output.structured.as_ref().map_or(0, json)
         + if output.meta.is_empty() { 0 } else { json(&output.meta) }
@@ -59,13 +59,13 @@ pub(crate) fn size(output: &Output) -> usize {
 /// # Errors
 ///
 /// All of it fits.
-pub(crate) fn fit(output: Output, most: usize, promised: bool) -> Result<Fitted, Box<Output>> {
+pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<FittedResult, Box<ToolOutput>> {
     if size(&output) <= most {
         return Err(Box::new(output));
     }
     let mut room = most.saturating_sub(NOTE);
-    let (mut shown, mut parts, mut missing) = (Output::default(), Vec::new(), Vec::new());
-    let Output { content, structured, meta } = output;
+    let (mut shown, mut parts, mut missing) = (ToolOutput::default(), Vec::new(), Vec::new());
+    let ToolOutput { content, structured, meta } = output;
     if json(&meta) <= room / 4 {
         room -= if meta.is_empty() { 0 } else { json(&meta) };
         shown.meta = meta;
@@ -105,14 +105,14 @@ pub(crate) fn fit(output: Output, most: usize, promised: bool) -> Result<Fitted,
             shown.content.push(beginning);
         }
     }
-    let has_text = shown.content.iter().any(|content| matches!(content.body, Body::Text(_)));
+    let has_text = shown.content.iter().any(|content| matches!(content.body, ContentBody::Text(_)));
     if let Some(text) = value.as_ref().filter(|_| is_unstructured && !has_text) {
         // As a client without structured content gets it.
-        let begun = beginning(&plain(Body::Text(text.clone())), room);
+        let begun = beginning(&plain(ContentBody::Text(text.clone())), room);
         shown.content.extend(begun.map(|(beginning, _)| beginning));
     }
-    parts.extend(value.map(|text| Part::text(Some(JSON.to_owned()), text)));
-    Ok(Fitted { output: shown, whole: Whole::new(parts), missing, most, is_unstructured })
+    parts.extend(value.map(|text| StoredPart::text(Some(JSON.to_owned()), text)));
+    Ok(FittedResult { output: shown, whole: WholeResult::new(parts), missing, most, is_unstructured })
 }
 
 /// The beginning of a failure's text with a note, if it is longer than `most`.
@@ -125,9 +125,9 @@ pub(crate) fn shorten(text: &mut String, most: usize) {
     let _ = write!(text, "\n[Cut: the message has {}, and at most {} are shown.]", iec(all), iec(most));
 }
 
-impl Fitted {
+impl FittedResult {
     /// What the caller gets: what fits, what is missing, and where `keep` has put all of it, if it has.
-    pub(crate) fn offer(self, tool: &str, keep: impl FnOnce(Whole) -> Option<Offered>) -> Output {
+    pub(crate) fn offer(self, tool: &str, keep: impl FnOnce(WholeResult) -> Option<ResultLink>) -> ToolOutput {
         let Self { mut output, whole, missing, most, .. } = self;
         let (named, more) = missing.split_at(missing.len().min(NAMED));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
@@ -140,11 +140,11 @@ impl Fitted {
         );
         let offered = keep(whole);
         match &offered {
-            Some(Offered { address, ttl }) => {
+            Some(ResultLink { address, ttl }) => {
                 let ttl = duration(*ttl);
                 // Of a single text, where it goes on.
                 let seen = match output.content.first().map(|content| &content.body) {
-                    Some(Body::Text(text)) => text.len(),
+                    Some(ContentBody::Text(text)) => text.len(),
                     _ => 0,
                 };
                 let _ = write!(note, " For {ttl} the resource {address} has all of it; at the end of that URI, ");
@@ -159,9 +159,9 @@ impl Fitted {
             }
             None => note.push_str(" The rest was not kept, because it is too large.]"),
         }
-        output.content.push(plain(Body::Text(note)));
-        if let Some(Offered { address, .. }) = offered {
-            output.content.push(plain(Body::ResourceLink(ResourceLink {
+        output.content.push(plain(ContentBody::Text(note)));
+        if let Some(ResultLink { address, .. }) = offered {
+            output.content.push(plain(ContentBody::ResourceLink(ResourceLink {
                 uri: address.to_string(),
                 name: format!("The whole result of {tool}"),
                 title: None,
@@ -174,23 +174,23 @@ impl Fitted {
     }
 }
 
-fn plain(body: Body) -> Content {
-    Content { body, audience: Vec::new(), priority: None, last_modified: None }
+fn plain(body: ContentBody) -> ContentBlock {
+    ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
 }
 
 /// What a block is of the whole result; a link is only where it is.
-fn part(body: Body) -> Option<Part> {
-    let media = |media: toolbay_model::Media| Part::media(Some(media.mime_type), media.data);
+fn part(body: ContentBody) -> Option<StoredPart> {
+    let media = |media: toolbay_model::MediaContent| StoredPart::media(Some(media.mime_type), media.data);
     match body {
-        Body::Text(text) => Some(Part::text(Some("text/plain".to_owned()), text)),
-        Body::Image(image) => Some(media(image)),
-        Body::Audio(audio) => Some(media(audio)),
-        Body::ResourceLink(_) => None,
-        Body::Resource(Resource { mime_type, content: ResourceContent::Text(text), .. }) => {
-            Some(Part::text(mime_type, text))
+        ContentBody::Text(text) => Some(StoredPart::text(Some("text/plain".to_owned()), text)),
+        ContentBody::Image(image) => Some(media(image)),
+        ContentBody::Audio(audio) => Some(media(audio)),
+        ContentBody::ResourceLink(_) => None,
+        ContentBody::Resource(EmbeddedResource { mime_type, content: ResourceContent::Text(text), .. }) => {
+            Some(StoredPart::text(mime_type, text))
         }
-        Body::Resource(Resource { mime_type, content: ResourceContent::Blob(bytes), .. }) => {
-            Some(Part::media(mime_type, own(&bytes)))
+        ContentBody::Resource(EmbeddedResource { mime_type, content: ResourceContent::Blob(bytes), .. }) => {
+            Some(StoredPart::media(mime_type, own(&bytes)))
         }
     }
 }
@@ -202,15 +202,15 @@ fn own(bytes: &Bytes) -> Bytes {
 
 /// The beginning of a text that is cut at a sensible place within `room`, and the bytes that are missing; `None` of anything
 /// else, or if there is no room for it.
-fn beginning(content: &Content, room: usize) -> Option<(Content, usize)> {
-    let Body::Text(text) = &content.body else { return None };
+fn beginning(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)> {
+    let ContentBody::Text(text) = &content.body else { return None };
     if room < SHORTEST {
         return None;
     }
     let end = sensible(text, room);
-    let body = Body::Text(text.get(..end)?.to_owned());
+    let body = ContentBody::Text(text.get(..end)?.to_owned());
     Some((
-        Content {
+        ContentBlock {
             body,
             audience: content.audience.clone(),
             priority: content.priority,
@@ -230,25 +230,25 @@ fn sensible(text: &str, most: usize) -> usize {
     after(begin.rfind('\n'), line).or_else(|| after(begin.rfind(' '), word)).unwrap_or(most)
 }
 
-fn kind(body: &Body) -> &str {
+fn kind(body: &ContentBody) -> &str {
     match body {
-        Body::Text(_) => "text",
-        Body::Image(media) | Body::Audio(media) => &media.mime_type,
-        Body::ResourceLink(_) => "resource link",
-        Body::Resource(resource) => resource.mime_type.as_deref().unwrap_or("resource"),
+        ContentBody::Text(_) => "text",
+        ContentBody::Image(media) | ContentBody::Audio(media) => &media.mime_type,
+        ContentBody::ResourceLink(_) => "resource link",
+        ContentBody::Resource(resource) => resource.mime_type.as_deref().unwrap_or("resource"),
     }
 }
 
 /// The bytes of a block.
-fn block(body: &Body) -> usize {
+fn block(body: &ContentBody) -> usize {
     match body {
-        Body::Text(text) => text.len(),
-        Body::Image(media) | Body::Audio(media) => media.data.len() + media.mime_type.len(),
-        Body::ResourceLink(link) => {
+        ContentBody::Text(text) => text.len(),
+        ContentBody::Image(media) | ContentBody::Audio(media) => media.data.len() + media.mime_type.len(),
+        ContentBody::ResourceLink(link) => {
             let texts = [&link.title, &link.description, &link.mime_type];
             link.uri.len() + link.name.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
         }
-        Body::Resource(Resource { uri, mime_type, content }) => {
+        ContentBody::Resource(EmbeddedResource { uri, mime_type, content }) => {
             let content = match content {
                 ResourceContent::Text(text) => text.len(),
                 ResourceContent::Blob(bytes) => bytes.len(),
@@ -260,16 +260,16 @@ fn block(body: &Body) -> usize {
 
 /// The bytes of a value as JSON.
 fn json(value: &impl Serialize) -> usize {
-    let mut counted = Counted(0);
+    let mut counted = CountedWriter(0);
     // Only writing could fail.
     let _ = serde_json::to_writer(&mut counted, value);
     counted.0
 }
 
 /// Counts what is written.
-struct Counted(usize);
+struct CountedWriter(usize);
 
-impl Write for Counted {
+impl Write for CountedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -287,22 +287,22 @@ fn iec(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use toolbay_model::Media;
+    use toolbay_model::MediaContent;
 
     use super::*;
 
     const MOST: usize = 8 << 10;
 
-    fn text(text: &str) -> Content {
-        plain(Body::Text(text.to_owned()))
+    fn text(text: &str) -> ContentBlock {
+        plain(ContentBody::Text(text.to_owned()))
     }
 
-    fn image(bytes: usize) -> Content {
-        plain(Body::Image(Media { data: vec![7; bytes].into(), mime_type: "image/png".to_owned() }))
+    fn image(bytes: usize) -> ContentBlock {
+        plain(ContentBody::Image(MediaContent { data: vec![7; bytes].into(), mime_type: "image/png".to_owned() }))
     }
 
-    fn output(content: Vec<Content>) -> Output {
-        Output { content, ..Output::default() }
+    fn output(content: Vec<ContentBlock>) -> ToolOutput {
+        ToolOutput { content, ..ToolOutput::default() }
     }
 
     fn lines(bytes: usize) -> String {
@@ -310,16 +310,16 @@ mod tests {
     }
 
     /// What a caller gets, the words of each block.
-    fn shown(output: Output, promised: bool) -> (Vec<String>, Option<Value>, bool) {
+    fn shown(output: ToolOutput, promised: bool) -> (Vec<String>, Option<Value>, bool) {
         let fitted = fit(output, MOST, promised).unwrap();
         let failed = fitted.is_unstructured;
-        let address = Address::parse("toolbay://results/0123456789abcdef0123456789abcdef").unwrap().0;
-        let offered = Offered { address, ttl: Duration::from_mins(10) };
+        let address = ResultAddress::parse("toolbay://results/0123456789abcdef0123456789abcdef").unwrap().0;
+        let offered = ResultLink { address, ttl: Duration::from_mins(10) };
         let output = fitted.offer("dump", |_| Some(offered));
         assert!(size(&output) <= MOST, "{}", size(&output));
-        let words = |content: Content| match content.body {
-            Body::Text(text) if text.len() > 1000 => format!("text of {}", text.len()),
-            Body::Text(text) => text,
+        let words = |content: ContentBlock| match content.body {
+            ContentBody::Text(text) if text.len() > 1000 => format!("text of {}", text.len()),
+            ContentBody::Text(text) => text,
             body => format!("{} of {}", kind(&body), block(&body)),
         };
         (output.content.into_iter().map(words).collect(), output.structured, failed)
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_fits_stays_as_it_is() {
-        let all = Output { structured: Some(json!({"a": 1})), ..output(vec![text("a"), image(MOST - 17)]) };
+        let all = ToolOutput { structured: Some(json!({"a": 1})), ..output(vec![text("a"), image(MOST - 17)]) };
         assert_eq!(size(&all), MOST);
         assert_eq!(*fit(all.clone(), MOST, true).unwrap_err(), all);
         assert!(fit(all, MOST - 1, true).is_ok());
@@ -339,7 +339,7 @@ mod tests {
         insta::assert_debug_snapshot!(blocks);
         assert!(!failed);
         let fitted = fit(output(vec![text(&lines(1 << 20))]), MOST, false).unwrap();
-        let Body::Text(begin) = &fitted.output.content[0].body else { panic!() };
+        let ContentBody::Text(begin) = &fitted.output.content[0].body else { panic!() };
         assert!(begin.ends_with("t\n") && begin.len() > MOST - NOTE - 64);
         assert_eq!(fitted.whole.content(), 1 << 20);
     }
@@ -364,14 +364,14 @@ mod tests {
     #[test]
     fn structured_content_stays_if_it_fits_and_first_if_it_was_promised() {
         let value = json!({"rows": ["x".repeat(MOST / 2)]});
-        let all = || Output { structured: Some(value.clone()), ..output(vec![text(&lines(MOST))]) };
+        let all = || ToolOutput { structured: Some(value.clone()), ..output(vec![text(&lines(MOST))]) };
         let (blocks, structured, failed) = shown(all(), true);
         assert!(structured.is_some() && !failed);
         assert_eq!(blocks.len(), 3, "{blocks:?}");
         let (blocks, structured, failed) = shown(all(), false);
         assert!(structured.is_none() && failed);
         assert!(blocks[1].contains("Missing: the structured content (4.0 KiB), the last "), "{blocks:?}");
-        let larger = Output { structured: Some(json!("x".repeat(MOST))), ..output(vec![]) };
+        let larger = ToolOutput { structured: Some(json!("x".repeat(MOST))), ..output(vec![]) };
         let (blocks, structured, failed) = shown(larger, true);
         assert!(structured.is_none() && failed);
         insta::assert_debug_snapshot!(blocks);
@@ -380,11 +380,11 @@ mod tests {
     #[test]
     fn large_members_of_meta_are_left_out() {
         let meta = |bytes: usize| json!({"a": "x".repeat(bytes)}).as_object().unwrap().clone();
-        let large = Output { meta: meta(MOST), ..output(vec![text("a")]) };
+        let large = ToolOutput { meta: meta(MOST), ..output(vec![text("a")]) };
         let fitted = fit(large, MOST, false).unwrap();
         assert!(fitted.output.meta.is_empty());
         assert_eq!(fitted.missing, ["the members of _meta"]);
-        let small = Output { meta: meta(100), ..output(vec![text(&lines(MOST * 2))]) };
+        let small = ToolOutput { meta: meta(100), ..output(vec![text(&lines(MOST * 2))]) };
         let fitted = fit(small, MOST, false).unwrap();
         assert_eq!(fitted.output.meta.len(), 1);
     }
@@ -392,8 +392,8 @@ mod tests {
     #[test]
     fn what_was_not_kept_is_not_offered() {
         let fitted = fit(output(vec![text(&lines(20_000))]), MOST, false).unwrap();
-        let Output { content, .. } = fitted.offer("dump", |_| None);
-        let Body::Text(note) = &content[1].body else { panic!() };
+        let ToolOutput { content, .. } = fitted.offer("dump", |_| None);
+        let ContentBody::Text(note) = &content[1].body else { panic!() };
         assert!(note.ends_with("The rest was not kept, because it is too large.]"), "{note}");
         assert_eq!(content.len(), 2);
     }

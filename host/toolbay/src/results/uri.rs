@@ -10,13 +10,13 @@ const RANDOM: usize = 16;
 
 /// The address of a result: `toolbay://results/` and 32 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct ResultAddress {
     id: String,
 }
 
 /// What is read of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Portion {
+pub(crate) struct ResultPortion {
     /// The part, from 0; `None` for all of them.
     pub(crate) part: Option<usize>,
     /// Bytes that are skipped.
@@ -25,7 +25,7 @@ pub(crate) struct Portion {
     pub(crate) length: Option<usize>,
 }
 
-impl Address {
+impl ResultAddress {
     /// A new address; `None` if the system has no random bytes.
     pub(crate) fn new() -> Option<Self> {
         let mut random = [0; RANDOM];
@@ -35,14 +35,14 @@ impl Address {
 
     /// The address with which `uri` begins, and what is read of it, if what follows says that; `None` if it begins
     /// otherwise.
-    pub(crate) fn parse(uri: &str) -> Option<(Self, Option<Portion>)> {
+    pub(crate) fn parse(uri: &str) -> Option<(Self, Option<ResultPortion>)> {
         let rest = uri.strip_prefix(BASE)?;
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let (id, part) = path.split_once('/').map_or((path, None), |(id, part)| (id, Some(part)));
         if id.len() != RANDOM * 2 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return None;
         }
-        Some((Self { id: id.to_owned() }, Portion::parse(part, query)))
+        Some((Self { id: id.to_owned() }, ResultPortion::parse(part, query)))
     }
 
     /// What tells it from others.
@@ -56,14 +56,14 @@ impl Address {
     }
 }
 
-impl Portion {
+impl ResultPortion {
     /// What the path after the address and the query say.
     fn parse(part: Option<&str>, query: Option<&str>) -> Option<Self> {
         let part = match part {
             Some(part) => Some(number(part)?),
             None => None,
         };
-        let mut portion = Portion { part, ..Portion::default() };
+        let mut portion = ResultPortion { part, ..ResultPortion::default() };
         for (key, value) in query
             .into_iter()
             .flat_map(|query| query.split('&'))
@@ -84,7 +84,7 @@ impl Portion {
 }
 
 /// The URI.
-impl fmt::Display for Address {
+impl fmt::Display for ResultAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{BASE}{}", self.id)
     }
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn an_address_is_read_as_it_was_written() {
-        let address = Address::new().unwrap();
-        assert_eq!(Address::parse(&address.to_string()), Some((address.clone(), Some(Portion::default()))));
-        let second = Portion { part: Some(1), ..Portion::default() };
-        assert_eq!(Address::parse(&address.part(1)), Some((address.clone(), Some(second))));
-        let some = Portion { offset: Some(7), length: Some(100), ..second };
-        assert_eq!(Address::parse(&format!("{address}/1?length=100&offset=7")), Some((address, Some(some))));
+        let address = ResultAddress::new().unwrap();
+        assert_eq!(ResultAddress::parse(&address.to_string()), Some((address.clone(), Some(ResultPortion::default()))));
+        let second = ResultPortion { part: Some(1), ..ResultPortion::default() };
+        assert_eq!(ResultAddress::parse(&address.part(1)), Some((address.clone(), Some(second))));
+        let some = ResultPortion { offset: Some(7), length: Some(100), ..second };
+        assert_eq!(ResultAddress::parse(&format!("{address}/1?length=100&offset=7")), Some((address, Some(some))));
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             format!("toolbay://results/{}", id.to_uppercase()),
             format!("toolbay://results/{id}#x"),
         ] {
-            assert_eq!(Address::parse(&other), None, "{other}");
+            assert_eq!(ResultAddress::parse(&other), None, "{other}");
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
             format!("toolbay://results/{id}?offset=1&offset=2"),
             format!("toolbay://results/{id}?limit=1"),
         ] {
-            assert_eq!(Address::parse(&other).unwrap().1, None, "{other}");
+            assert_eq!(ResultAddress::parse(&other).unwrap().1, None, "{other}");
         }
     }
 }

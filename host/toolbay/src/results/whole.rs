@@ -4,20 +4,20 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde_json::Map;
-use toolbay_model::{Resource, ResourceContent, ResourceItem};
+use toolbay_model::{EmbeddedResource, ResourceContent, ResourceItem};
 
-use super::uri::{Address, Portion};
+use super::uri::{ResultAddress, ResultPortion};
 
 /// A result that was too large: each of its texts, media and values.
 #[derive(Debug)]
-pub(crate) struct Whole {
-    parts: Vec<Part>,
+pub(crate) struct WholeResult {
+    parts: Vec<StoredPart>,
     size: usize,
 }
 
 /// A text, some media, or JSON.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct StoredPart {
     mime_type: Option<String>,
     bytes: Bytes,
     /// Whether the bytes are UTF-8.
@@ -26,7 +26,7 @@ pub(crate) struct Part {
 
 /// What a result does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum MissingPart {
     /// A part with this number; it has `parts`.
     Part { parts: usize },
     /// An offset; the part has `size` bytes.
@@ -37,7 +37,7 @@ pub(crate) enum Unreadable {
     Portion,
 }
 
-impl Part {
+impl StoredPart {
     /// A text. Its memory is made as small as the text.
     pub(crate) fn text(mime_type: Option<String>, text: String) -> Self {
         Self { mime_type, bytes: Bytes::from(text.into_boxed_str().into_boxed_bytes()), is_text: true }
@@ -55,11 +55,11 @@ impl Part {
 
     /// Its bytes, from `offset`, at most `length` of them. A text is cut where a character begins, and has at least one
     /// character.
-    fn read(&self, uri: String, portion: Portion) -> Result<ResourceItem, Unreadable> {
+    fn read(&self, uri: String, portion: ResultPortion) -> Result<ResourceItem, MissingPart> {
         let size = self.bytes.len();
         let from = portion.offset.unwrap_or(0);
         if from > size {
-            return Err(Unreadable::Offset { size });
+            return Err(MissingPart::Offset { size });
         }
         let to = portion.length.map_or(size, |length| from.saturating_add(length).min(size));
         let content = if self.is_text {
@@ -67,7 +67,7 @@ impl Part {
         } else {
             ResourceContent::Blob(self.bytes.slice(from..to))
         };
-        let resource = Resource { uri, mime_type: self.mime_type.clone(), content };
+        let resource = EmbeddedResource { uri, mime_type: self.mime_type.clone(), content };
         Ok(ResourceItem { resource, meta: Map::new() })
     }
 }
@@ -90,10 +90,10 @@ fn between(bytes: &[u8], from: usize, to: usize) -> String {
     String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
 }
 
-impl Whole {
+impl WholeResult {
     /// A result of these parts.
-    pub(crate) fn new(parts: Vec<Part>) -> Self {
-        let named = |part: &Part| part.mime_type.as_ref().map_or(0, String::len) + size_of::<Part>();
+    pub(crate) fn new(parts: Vec<StoredPart>) -> Self {
+        let named = |part: &StoredPart| part.mime_type.as_ref().map_or(0, String::len) + size_of::<StoredPart>();
         let size = parts.iter().map(|part| part.bytes.len() + named(part)).sum();
         Self { parts, size }
     }
@@ -122,7 +122,7 @@ impl Whole {
     }
 
     /// The bytes that there are to read.
-    pub(crate) fn to_read(&self, portion: Portion) -> usize {
+    pub(crate) fn to_read(&self, portion: ResultPortion) -> usize {
         let all = match portion.part {
             Some(part) => self.parts.get(part).map_or(0, |part| part.bytes.len()),
             None => self.size,
@@ -135,21 +135,26 @@ impl Whole {
     /// # Errors
     ///
     /// There is no such portion.
-    pub(crate) fn read(&self, uri: &str, address: &Address, portion: Portion) -> Result<Vec<ResourceItem>, Unreadable> {
+    pub(crate) fn read(
+        &self,
+        uri: &str,
+        address: &ResultAddress,
+        portion: ResultPortion,
+    ) -> Result<Vec<ResourceItem>, MissingPart> {
         let parts = self.parts.len();
         match (portion.part, self.parts.as_slice()) {
             (Some(part), all) => {
-                let part = all.get(part).ok_or(Unreadable::Part { parts })?;
+                let part = all.get(part).ok_or(MissingPart::Part { parts })?;
                 Ok(vec![part.read(uri.to_owned(), portion)?])
             }
             (None, [only]) => Ok(vec![only.read(uri.to_owned(), portion)?]),
-            (None, _) if portion != Portion::default() => Err(Unreadable::Several),
+            (None, _) if portion != ResultPortion::default() => Err(MissingPart::Several),
             (None, all) => all.iter().enumerate().map(|(n, part)| part.read(address.part(n), portion)).collect(),
         }
     }
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for MissingPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Portion => {
@@ -175,8 +180,8 @@ impl fmt::Display for Unreadable {
 mod tests {
     use super::*;
 
-    fn read(whole: &Whole, uri: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
-        let (address, portion) = Address::parse(uri).unwrap();
+    fn read(whole: &WholeResult, uri: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let (address, portion) = ResultAddress::parse(uri).unwrap();
         let items = whole.read(uri, &address, portion.unwrap()).map_err(|why| why.to_string())?;
         let item = |item: ResourceItem| match item.resource.content {
             ResourceContent::Text(text) => (item.resource.uri, text.into_bytes()),
@@ -187,8 +192,8 @@ mod tests {
 
     #[test]
     fn a_result_of_one_part_is_read_whole_or_in_portions_of_characters() {
-        let whole = Whole::new(vec![Part::text(None, "aé€z".to_owned())]);
-        let base = Address::new().unwrap().to_string();
+        let whole = WholeResult::new(vec![StoredPart::text(None, "aé€z".to_owned())]);
+        let base = ResultAddress::new().unwrap().to_string();
         let text = |query: &str| {
             let items = read(&whole, &format!("{base}{query}")).unwrap();
             String::from_utf8(items[0].1.clone()).unwrap()
@@ -219,11 +224,11 @@ mod tests {
     #[test]
     fn a_result_of_several_parts_is_read_in_items() {
         let parts = vec![
-            Part::text(Some("application/json".into()), "{}".into()),
-            Part::media(None, Bytes::from_static(&[1, 2, 3])),
+            StoredPart::text(Some("application/json".into()), "{}".into()),
+            StoredPart::media(None, Bytes::from_static(&[1, 2, 3])),
         ];
-        let whole = Whole::new(parts);
-        let base = Address::new().unwrap().to_string();
+        let whole = WholeResult::new(parts);
+        let base = ResultAddress::new().unwrap().to_string();
         assert_eq!(
             read(&whole, &base).unwrap(),
             [(format!("{base}/0"), b"{}".to_vec()), (format!("{base}/1"), vec![1, 2, 3])]

@@ -3,10 +3,10 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use toolbay_catalog::{Grant, Writable, read_grant};
-use toolbay_confine::{Plan, program};
-use toolbay_policy::{Access, Mount};
-use toolbay_secrets::Source;
+use toolbay_catalog::{Grant, WritablePaths, read_grant};
+use toolbay_confine::{ConfinementPlan, program};
+use toolbay_policy::{MountAccess, MountPermission};
+use toolbay_secrets::SecretSource;
 
 use crate::config::{Config, ConfigError, Confine};
 
@@ -39,25 +39,25 @@ const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// What a server needs once it is confined.
 #[derive(Debug, Default)]
-pub(crate) struct Needs {
-    pub(super) plan: Plan,
+pub(crate) struct ConfinementNeeds {
+    pub(super) plan: ConfinementPlan,
     /// What it may write, or remove files of.
-    pub(super) writable: Writable,
+    pub(super) writable: WritablePaths,
     /// What of that decides about the server: each as a clause.
     pub(super) overlaps: Vec<String>,
-    deciding: Deciding,
+    deciding: DecidingPaths,
 }
 
 /// What in the plugin folder decides about the server, read once.
 #[derive(Debug, Default)]
-struct Deciding {
+struct DecidingPaths {
     /// The grants that can be read, with the ids of their plugins.
     grants: Vec<(String, Grant)>,
     /// What is a link.
     links: Vec<PathBuf>,
 }
 
-impl Needs {
+impl ConfinementNeeds {
     /// What a server with this configuration needs, which listens on a `socket` whose file it removes at its end. Blocks.
     ///
     /// # Errors
@@ -70,12 +70,12 @@ impl Needs {
         }
         let program = program()
             .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
-        let mut plan = Plan { execute: program, ..Plan::default() };
-        let deciding = Deciding::read(&config.plugins)?;
+        let mut plan = ConfinementPlan { execute: program, ..ConfinementPlan::default() };
+        let deciding = DecidingPaths::read(&config.plugins)?;
         read(config, &deciding, &mut plan);
         let required = config.server.confine == Confine::Required;
         let mut written: Vec<(String, PathBuf)> = Vec::new();
-        written.extend(config.kept().into_iter().map(|(what, path)| (what.to_owned(), path)));
+        written.extend(config.own_folders().into_iter().map(|(what, path)| (what.to_owned(), path)));
         let folders = config.server.confine_folders.iter();
         written.extend(folders.map(|path| ("server.confine_folders".to_owned(), path.clone())));
         if config.learn {
@@ -83,13 +83,13 @@ impl Needs {
         }
         let mut overlaps = Vec::new();
         for (id, grant) in &deciding.grants {
-            for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == Access::ReadWrite) {
+            for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::ReadWrite) {
                 let place = (mounted(id, mount), mount.host.clone());
                 // Its plugin will be refused, so nobody needs it.
                 let found = if mount.unguarded {
                     Vec::new()
                 } else {
-                    decisive(config, &deciding, &Writable::new([place.clone()], required))
+                    decisive(config, &deciding, &WritablePaths::new([place.clone()], required))
                 };
                 if found.is_empty() {
                     written.push(place);
@@ -103,7 +103,7 @@ impl Needs {
             plan.remove.push(folder.clone());
             written.push((SOCKET.to_owned(), folder));
         }
-        let writable = Writable::new(written, required);
+        let writable = WritablePaths::new(written, required);
         overlaps.extend(decisive(config, &deciding, &writable));
         Self { plan, writable, overlaps, deciding }.checked()
     }
@@ -112,14 +112,14 @@ impl Needs {
     ///
     /// # Errors
     ///
-    /// As those of [`Needs::of`].
+    /// As those of [`ConfinementNeeds::of`].
     pub(crate) fn and_socket(mut self, config: &Config, socket: &Path) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(self);
         }
         let Some(folder) = folder_of(socket) else { return Ok(self) };
         self.plan.remove.push(folder.clone());
-        let writable = Writable::new([(SOCKET.to_owned(), folder)], self.writable.required);
+        let writable = WritablePaths::new([(SOCKET.to_owned(), folder)], self.writable.required);
         self.overlaps.extend(decisive(config, &self.deciding, &writable));
         self.checked()
     }
@@ -143,18 +143,18 @@ fn folder_of(socket: &Path) -> Option<PathBuf> {
 }
 
 /// What the mount of the plugin `id` is called.
-fn mounted(id: &str, mount: &Mount) -> String {
+fn mounted(id: &str, mount: &MountPermission) -> String {
     format!("a mount of {id}.toml, {}", mount.written.display())
 }
 
 /// What decides about the server and is among what is `writable`. With required confinement, what plugins' links lead to and
 /// the programs of their secrets are looked at, too: otherwise, that is said of each plugin when it is loaded.
-fn decisive(config: &Config, deciding: &Deciding, writable: &Writable) -> Vec<String> {
+fn decisive(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths) -> Vec<String> {
     let mut found: Vec<String> = writable.enters("the plugin folder", &config.plugins).into_iter().collect();
     let what = |path: &Path| {
         if path == config.file { "the configuration".to_owned() } else { path.display().to_string() }
     };
-    found.extend(config.watched().iter().filter_map(|path| writable.changes(&what(path), path)));
+    found.extend(config.watched_files().iter().filter_map(|path| writable.changes(&what(path), path)));
     if writable.required {
         for path in &deciding.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
@@ -169,30 +169,30 @@ fn decisive(config: &Config, deciding: &Deciding, writable: &Writable) -> Vec<St
 }
 
 /// Adds what the server reads, and what every server writes.
-fn read(config: &Config, deciding: &Deciding, plan: &mut Plan) {
+fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
     plan.read.extend(SYSTEM.map(PathBuf::from));
     plan.read.extend(CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from));
     // Nothing for a recording: its file is open already, and only written to.
     plan.write.push("/dev/null".into());
     keep(&mut plan.read, &config.plugins);
-    config.watched().iter().for_each(|path| keep(&mut plan.read, path));
+    config.watched_files().iter().for_each(|path| keep(&mut plan.read, path));
     for path in &deciding.links {
         keep(&mut plan.read, path);
     }
     for (_, grant) in &deciding.grants {
-        let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == Access::Read);
+        let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::Read);
         plan.read.extend(mounts.map(|mount| mount.host.clone()));
         for secret in grant.secrets().unwrap_or_default() {
             match &secret.source {
-                Source::File(path) => keep(&mut plan.read, &config.plugins.join(path)),
-                Source::CallerFolder(path) => plan.read.push(config.plugins.join(path)),
-                Source::Environment(_) | Source::Keyring { .. } | Source::Command(_) => {}
+                SecretSource::File(path) => keep(&mut plan.read, &config.plugins.join(path)),
+                SecretSource::CallerFolder(path) => plan.read.push(config.plugins.join(path)),
+                SecretSource::Environment(_) | SecretSource::Keyring { .. } | SecretSource::Command(_) => {}
             }
         }
     }
 }
 
-impl Deciding {
+impl DecidingPaths {
     /// Looks through the plugin folder. A grant that cannot be read or has a mistake refuses its plugin later. Blocks.
     fn read(folder: &Path) -> Result<Self, ConfigError> {
         let cannot = |error: std::io::Error| {

@@ -10,26 +10,26 @@ use futures_util::FutureExt as _;
 use futures_util::task::ArcWake;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use toolbay_model::{CallError, Failure, Progress};
+use toolbay_model::{CallError, CallFailure, ProgressUpdate};
 
 use super::super::memory::InMemory;
 use super::super::store::{NoRoom, TaskStore as _};
-use super::super::task::{ENTRY, Ended, State, Task};
-use super::super::{Live, Phase, TaskOptions};
+use super::super::task::{ENTRY, Task, TaskEnd, TaskState};
+use super::super::{LiveTask, TaskOptions, TaskPhase};
 use super::{CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until};
 use crate::asking::said;
 use crate::host::Host as _;
 use crate::jsonrpc::Error;
 use crate::peer::Peer;
-use crate::quota::Exhausted;
+use crate::quota::QuotaExhausted;
 use crate::updates::MOST;
 
 fn task(id: &str) -> Arc<Task> {
     Arc::new(Task::new(id.into(), CORE, SystemTime::now(), Duration::from_hours(1)))
 }
 
-fn ended(task: &Task, ended: Ended) -> Arc<Task> {
-    Arc::new(task.in_state(State::Ended(Arc::new(ended))))
+fn ended(task: &Task, ended: TaskEnd) -> Arc<Task> {
+    Arc::new(task.in_state(TaskState::Ended(Arc::new(ended))))
 }
 
 fn in_an_hour() -> tokio::time::Instant {
@@ -47,16 +47,16 @@ async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room()
     store.add("ada", &first, in_an_hour()).await.unwrap();
     store.add("ada", &second, in_an_hour()).await.unwrap();
     store.reserve("ada", "1", 900).await.unwrap();
-    let full = Err(NoRoom::Exhausted(Exhausted::Own(2 * ENTRY + 1_000)));
+    let full = Err(NoRoom::Exhausted(QuotaExhausted::Own(2 * ENTRY + 1_000)));
     assert_eq!(store.reserve("ada", "2", 101).await, full);
     store.reserve("ada", "2", 100).await.unwrap();
     assert_eq!(store.reserve("bob", "1", 1).await, Err(NoRoom::Forgotten), "it is not that caller's");
     // What there is no room for says so, in the place of the message of a task that runs.
-    store.update("ada", &ended(&first, Ended::failed(Error::new(0, "x".repeat(1_000))))).await;
+    store.update("ada", &ended(&first, TaskEnd::failed(Error::new(0, "x".repeat(1_000))))).await;
     store.reserve("ada", "2", 1_000).await.unwrap();
     assert_eq!(store.reserve("ada", "2", 1_001).await, full);
     // What was cancelled is nobody's any more, and makes room.
-    store.update("ada", &Arc::new(first.in_state(State::Cancelled))).await;
+    store.update("ada", &Arc::new(first.in_state(TaskState::Cancelled))).await;
     store.reserve("ada", "2", 1_001).await.unwrap();
     assert!(store.get("ada", "1").await.is_none());
     store.update("ada", &first).await;
@@ -75,8 +75,8 @@ async fn a_result_that_has_no_room_was_never_there() {
         let mut states = live.states();
         host.release();
         states.changed().await.unwrap();
-        let State::Ended(ended) = &live.task().state else { panic!("{:?}", live.task()) };
-        assert!(matches!(ended.outcome, crate::tasks::Outcome::Error(_)), "it is never completed");
+        let TaskState::Ended(ended) = &live.task().state else { panic!("{:?}", live.task()) };
+        assert!(matches!(ended.outcome, crate::tasks::TaskOutcome::Error(_)), "it is never completed");
         let task = until(&mut peer, &id, "failed").await;
         let error = match revision {
             CORE => peer.error("tasks/result", json!({"taskId": id})).await,
@@ -227,19 +227,19 @@ async fn a_number_of_milliseconds_is_an_integer_however_it_is_written() {
     }
 }
 
-fn live() -> Live {
-    Live::new("ada", Task::clone(&task("1")), in_an_hour(), Phase::Kept)
+fn live() -> LiveTask {
+    LiveTask::new("ada", Task::clone(&task("1")), in_an_hour(), TaskPhase::Kept)
 }
 
 #[test]
 fn what_has_ended_stays_as_it_is() {
     let live = live();
-    assert!(live.turn_to(State::Cancelled));
-    let failed = || State::Ended(Arc::new(Ended::failed(Error::new(0, "too late"))));
-    assert!(!live.turn_to(failed()) && !live.turn_to(State::Working));
+    assert!(live.turn_to(TaskState::Cancelled));
+    let failed = || TaskState::Ended(Arc::new(TaskEnd::failed(Error::new(0, "too late"))));
+    assert!(!live.turn_to(failed()) && !live.turn_to(TaskState::Working));
     drop(live.ask(Vec::new()));
-    live.say(&Progress { progress: 1.0, total: None, message: None });
-    assert!(matches!(live.task().state, State::Cancelled));
+    live.say(&ProgressUpdate { progress: 1.0, total: None, message: None });
+    assert!(matches!(live.task().state, TaskState::Cancelled));
 }
 
 /// Counts how often somebody is woken.
@@ -261,16 +261,16 @@ fn progress_wakes_only_those_whom_it_concerns() {
     let wakers = [&waits, &listens].map(|woken| futures_util::task::waker(Arc::clone(woken)));
     assert!(waiting.poll_unpin(&mut Context::from_waker(&wakers[0])).is_pending());
     assert!(listening.poll_unpin(&mut Context::from_waker(&wakers[1])).is_pending());
-    live.say(&Progress { progress: 1.0, total: None, message: None });
+    live.say(&ProgressUpdate { progress: 1.0, total: None, message: None });
     assert_eq!([&waits, &listens].map(|woken| woken.0.load(Ordering::Relaxed)), [0, 1]);
-    live.turn_to(State::Cancelled);
+    live.turn_to(TaskState::Cancelled);
     assert_eq!(waits.0.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn a_task_that_is_cancelled_while_its_call_ends_is_cancelled_or_has_its_result() {
     for revision in [CORE, EXTENSION] {
-        let host = host(|_| Some(Err(Failure::Call(CallError::Failed("no luck".into())))));
+        let host = host(|_| Some(Err(CallFailure::Call(CallError::Failed("no luck".into())))));
         let mut peer = client(&host, revision).await;
         let mut ids = Vec::new();
         for _ in 0..100 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolbay_model::{Interview, Journal, QuestionKind, Reply};
+use toolbay_model::{CallJournal, CallReply, QuestionKind, QuestionRound};
 
 use super::{CORE, EXTENSION, asking, becomes, begin, client, get, host, until};
 use crate::asking::question;
@@ -65,9 +65,9 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
 async fn a_question_whose_time_is_over_is_withdrawn() {
     let host = host(|call| {
         let until = request_state::now() + 50;
-        let journal = Journal { rounds: 1, until, ..Journal::clone(&call.journal) };
+        let journal = CallJournal { rounds: 1, until, ..CallJournal::clone(&call.journal) };
         let questions = ["a", "b"].map(|key| question(key, QuestionKind::Form)).into();
-        Some(Ok(Reply::Questions(Interview { questions, journal })))
+        Some(Ok(CallReply::Questions(QuestionRound { questions, journal })))
     });
     let mut peer = client(&host, CORE).await;
     let (id, waiting, first) = asked(&mut peer, &host).await;

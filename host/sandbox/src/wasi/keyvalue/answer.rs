@@ -1,16 +1,16 @@
 //! What operations answer to a guest.
 
 use serde::{Deserialize, Serialize};
-use toolbay_state::Error as StateError;
+use toolbay_state::StateError;
 use wasmtime::component::{ComponentType, Lower};
 
-use crate::account::Overdrawn;
-use crate::state::State;
+use crate::account::BudgetExceeded;
+use crate::state::StoreState;
 
 /// Why an operation failed (`store.error`).
 #[derive(Debug, Deserialize, Serialize, ComponentType, Lower)]
 #[component(variant)]
-pub(super) enum Error {
+pub(super) enum KeyValueError {
     #[component(name = "no-such-store")]
     NoSuchStore,
     #[component(name = "access-denied")]
@@ -20,17 +20,17 @@ pub(super) enum Error {
 }
 
 /// An answer for the guest, or an error that ends the call.
-pub(super) type Fallible<T> = wasmtime::Result<Result<T, Error>>;
+pub(super) type KeyValueResult<T> = wasmtime::Result<Result<T, KeyValueError>>;
 
 /// The answer of the store to an operation.
-pub(super) fn answered<T>(state: &mut State, result: Result<T, StateError>) -> Fallible<T> {
+pub(super) fn answered<T>(state: &mut StoreState, result: Result<T, StateError>) -> KeyValueResult<T> {
     let error = match result {
         Ok(value) => return Ok(Ok(value)),
-        Err(StateError::Stopped) if state.account.is_overdrawn() => return Err(Overdrawn.into()),
+        Err(StateError::Stopped) if state.account.is_overdrawn() => return Err(BudgetExceeded.into()),
         // Nothing else stops an operation that the call still waits for.
-        Err(StateError::Stopped) => return Err(state.kept.too_late().into()),
+        Err(StateError::Stopped) => return Err(state.kept.deadline_limit().into()),
         Err(error) => error,
     };
-    state.kept.failed(&error);
-    Ok(Err(Error::Other(error.to_string())))
+    state.kept.record_error(&error);
+    Ok(Err(KeyValueError::Other(error.to_string())))
 }

@@ -1,28 +1,28 @@
 //! `wasi:keyvalue/batch`, which is the same in all versions.
 
-use toolbay_state::Change;
+use toolbay_state::BucketChange;
 use wasmtime::component::Linker;
 
-use super::answer::Fallible;
-use super::operation::{Handle, KEY_HELD, bucket, change, values};
-use crate::state::State;
+use super::answer::KeyValueResult;
+use super::operation::{BucketHandle, KEY_HELD, bucket, change, values};
+use crate::state::StoreState;
 
-pub(super) fn add(linker: &mut Linker<State>, name: &str) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>, name: &str) -> wasmtime::Result<()> {
     let mut batch = linker.instance(name)?;
-    batch.func_wrap_async("get-many", |mut store, (bucket, keys): (Handle, Vec<String>)| {
+    batch.func_wrap_async("get-many", |mut store, (bucket, keys): (BucketHandle, Vec<String>)| {
         Box::new(async move { Ok((get_many(store.data_mut(), &bucket, keys).await?,)) })
     })?;
-    batch.func_wrap_async("set-many", |mut store, (bucket, entries): (Handle, Vec<(String, Vec<u8>)>)| {
-        Box::new(async move { Ok((change(store.data_mut(), &bucket, Change::Set(entries)).await?.map(drop),)) })
+    batch.func_wrap_async("set-many", |mut store, (bucket, entries): (BucketHandle, Vec<(String, Vec<u8>)>)| {
+        Box::new(async move { Ok((change(store.data_mut(), &bucket, BucketChange::Set(entries)).await?.map(drop),)) })
     })?;
-    batch.func_wrap_async("delete-many", |mut store, (bucket, keys): (Handle, Vec<String>)| {
-        Box::new(async move { Ok((change(store.data_mut(), &bucket, Change::Delete(keys)).await?.map(drop),)) })
+    batch.func_wrap_async("delete-many", |mut store, (bucket, keys): (BucketHandle, Vec<String>)| {
+        Box::new(async move { Ok((change(store.data_mut(), &bucket, BucketChange::Delete(keys)).await?.map(drop),)) })
     })
 }
 
-type Entry = Option<(String, Vec<u8>)>;
+type BatchEntry = Option<(String, Vec<u8>)>;
 
-async fn get_many(state: &mut State, handle: &Handle, keys: Vec<String>) -> Fallible<Vec<Entry>> {
+async fn get_many(state: &mut StoreState, handle: &BucketHandle, keys: Vec<String>) -> KeyValueResult<Vec<BatchEntry>> {
     let bucket = bucket(state, handle)?;
     // The keys once more: they go back to the guest beside their values.
     let bytes: usize = keys.iter().map(|key| key.len() + KEY_HELD).sum();

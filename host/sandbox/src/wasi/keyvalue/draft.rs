@@ -1,12 +1,12 @@
 //! `wasi:keyvalue@0.2.0-draft`, as most toolchains have it: numbers without a sign, and cursors that are numbers.
 
-use toolbay_state::Start;
+use toolbay_state::PageStart;
 use wasmtime::component::{ComponentType, Linker, Lower};
 
-use super::answer::Fallible;
+use super::answer::KeyValueResult;
 use super::batch;
-use super::operation::{Handle, add_store, increment, keys};
-use crate::state::State;
+use super::operation::{BucketHandle, add_store, increment, keys};
+use crate::state::StoreState;
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft";
 const ATOMICS: &str = "wasi:keyvalue/atomics@0.2.0-draft";
@@ -20,17 +20,17 @@ struct KeyResponse {
     cursor: Option<u64>,
 }
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     add_store(linker, STORE)?;
     linker.instance(STORE)?.func_wrap_async(
         "[method]bucket.list-keys",
-        |mut store, (bucket, cursor): (Handle, Option<u64>)| {
+        |mut store, (bucket, cursor): (BucketHandle, Option<u64>)| {
             Box::new(async move { Ok((list(store.data_mut(), &bucket, cursor).await?,)) })
         },
     )?;
     linker.instance(ATOMICS)?.func_wrap_async(
         "increment",
-        |mut store, (bucket, key, delta): (Handle, String, u64)| {
+        |mut store, (bucket, key, delta): (BucketHandle, String, u64)| {
             Box::new(async move {
                 let range = 0..=i128::from(u64::MAX);
                 let sum = increment(store.data_mut(), &bucket, key, delta.into(), range).await?;
@@ -43,12 +43,12 @@ pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 /// The cursor is the number of keys before it. The handle knows the last of them, so that keys that come and go do not
 /// move it; of another handle's cursor, as many keys are passed over.
-async fn list(state: &mut State, handle: &Handle, cursor: Option<u64>) -> Fallible<KeyResponse> {
+async fn list(state: &mut StoreState, handle: &BucketHandle, cursor: Option<u64>) -> KeyValueResult<KeyResponse> {
     let known = state.table().get(handle)?.last.clone();
     let start = match (cursor, known) {
-        (None, _) => Start::First,
-        (Some(cursor), Some((known, key))) if cursor == known => Start::After(key),
-        (Some(cursor), _) => Start::Skip(cursor),
+        (None, _) => PageStart::First,
+        (Some(cursor), Some((known, key))) if cursor == known => PageStart::After(key),
+        (Some(cursor), _) => PageStart::Skip(cursor),
     };
     let page = match keys(state, handle, start).await? {
         Ok(page) => page,

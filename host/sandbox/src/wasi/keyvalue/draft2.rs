@@ -1,12 +1,12 @@
 //! `wasi:keyvalue@0.2.0-draft2`: numbers with a sign, cursors that are keys, and compare-and-swap.
 
-use toolbay_state::{Change, Changed, KEY, Start, Version};
+use toolbay_state::{BucketChange, ChangeOutcome, KEY, PageStart, ValueVersion};
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 
-use super::answer::{Error, Fallible};
+use super::answer::{KeyValueError, KeyValueResult};
 use super::batch;
-use super::operation::{Comparison, Handle, add_store, bucket, change_in, increment, keys, value};
-use crate::state::State;
+use super::operation::{BucketHandle, CompareOperation, add_store, bucket, change_in, increment, keys, value};
+use crate::state::StoreState;
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
 const ATOMICS: &str = "wasi:keyvalue/atomics@0.2.0-draft2";
@@ -15,7 +15,7 @@ const BATCH: &str = "wasi:keyvalue/batch@0.2.0-draft2";
 /// Bytes that the handle of a comparison holds: its key, and names.
 const COMPARISON_HELD: usize = 2 * KEY;
 
-type Cas = Resource<Comparison>;
+type CasHandle = Resource<CompareOperation>;
 
 /// A page of keys (`store.key-response`).
 #[derive(ComponentType, Lower)]
@@ -30,18 +30,18 @@ struct KeyResponse {
 #[component(variant)]
 enum CasError {
     #[component(name = "store-error")]
-    Store(Error),
+    Store(KeyValueError),
     #[component(name = "cas-failed")]
-    Failed(Cas),
+    Failed(CasHandle),
 }
 
-pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     add_store(linker, STORE)?;
     linker.instance(STORE)?.func_wrap_async(
         "[method]bucket.list-keys",
-        |mut store, (bucket, cursor): (Handle, Option<String>)| {
+        |mut store, (bucket, cursor): (BucketHandle, Option<String>)| {
             Box::new(async move {
-                let start = cursor.map_or(Start::First, Start::After);
+                let start = cursor.map_or(PageStart::First, PageStart::After);
                 let page = keys(store.data_mut(), &bucket, start).await?;
                 Ok((page.map(|page| {
                     let cursor = if page.more { page.keys.last().cloned() } else { None };
@@ -51,20 +51,20 @@ pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         },
     )?;
     let mut atomics = linker.instance(ATOMICS)?;
-    atomics.resource("cas", ResourceType::host::<Comparison>(), |mut store, rep| {
-        store.data_mut().table().delete(Cas::new_own(rep))?;
+    atomics.resource("cas", ResourceType::host::<CompareOperation>(), |mut store, rep| {
+        store.data_mut().table().delete(CasHandle::new_own(rep))?;
         Ok(())
     })?;
-    atomics.func_wrap_async("[static]cas.new", |mut store, (bucket, key): (Handle, String)| {
+    atomics.func_wrap_async("[static]cas.new", |mut store, (bucket, key): (BucketHandle, String)| {
         Box::new(async move { Ok((begin(store.data_mut(), &bucket, key).await?,)) })
     })?;
-    atomics.func_wrap_async("[method]cas.current", |mut store, (cas,): (Cas,)| {
+    atomics.func_wrap_async("[method]cas.current", |mut store, (cas,): (CasHandle,)| {
         Box::new(async move { Ok((current(store.data_mut(), &cas).await?,)) })
     })?;
-    atomics.func_wrap_async("swap", |mut store, (cas, value): (Cas, Vec<u8>)| {
+    atomics.func_wrap_async("swap", |mut store, (cas, value): (CasHandle, Vec<u8>)| {
         Box::new(async move { Ok((swap(store.data_mut(), cas, value).await?,)) })
     })?;
-    atomics.func_wrap_async("increment", |mut store, (bucket, key, delta): (Handle, String, i64)| {
+    atomics.func_wrap_async("increment", |mut store, (bucket, key, delta): (BucketHandle, String, i64)| {
         Box::new(async move {
             let range = i64::MIN.into()..=i64::MAX.into();
             let sum = increment(store.data_mut(), &bucket, key, delta.into(), range).await?;
@@ -74,40 +74,40 @@ pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     batch::add(linker, BATCH)
 }
 
-async fn begin(state: &mut State, handle: &Handle, key: String) -> Fallible<Cas> {
+async fn begin(state: &mut StoreState, handle: &BucketHandle, key: String) -> KeyValueResult<CasHandle> {
     let bucket = bucket(state, handle)?;
     if key.len() > KEY {
-        return Ok(Err(Error::Other(toolbay_state::Error::Key(key.len()).to_string())));
+        return Ok(Err(KeyValueError::Other(toolbay_state::StateError::Key(key.len()).to_string())));
     }
     let memory = state.account.hold(COMPARISON_HELD)?;
     let expected = match value(state, &bucket, key.clone()).await? {
-        Ok(value) => Version::of(value.as_deref()),
+        Ok(value) => ValueVersion::of(value.as_deref()),
         Err(error) => return Ok(Err(error)),
     };
-    Ok(Ok(state.table().push(Comparison { bucket, key, expected, _memory: memory })?))
+    Ok(Ok(state.table().push(CompareOperation { bucket, key, expected, _memory: memory })?))
 }
 
 /// The value as it is now: it is what the swap compares with from here on.
-async fn current(state: &mut State, cas: &Cas) -> Fallible<Option<Vec<u8>>> {
+async fn current(state: &mut StoreState, cas: &CasHandle) -> KeyValueResult<Option<Vec<u8>>> {
     let (bucket, key) = {
         let comparison = state.table().get(cas)?;
         (comparison.bucket.clone(), comparison.key.clone())
     };
     let value = value(state, &bucket, key).await?;
     if let Ok(value) = &value {
-        state.table().get_mut(cas)?.expected = Version::of(value.as_deref());
+        state.table().get_mut(cas)?.expected = ValueVersion::of(value.as_deref());
     }
     Ok(value)
 }
 
-async fn swap(state: &mut State, cas: Cas, value: Vec<u8>) -> wasmtime::Result<Result<(), CasError>> {
+async fn swap(state: &mut StoreState, cas: CasHandle, value: Vec<u8>) -> wasmtime::Result<Result<(), CasError>> {
     let comparison = state.table().delete(cas)?;
-    let change = Change::Swap { key: comparison.key.clone(), expected: comparison.expected, value };
+    let change = BucketChange::Swap { key: comparison.key.clone(), expected: comparison.expected, value };
     Ok(match change_in(state, &comparison.bucket, change).await? {
-        Ok(Changed::Conflict(expected)) => {
-            Err(CasError::Failed(state.table().push(Comparison { expected, ..comparison })?))
+        Ok(ChangeOutcome::Conflict(expected)) => {
+            Err(CasError::Failed(state.table().push(CompareOperation { expected, ..comparison })?))
         }
-        Ok(Changed::Done | Changed::Number(_)) => Ok(()),
+        Ok(ChangeOutcome::Done | ChangeOutcome::Number(_)) => Ok(()),
         Err(error) => Err(CasError::Store(error)),
     })
 }

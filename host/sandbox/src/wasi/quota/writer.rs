@@ -14,21 +14,21 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsResult, OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::ledger::{Change, Holds, Quota, identity, length};
+use crate::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file_length, inode_id};
 use crate::wasi::stream::BUFFER;
 
 /// Where a write begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum At {
+pub(super) enum WriteOffset {
     Offset(u64),
     End,
 }
 
 /// How a change of a file's length went.
-enum Attempt<F, T> {
+enum ResizeAttempt<F, T> {
     Done(T),
     /// There seems to be no room, but the folder was not counted for a while.
-    Full(Change, F),
+    Full(ChangePermit, F),
 }
 
 /// Makes a change to a file after which it has the length that `to` makes of the one before, if it fits.
@@ -37,64 +37,64 @@ enum Attempt<F, T> {
 ///
 /// There is no room, or the change failed.
 pub(super) async fn resize<T: Send + 'static>(
-    quota: Quota,
+    quota: CallQuota,
     file: Arc<File>,
     to: impl Fn(u64) -> u64 + Send + Copy + 'static,
     make: impl FnOnce(&File) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let change = quota.ledger.change().await?;
-    let attempt = move |change: Change, quota: Quota, file: Arc<File>, make, last| {
+    let attempt = move |change: ChangePermit, quota: CallQuota, file: Arc<File>, make, last| {
         // On a thread that goes on if the call ends.
         tokio::task::spawn_blocking(move || attempt(change, &quota, &file, to, make, last))
     };
     match attempt(change, quota.clone(), Arc::clone(&file), make, false).await.map_err(io::Error::other)?? {
-        Attempt::Done(value) => Ok(value),
-        Attempt::Full(change, make) => {
-            let change = change.count_again().await?;
+        ResizeAttempt::Done(value) => Ok(value),
+        ResizeAttempt::Full(change, make) => {
+            let change = change.rescan().await?;
             match attempt(change, quota, file, make, true).await.map_err(io::Error::other)?? {
-                Attempt::Done(value) => Ok(value),
-                Attempt::Full(..) => Err(io::ErrorKind::StorageFull.into()),
+                ResizeAttempt::Done(value) => Ok(value),
+                ResizeAttempt::Full(..) => Err(io::ErrorKind::StorageFull.into()),
             }
         }
     }
 }
 
 fn attempt<T, F: FnOnce(&File) -> io::Result<T>>(
-    change: Change,
-    quota: &Quota,
+    change: ChangePermit,
+    quota: &CallQuota,
     file: &File,
     to: impl Fn(u64) -> u64,
     make: F,
     last: bool,
-) -> io::Result<Attempt<F, T>> {
-    let before = length(&fstat(file)?);
-    let more = Holds { bytes: to(before).saturating_sub(before), entries: 0 };
-    if !last && change.has_room(&quota.bounds, more).is_some() && change.may_have_room() {
-        return Ok(Attempt::Full(change, make));
+) -> io::Result<ResizeAttempt<F, T>> {
+    let before = file_length(&fstat(file)?);
+    let more = DirectoryUsage { bytes: to(before).saturating_sub(before), entries: 0 };
+    if !last && change.exceeded_bound(&quota.bounds, more).is_some() && change.may_gain_space() {
+        return Ok(ResizeAttempt::Full(change, make));
     }
-    change.take_room(quota, more)?;
+    change.check_space(quota, more)?;
     let result = make(file);
     let after = fstat(file)?;
-    change.length(identity(&after), before, length(&after));
-    result.map(Attempt::Done)
+    change.update_length(inode_id(&after), before, file_length(&after));
+    result.map(ResizeAttempt::Done)
 }
 
 /// Writes all of the bytes, or nothing if there is no room for them. Returns how many there were.
-pub(super) async fn write(quota: Quota, file: Arc<File>, bytes: Bytes, at: At) -> io::Result<usize> {
+pub(super) async fn write(quota: CallQuota, file: Arc<File>, bytes: Bytes, at: WriteOffset) -> io::Result<usize> {
     let more = bytes.len() as u64;
     let to = move |length: u64| match at {
         // Writing nothing does not make a file longer, wherever it is written.
         _ if more == 0 => length,
-        At::Offset(offset) => offset.saturating_add(more).max(length),
-        At::End => length.saturating_add(more),
+        WriteOffset::Offset(offset) => offset.saturating_add(more).max(length),
+        WriteOffset::End => length.saturating_add(more),
     };
     let write = move |file: &File| {
         let mut left = bytes.as_ref();
         let mut offset = at;
         while !left.is_empty() {
             let written = match offset {
-                At::Offset(at) => file.write_at(left, at),
-                At::End => append(file, left),
+                WriteOffset::Offset(at) => file.write_at(left, at),
+                WriteOffset::End => append(file, left),
             };
             let written = match written {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -104,7 +104,7 @@ pub(super) async fn write(quota: Quota, file: Arc<File>, bytes: Bytes, at: At) -
                 return Err(io::ErrorKind::WriteZero.into());
             }
             left = left.get(written..).unwrap_or_default();
-            if let At::Offset(at) = &mut offset {
+            if let WriteOffset::Offset(at) = &mut offset {
                 *at = at.saturating_add(written as u64);
             }
         }
@@ -118,48 +118,48 @@ fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// A stream that writes to a file in a mount with a quota.
-pub(in crate::wasi) struct Writer {
-    quota: Quota,
+pub(in crate::wasi) struct QuotaWriter {
+    quota: CallQuota,
     file: Arc<File>,
-    at: At,
-    state: Writing,
+    at: WriteOffset,
+    state: WriteFuture,
 }
 
-enum Writing {
+enum WriteFuture {
     Ready,
     /// A write that has not ended. Dropping it stops one that is still waiting.
-    Pending(Pending),
+    Pending(PendingWrite),
     Failed(io::Error),
     Closed,
 }
 
-struct Pending(JoinHandle<io::Result<usize>>);
+struct PendingWrite(JoinHandle<io::Result<usize>>);
 
-impl Drop for Pending {
+impl Drop for PendingWrite {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Writer {
+impl QuotaWriter {
     /// A stream that writes from `offset` on, or at the end.
     pub(in crate::wasi) fn new(
-        quota: Quota,
+        quota: CallQuota,
         file: &wasmtime_wasi::filesystem::File,
         offset: Option<u64>,
     ) -> FsResult<Self> {
         if file.perms.write_not_permitted() {
             return Err(ErrorCode::NotPermitted.into());
         }
-        let at = offset.map_or(At::End, At::Offset);
-        Ok(Self { quota, file: Arc::clone(&file.file), at, state: Writing::Ready })
+        let at = offset.map_or(WriteOffset::End, WriteOffset::Offset);
+        Ok(Self { quota, file: Arc::clone(&file.file), at, state: WriteFuture::Ready })
     }
 
     /// The error of the write before, once.
     fn failure(&mut self) -> StreamResult<()> {
-        match mem::replace(&mut self.state, Writing::Closed) {
-            Writing::Failed(error) => Err(StreamError::LastOperationFailed(error.into())),
-            Writing::Closed => Err(StreamError::Closed),
+        match mem::replace(&mut self.state, WriteFuture::Closed) {
+            WriteFuture::Failed(error) => Err(StreamError::LastOperationFailed(error.into())),
+            WriteFuture::Closed => Err(StreamError::Closed),
             state => {
                 self.state = state;
                 Ok(())
@@ -169,33 +169,33 @@ impl Writer {
 }
 
 #[async_trait]
-impl Pollable for Writer {
+impl Pollable for QuotaWriter {
     async fn ready(&mut self) {
-        let Writing::Pending(Pending(writing)) = &mut self.state else { return };
+        let WriteFuture::Pending(PendingWrite(writing)) = &mut self.state else { return };
         self.state = match writing.await {
             Ok(Ok(written)) => {
-                if let At::Offset(at) = &mut self.at {
+                if let WriteOffset::Offset(at) = &mut self.at {
                     *at = at.saturating_add(written as u64);
                 }
-                Writing::Ready
+                WriteFuture::Ready
             }
-            Ok(Err(error)) => Writing::Failed(error),
-            Err(error) => Writing::Failed(io::Error::other(error)),
+            Ok(Err(error)) => WriteFuture::Failed(error),
+            Err(error) => WriteFuture::Failed(io::Error::other(error)),
         };
     }
 }
 
 #[async_trait]
-impl OutputStream for Writer {
+impl OutputStream for QuotaWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         match self.state {
-            Writing::Ready => {
+            WriteFuture::Ready => {
                 let writing = write(self.quota.clone(), Arc::clone(&self.file), bytes, self.at);
-                self.state = Writing::Pending(Pending(tokio::spawn(writing)));
+                self.state = WriteFuture::Pending(PendingWrite(tokio::spawn(writing)));
                 Ok(())
             }
-            Writing::Closed => Err(StreamError::Closed),
-            Writing::Pending(_) | Writing::Failed(_) => {
+            WriteFuture::Closed => Err(StreamError::Closed),
+            WriteFuture::Pending(_) | WriteFuture::Failed(_) => {
                 Err(StreamError::trap("write not permitted: check_write not called first"))
             }
         }
@@ -207,10 +207,10 @@ impl OutputStream for Writer {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         self.failure()?;
-        Ok(if matches!(self.state, Writing::Pending(_)) { 0 } else { BUFFER })
+        Ok(if matches!(self.state, WriteFuture::Pending(_)) { 0 } else { BUFFER })
     }
 
     async fn cancel(&mut self) {
-        self.state = Writing::Closed;
+        self.state = WriteFuture::Closed;
     }
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde_json::{Map, Value};
-use toolbay_audit::{Event, Timed};
+use toolbay_audit::{AuditEvent, MergedLines};
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
 use crate::audit_line::{details, text};
 use crate::cli::output::{complain, print};
-use crate::outcome::Outcome;
+use crate::outcome::EndedAs;
 
 /// Longest part of a line that is printed, in bytes.
 const SHOWN: usize = 2_000;
@@ -65,7 +65,7 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
     if !json {
         out.push_str(&row(["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned), "DETAILS"));
     }
-    for found in Timed::of(folder)? {
+    for found in MergedLines::of(folder)? {
         let found = found?;
         let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
             strange += 1;
@@ -124,11 +124,11 @@ fn since(text: &str) -> Result<SystemTime, String> {
 }
 
 fn outcome(text: &str) -> Result<String, String> {
-    one_of(text, "an outcome", &Outcome::all().map(Outcome::as_str).collect::<Vec<_>>())
+    one_of(text, "an outcome", &EndedAs::all().map(EndedAs::as_str).collect::<Vec<_>>())
 }
 
 fn event(text: &str) -> Result<String, String> {
-    one_of(text, "an event", &Event::NAMES)
+    one_of(text, "an event", &AuditEvent::NAMES)
 }
 
 fn one_of(text: &str, noun: &str, known: &[&str]) -> Result<String, String> {

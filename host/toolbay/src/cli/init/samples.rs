@@ -17,17 +17,17 @@ const BESIDE: &str = "../share/toolbay/plugins";
 
 /// Those that can be had, by name.
 #[derive(Debug)]
-pub(super) struct Samples {
+pub(super) struct SampleSet {
     files: Vec<PathBuf>,
 }
 
 /// Those that were chosen.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct SampleChoice {
     files: Vec<PathBuf>,
 }
 
-impl Samples {
+impl SampleSet {
     /// Those in `from`, or else those of the package that the program is in. A package may have none.
     ///
     /// # Errors
@@ -76,9 +76,9 @@ impl Samples {
     }
 }
 
-impl Choice {
+impl SampleChoice {
     /// All of them.
-    pub(super) fn all(samples: &Samples) -> Self {
+    pub(super) fn all(samples: &SampleSet) -> Self {
         Self { files: samples.files.clone() }
     }
 
@@ -87,7 +87,7 @@ impl Choice {
     /// # Errors
     ///
     /// There is no such sample.
-    pub(super) fn parse(text: &str, samples: &Samples) -> anyhow::Result<Self> {
+    pub(super) fn parse(text: &str, samples: &SampleSet) -> anyhow::Result<Self> {
         let text = text.trim();
         if text == NONE {
             return Ok(Self { files: Vec::new() });
@@ -129,14 +129,14 @@ fn name(file: &Path) -> &str {
 mod tests {
     use super::*;
 
-    fn samples(names: &[&str]) -> Samples {
-        Samples { files: names.iter().map(|name| PathBuf::from(format!("/s/{name}.wasm"))).collect() }
+    fn samples(names: &[&str]) -> SampleSet {
+        SampleSet { files: names.iter().map(|name| PathBuf::from(format!("/s/{name}.wasm"))).collect() }
     }
 
     #[test]
     fn names_are_chosen_once_each() {
         let samples = samples(&["calculator", "qr", "time"]);
-        let chosen = |text: &str| Choice::parse(text, &samples).unwrap().files;
+        let chosen = |text: &str| SampleChoice::parse(text, &samples).unwrap().files;
         assert_eq!(chosen("time, calculator,time"), ["/s/time.wasm", "/s/calculator.wasm"].map(PathBuf::from));
         assert_eq!(chosen("all"), samples.files);
         assert!(chosen(" none ").is_empty());
@@ -145,15 +145,15 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named_with_what_is() {
         let samples_ = samples(&["calculator", "qr"]);
-        let why = |text: &str| Choice::parse(text, &samples_).unwrap_err().to_string();
+        let why = |text: &str| SampleChoice::parse(text, &samples_).unwrap_err().to_string();
         assert_eq!(why("calculater"), "there is no sample \"calculater\"; did you mean \"calculator\"?");
         for unlike in ["", "../qr", "/s/qr.wasm"] {
             let rest = "there are calculator, qr, or say all or none";
             assert_eq!(why(&format!("qr,{unlike}")), format!("there is no sample {unlike:?}; {rest}"));
         }
         let none = samples(&[]);
-        assert!(Choice::parse("qr", &none).unwrap_err().to_string().contains("--from"));
-        assert!(Choice::parse("none", &none).unwrap().files.is_empty());
+        assert!(SampleChoice::parse("qr", &none).unwrap_err().to_string().contains("--from"));
+        assert!(SampleChoice::parse("none", &none).unwrap().files.is_empty());
     }
 
     #[test]
@@ -163,8 +163,10 @@ mod tests {
             fs::write(folder.path().join(name), "").unwrap();
         }
         fs::create_dir(folder.path().join("f.wasm")).unwrap();
-        assert_eq!(Samples::read(folder.path()).unwrap().names(), ["a", "b"]);
-        assert!(Samples::find(Some(folder.path().join("f.wasm"))).unwrap_err().to_string().contains("no .wasm file"));
-        assert!(Samples::find(Some(folder.path().join("none"))).unwrap_err().to_string().starts_with("failed to read"));
+        assert_eq!(SampleSet::read(folder.path()).unwrap().names(), ["a", "b"]);
+        assert!(SampleSet::find(Some(folder.path().join("f.wasm"))).unwrap_err().to_string().contains("no .wasm file"));
+        assert!(
+            SampleSet::find(Some(folder.path().join("none"))).unwrap_err().to_string().starts_with("failed to read")
+        );
     }
 }

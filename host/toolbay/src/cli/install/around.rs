@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use toolbay_install::{Surroundings, Wsl};
+use toolbay_install::{PathEnvironment, WslEnvironment};
 
 /// The variable in which WSL names the Linux that runs.
 const DISTRIBUTION: &str = "WSL_DISTRO_NAME";
@@ -23,18 +23,18 @@ const HOMES: usize = 100;
 const NOBODY: [&str; 4] = ["Public", "Default", "Default User", "All Users"];
 
 /// What the paths of configurations depend on.
-pub(super) fn surroundings() -> anyhow::Result<Surroundings> {
+pub(super) fn surroundings() -> anyhow::Result<PathEnvironment> {
     let home = env::home_dir().filter(|home| home.is_absolute());
     let home = home.context("the home folder is unknown: set HOME to its path")?;
     let project = env::current_dir().context("the current folder is unknown")?;
     let variables = env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
     let wsl = env::var(DISTRIBUTION).ok().filter(|name| !name.is_empty());
-    let wsl = wsl.map(|distribution| Wsl {
+    let wsl = wsl.map(|distribution| WslEnvironment {
         distribution,
         drives: PathBuf::from(DRIVES),
         homes: homes(&Path::new(DRIVES).join(USERS)),
     });
-    Ok(Surroundings { home, project, variables, wsl })
+    Ok(PathEnvironment { home, project, variables, wsl })
 }
 
 /// The home folders in `users` that can be read.

@@ -6,15 +6,16 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 use toolbay_install::{
-    CLIENTS, Client, ConfigFile, Dialect, Document, Edit, FileError, Name, Scope, Spot, Surroundings, shown,
+    CLIENTS, ClientConfiguration, ConfigFile, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome,
+    EntryFormat, EntryName, FileError, PathEnvironment, shown,
 };
 
-use super::target::{Target, those_there};
+use super::target::{InstallTarget, those_there};
 use crate::cli::output::{print, print_json};
 
 /// What became of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum EntryState {
     /// It was as it should be.
     Unchanged,
     /// It was added, or replaced another one.
@@ -25,14 +26,14 @@ pub(super) enum State {
 
 /// What there is to say of an edit.
 #[derive(Debug)]
-pub(super) struct Report {
-    client: &'static Client,
-    scope: Scope,
+pub(super) struct InstallReport {
+    client: &'static ClientConfiguration,
+    scope: ConfigurationScope,
     name: String,
     /// The file that was edited, where no link leads further.
     file: PathBuf,
-    dialect: Dialect,
-    pub(super) state: State,
+    dialect: EntryFormat,
+    pub(super) state: EntryState,
     /// Only shown, and not written.
     pub(super) printed: bool,
     pub(super) backup: Option<PathBuf>,
@@ -42,16 +43,16 @@ pub(super) struct Report {
     pub(super) paste: Option<(&'static str, String)>,
 }
 
-impl Report {
+impl InstallReport {
     /// The report of an edit that changes nothing.
-    pub(super) fn new(target: &Target, name: &str, file: &Path) -> Self {
+    pub(super) fn new(target: &InstallTarget, name: &str, file: &Path) -> Self {
         Self {
             client: target.client,
             scope: target.scope,
             name: name.to_owned(),
             file: file.to_owned(),
             dialect: target.spot.dialect,
-            state: State::Unchanged,
+            state: EntryState::Unchanged,
             printed: false,
             backup: None,
             entry: None,
@@ -65,14 +66,14 @@ impl Report {
         let (name, file, title) = (&self.name, self.file.display(), self.client.title);
         let mut out = String::new();
         let _ = match (self.state, self.printed, &self.entry) {
-            (State::Unchanged, _, Some(_)) => {
+            (EntryState::Unchanged, _, Some(_)) => {
                 writeln!(out, "{file} has the server {name} already; nothing was changed")
             }
-            (State::Unchanged, _, None) => writeln!(out, "{file} has no server {name}; nothing was changed"),
-            (State::Installed, true, _) => writeln!(out, "would add to {file}:\n"),
-            (State::Installed, false, _) => writeln!(out, "added the server {name} to {title}: {file}"),
-            (State::Removed, true, _) => writeln!(out, "would remove the server {name} from {file}"),
-            (State::Removed, false, _) => writeln!(out, "removed the server {name} from {title}: {file}"),
+            (EntryState::Unchanged, _, None) => writeln!(out, "{file} has no server {name}; nothing was changed"),
+            (EntryState::Installed, true, _) => writeln!(out, "would add to {file}:\n"),
+            (EntryState::Installed, false, _) => writeln!(out, "added the server {name} to {title}: {file}"),
+            (EntryState::Removed, true, _) => writeln!(out, "would remove the server {name} from {file}"),
+            (EntryState::Removed, false, _) => writeln!(out, "removed the server {name} from {title}: {file}"),
         };
         if self.printed
             && let Some(entry) = &self.entry
@@ -82,10 +83,10 @@ impl Report {
         if let Some(backup) = &self.backup {
             let _ = writeln!(out, "the file as it was: {}", backup.display());
         }
-        if let (State::Installed, false, Some(next)) = (self.state, self.printed, self.next) {
+        if let (EntryState::Installed, false, Some(next)) = (self.state, self.printed, self.next) {
             let _ = writeln!(out, "next: {next}");
         }
-        if let (State::Installed, Some((where_to, text))) = (self.state, &self.paste) {
+        if let (EntryState::Installed, Some((where_to, text))) = (self.state, &self.paste) {
             let _ = writeln!(out, "\n{where_to}:\n\n{text}");
         }
         out.truncate(out.trim_end().len());
@@ -95,9 +96,9 @@ impl Report {
     /// For programs.
     pub(super) fn in_json(&self) -> Value {
         let state = match self.state {
-            State::Unchanged => "unchanged",
-            State::Installed => "installed",
-            State::Removed => "removed",
+            EntryState::Unchanged => "unchanged",
+            EntryState::Installed => "installed",
+            EntryState::Removed => "removed",
         };
         json!({
             "client": self.client.id,
@@ -105,7 +106,7 @@ impl Report {
             "name": self.name,
             "file": self.file,
             "state": state,
-            "written": self.state != State::Unchanged && !self.printed,
+            "written": self.state != EntryState::Unchanged && !self.printed,
             "backup": self.backup,
             "entry": self.entry,
             "paste": self.paste.as_ref().map(|(where_to, text)| json!({"where": where_to, "text": text})),
@@ -113,30 +114,30 @@ impl Report {
     }
 }
 
-fn scope_word(scope: Scope) -> &'static str {
+fn scope_word(scope: ConfigurationScope) -> &'static str {
     match scope {
-        Scope::User => "user",
-        Scope::Project => "project",
+        ConfigurationScope::User => "user",
+        ConfigurationScope::Project => "project",
     }
 }
 
 /// A configuration with nothing but an entry, to be read or pasted.
-pub(super) fn fragment(dialect: Dialect, name: &str, entry: &Map<String, Value>) -> String {
-    match Document::read(dialect, "").and_then(|document| document.with(name, entry)) {
-        Ok(Edit::Changed(text)) => text,
-        Ok(Edit::Unchanged) | Err(_) => String::new(),
+pub(super) fn fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Value>) -> String {
+    match ConfigurationText::read(dialect, "").and_then(|document| document.with(name, entry)) {
+        Ok(EditOutcome::Changed(text)) => text,
+        Ok(EditOutcome::Unchanged) | Err(_) => String::new(),
     }
 }
 
 /// An entry as it is in a file, without what may be secret.
-pub(super) fn entry_text(target: &Target, name: &str, entry: &Map<String, Value>) -> String {
+pub(super) fn entry_text(target: &InstallTarget, name: &str, entry: &Map<String, Value>) -> String {
     fragment(target.spot.dialect, name, &shown(entry)).trim_end().to_owned()
 }
 
 /// The question before an entry is replaced.
 pub(super) fn ask_to_replace(
     name: &str,
-    target: &Target,
+    target: &InstallTarget,
     old: &Map<String, Value>,
     new: &Map<String, Value>,
 ) -> String {
@@ -150,10 +151,10 @@ pub(super) fn ask_to_replace(
 }
 
 /// Lists the clients: whether they are here, and whether the server is installed.
-pub(super) fn listing(around: &Surroundings, name: &Name, as_json: bool) -> anyhow::Result<ExitCode> {
-    let rows: Vec<Row> = CLIENTS.iter().flat_map(|client| rows(client, around, name)).collect();
+pub(super) fn listing(around: &PathEnvironment, name: &EntryName, as_json: bool) -> anyhow::Result<ExitCode> {
+    let rows: Vec<ReportRow> = CLIENTS.iter().flat_map(|client| rows(client, around, name)).collect();
     if as_json {
-        print_json(&rows.iter().map(Row::in_json).collect::<Vec<_>>())?;
+        print_json(&rows.iter().map(ReportRow::in_json).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = CLIENTS.iter().map(|client| client.id.len()).max().unwrap_or_default();
@@ -170,45 +171,45 @@ pub(super) fn listing(around: &Surroundings, name: &Name, as_json: bool) -> anyh
 }
 
 /// One configuration of a client.
-struct Row {
-    client: &'static Client,
-    scope: Scope,
-    spot: Spot,
+struct ReportRow {
+    client: &'static ClientConfiguration,
+    scope: ConfigurationScope,
+    spot: ConfigurationPath,
     found: bool,
     installed: Result<bool, FileError>,
 }
 
 /// The configurations of a client that are there, or that which the user's would be.
-fn rows(client: &'static Client, around: &Surroundings, name: &Name) -> Vec<Row> {
-    let row = |scope: Scope, spot: &Spot, found: bool| Row {
+fn rows(client: &'static ClientConfiguration, around: &PathEnvironment, name: &EntryName) -> Vec<ReportRow> {
+    let row = |scope: ConfigurationScope, spot: &ConfigurationPath, found: bool| ReportRow {
         client,
         scope,
         spot: spot.clone(),
         found,
         installed: is_installed(spot, name),
     };
-    let users = client.spots(Scope::User, around);
+    let users = client.spots(ConfigurationScope::User, around);
     let there = those_there(client, &users);
-    let mut rows: Vec<Row> = there.into_iter().map(|spot| row(Scope::User, spot, true)).collect();
+    let mut rows: Vec<ReportRow> = there.into_iter().map(|spot| row(ConfigurationScope::User, spot, true)).collect();
     if rows.is_empty() {
-        rows.extend(users.first().map(|spot| row(Scope::User, spot, false)));
+        rows.extend(users.first().map(|spot| row(ConfigurationScope::User, spot, false)));
     }
-    let project = client.spots(Scope::Project, around);
-    let is_own = |spot: &&Spot| spot.file.exists() && !users.iter().any(|user| user.file == spot.file);
-    rows.extend(project.iter().filter(is_own).map(|spot| row(Scope::Project, spot, true)));
+    let project = client.spots(ConfigurationScope::Project, around);
+    let is_own = |spot: &&ConfigurationPath| spot.file.exists() && !users.iter().any(|user| user.file == spot.file);
+    rows.extend(project.iter().filter(is_own).map(|spot| row(ConfigurationScope::Project, spot, true)));
     rows
 }
 
-fn is_installed(spot: &Spot, name: &Name) -> Result<bool, FileError> {
+fn is_installed(spot: &ConfigurationPath, name: &EntryName) -> Result<bool, FileError> {
     let file = ConfigFile::read(&spot.file)?;
-    let document = Document::read(spot.dialect, file.text().unwrap_or_default());
+    let document = ConfigurationText::read(spot.dialect, file.text().unwrap_or_default());
     match document {
         Ok(document) => Ok(document.entry(name.as_str()).is_some()),
         Err(mistake) => Err(FileError::Mistake(mistake, file.path().to_owned())),
     }
 }
 
-impl Row {
+impl ReportRow {
     fn word(&self) -> &'static str {
         match (self.found, &self.installed) {
             (_, Ok(true)) => "installed",

@@ -4,50 +4,50 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolbay_catalog::{Contents, Definition, Rules};
+use toolbay_catalog::{ComponentContents, LoadPolicy, ValidDefinition};
 use toolbay_model::Digest;
 use toolbay_model::text::line;
-use toolbay_sandbox::{Callable, Sandbox};
+use toolbay_sandbox::{LazyComponent, Sandbox};
 
-use super::super::single::{WHY, load, shown, source};
+use super::super::plugin_file::{MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source};
 use crate::config::Config;
 
 /// A plugin file that takes the place of the one in the plugin folder.
 #[derive(Clone, Debug)]
-pub(super) struct Instead {
+pub(super) struct PluginOverride {
     /// The plugin's id.
     pub(super) id: String,
     pub(super) file: PathBuf,
 }
 
 /// A plugin whose calls are run again.
-pub(super) struct Plugin {
+pub(super) struct ReplayPlugin {
     pub(super) digest: Digest,
-    pub(super) callable: Callable,
+    pub(super) callable: LazyComponent,
     /// Its tools by their names within it.
-    tools: BTreeMap<String, Arc<Definition>>,
+    tools: BTreeMap<String, Arc<ValidDefinition>>,
 }
 
 /// The plugins, each loaded when it is first needed.
-pub(super) struct Plugins {
+pub(super) struct ReplayPlugins {
     sandbox: Sandbox,
     folder: PathBuf,
     /// Largest size of a plugin file, in bytes.
     largest: u64,
-    rules: Rules,
-    instead: Option<Instead>,
-    loaded: BTreeMap<String, Result<Arc<Plugin>, String>>,
+    rules: LoadPolicy,
+    instead: Option<PluginOverride>,
+    loaded: BTreeMap<String, Result<Arc<ReplayPlugin>, String>>,
 }
 
-impl Plugin {
+impl ReplayPlugin {
     /// The tool with this name. A command has one tool, which has no name of its own.
-    pub(super) fn tool(&self, name: &str) -> Option<&Arc<Definition>> {
+    pub(super) fn tool(&self, name: &str) -> Option<&Arc<ValidDefinition>> {
         if self.callable.is_command() { self.tools.values().next() } else { self.tools.get(name) }
     }
 }
 
-impl Plugins {
-    pub(super) fn new(sandbox: Sandbox, config: &Config, instead: Option<Instead>) -> Self {
+impl ReplayPlugins {
+    pub(super) fn new(sandbox: Sandbox, config: &Config, instead: Option<PluginOverride>) -> Self {
         let (folder, largest, rules) = (config.plugins.clone(), config.server.component.as_u64(), config.rules());
         Self { sandbox, folder, largest, rules, instead, loaded: BTreeMap::new() }
     }
@@ -57,7 +57,7 @@ impl Plugins {
     /// # Errors
     ///
     /// Why it cannot be loaded.
-    pub(super) async fn of(&mut self, id: &str) -> Result<Arc<Plugin>, String> {
+    pub(super) async fn of(&mut self, id: &str) -> Result<Arc<ReplayPlugin>, String> {
         if let Some(known) = self.loaded.get(id) {
             return known.clone();
         }
@@ -65,22 +65,23 @@ impl Plugins {
         self.loaded.entry(id.to_owned()).or_insert(loaded).clone()
     }
 
-    async fn load(&self, id: &str) -> Result<Plugin, String> {
+    async fn load(&self, id: &str) -> Result<ReplayPlugin, String> {
         let file = match &self.instead {
             Some(instead) if instead.id == id => instead.file.clone(),
             // The name comes from the recording.
             _ if id.is_empty() || id.contains('/') || id.contains('\0') || id.starts_with('.') => {
-                return Err(format!("{:?} is not the name of a plugin", line(id, WHY)));
+                return Err(format!("{:?} is not the name of a plugin", line(id, MAX_REASON_BYTES)));
             }
             _ => self.folder.join(format!("{id}.wasm")),
         };
-        let name = shown(&file);
-        let source = source(&file, self.largest).map_err(|error| error.to_string())?;
+        let name = printable_path(&file);
+        let source = read_plugin_source(&file, self.largest).map_err(|error| error.to_string())?;
         let digest = source.digest();
-        let loaded = load(&self.sandbox, source, self.rules.clone(), &name).await.map_err(|error| error.to_string())?;
-        let contents = Contents::check(loaded.description)
-            .map_err(|why| format!("{name} is not a valid plugin: {}", line(&why, WHY)))?;
+        let loaded =
+            load_plugin(&self.sandbox, source, self.rules.clone(), &name).await.map_err(|error| error.to_string())?;
+        let contents = ComponentContents::check(loaded.description)
+            .map_err(|why| format!("{name} is not a valid plugin: {}", line(&why, MAX_REASON_BYTES)))?;
         let tools = contents.tools.into_iter().map(|tool| (tool.tool.name.clone(), tool)).collect();
-        Ok(Plugin { digest, callable: loaded.prepared.into(), tools })
+        Ok(ReplayPlugin { digest, callable: loaded.prepared.into(), tools })
     }
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_model::text::{line, thousands};
-use toolbay_recording::{Call, Change, Comparison, Figure, Header, Verdict};
+use toolbay_recording::{FigurePair, RecordedCall, RecordingHeader, ReplayChange, ReplayComparison, ReplayVerdict};
 
 use super::super::output::{print, print_json};
-use super::super::single::{WHY, shown};
+use super::super::plugin_file::{MAX_REASON_BYTES, printable_path};
 
 /// Most calls that are shown one by one.
 const SHOWN: usize = 100;
@@ -24,16 +24,16 @@ const NAME: usize = 40;
 
 /// What came of running one call again.
 #[derive(Debug)]
-pub(super) enum Status {
+pub(super) enum ReplayStatus {
     /// It ran.
-    Run(Comparison),
+    Run(ReplayComparison),
     /// It cannot be run, for these reasons.
     NotReplayable(Vec<String>),
 }
 
 /// What came of running the calls of a recording again.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct ReplayReport {
     file: String,
     /// When recording began first, and with which version.
     began: Option<(String, String)>,
@@ -46,32 +46,32 @@ pub(super) struct Report {
     /// Those that are not the recorded ones.
     pub(super) changed: BTreeSet<String>,
     /// The calls that did not come out the same, as far as they are shown.
-    calls: Vec<Shown>,
-    tools: BTreeMap<String, Sums>,
+    calls: Vec<ShownCall>,
+    tools: BTreeMap<String, ToolSums>,
 }
 
 /// A call that did not come out the same.
 #[derive(Debug)]
-struct Shown {
+struct ShownCall {
     line: u64,
     number: u64,
     tool: String,
-    status: Status,
+    status: ReplayStatus,
 }
 
 /// What came of all calls of a tool.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct ToolSums {
     equal: u64,
     differ: u64,
     not_replayable: u64,
     /// Of the calls that ran: the sum, the highest, and the sum.
-    fuel: Figure,
-    memory: Figure,
-    wall_ns: Figure,
+    fuel: FigurePair,
+    memory: FigurePair,
+    wall_ns: FigurePair,
 }
 
-impl Sums {
+impl ToolSums {
     fn add(&mut self, other: &Self) {
         self.equal += other.equal;
         self.differ += other.differ;
@@ -90,25 +90,25 @@ impl Sums {
     }
 }
 
-impl Report {
+impl ReplayReport {
     /// An empty report about a file.
     pub(super) fn of(file: &Path) -> Self {
-        Self { file: shown(file), ..Self::default() }
+        Self { file: printable_path(file), ..Self::default() }
     }
 
     /// A server began to record.
-    pub(super) fn began(&mut self, header: &Header) {
+    pub(super) fn began(&mut self, header: &RecordingHeader) {
         let began = || (line(&header.started, NAME), line(&header.toolbay, NAME));
         self.began.get_or_insert_with(began);
     }
 
     /// Adds a call, which is in this line.
-    pub(super) fn add(&mut self, at: u64, call: &Call, status: Status) {
-        let mut sums = Sums::default();
+    pub(super) fn add(&mut self, at: u64, call: &RecordedCall, status: ReplayStatus) {
+        let mut sums = ToolSums::default();
         let is_shown = match &status {
-            Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
-                let equal = *verdict == Verdict::Equal;
-                sums = Sums { fuel: *fuel, memory: *memory, wall_ns: *wall_ns, ..sums };
+            ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
+                let equal = *verdict == ReplayVerdict::Equal;
+                sums = ToolSums { fuel: *fuel, memory: *memory, wall_ns: *wall_ns, ..sums };
                 if equal {
                     sums.equal = 1;
                 } else {
@@ -116,20 +116,25 @@ impl Report {
                 }
                 !equal
             }
-            Status::NotReplayable(_) => {
+            ReplayStatus::NotReplayable(_) => {
                 sums.not_replayable = 1;
                 true
             }
         };
-        self.tools.entry(line(&call.tool, WHY)).or_default().add(&sums);
+        self.tools.entry(line(&call.tool, MAX_REASON_BYTES)).or_default().add(&sums);
         if is_shown && self.calls.len() < SHOWN {
-            self.calls.push(Shown { line: at, number: call.number, tool: line(&call.tool, WHY), status });
+            self.calls.push(ShownCall {
+                line: at,
+                number: call.number,
+                tool: line(&call.tool, MAX_REASON_BYTES),
+                status,
+            });
         }
     }
 
     /// How many calls there were.
     pub(super) fn count(&self) -> u64 {
-        let Sums { equal, differ, not_replayable, .. } = self.sums();
+        let ToolSums { equal, differ, not_replayable, .. } = self.sums();
         equal + differ + not_replayable
     }
 
@@ -147,8 +152,8 @@ impl Report {
         Ok(print_json(&self.json())?)
     }
 
-    fn sums(&self) -> Sums {
-        let mut all = Sums::default();
+    fn sums(&self) -> ToolSums {
+        let mut all = ToolSums::default();
         self.tools.values().for_each(|tool| all.add(tool));
         all
     }
@@ -165,7 +170,7 @@ impl Report {
             let _ = writeln!(out, "{}: recorded from {started} by toolbay {version}", self.file);
         }
         for id in &self.changed {
-            let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", line(id, WHY));
+            let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", line(id, MAX_REASON_BYTES));
         }
         self.calls.iter().for_each(|call| call.text(&mut out));
         let more = self.more();
@@ -174,7 +179,7 @@ impl Report {
         }
         out.push('\n');
         self.table(&mut out);
-        let Sums { equal, differ, not_replayable, .. } = self.sums();
+        let ToolSums { equal, differ, not_replayable, .. } = self.sums();
         let [equal, differ, not_replayable] = [equal, differ, not_replayable].map(thousands);
         let _ = write!(out, "\n{equal} equal, {differ} different, {not_replayable} not replayable");
         for (count, what) in [(self.skipped, "skipped"), (self.lost, "lost while recording")] {
@@ -189,8 +194,8 @@ impl Report {
     /// A line for each tool.
     fn table(&self, out: &mut String) {
         let head = ["tool", "equal", "different", "not replayable", "fuel", "peak memory", "time"].map(str::to_owned);
-        let row = |(name, sums): (&String, &Sums)| {
-            let Sums { equal, differ, not_replayable, fuel, memory, wall_ns } = *sums;
+        let row = |(name, sums): (&String, &ToolSums)| {
+            let ToolSums { equal, differ, not_replayable, fuel, memory, wall_ns } = *sums;
             [
                 line(name, NAME),
                 thousands(equal),
@@ -223,7 +228,7 @@ impl Report {
             "recorded": self.began.as_ref().map(|(started, _)| started),
             "toolbay": self.began.as_ref().map(|(_, version)| version),
             "changed_plugins": self.changed,
-            "calls": self.calls.iter().map(Shown::json).collect::<Vec<_>>(),
+            "calls": self.calls.iter().map(ShownCall::json).collect::<Vec<_>>(),
             "more_calls": self.more(),
             "tools": tools,
             "equal": sums.equal,
@@ -235,18 +240,18 @@ impl Report {
     }
 }
 
-impl Shown {
+impl ShownCall {
     fn text(&self, out: &mut String) {
         let Self { line: at, number, tool, status } = self;
         let _ = write!(out, "\nline {at}, call {number}: {tool}  ");
         match status {
-            Status::NotReplayable(why) => {
-                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, WHY)).collect();
+            ReplayStatus::NotReplayable(why) => {
+                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
                 let _ = writeln!(out, "not replayable: {}", why.join("; "));
             }
-            Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
+            ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
                 out.push_str("different\n");
-                if let Verdict::Differs(changes) = verdict {
+                if let ReplayVerdict::Differs(changes) = verdict {
                     for change in changes {
                         difference(change, out);
                     }
@@ -261,19 +266,19 @@ impl Shown {
     fn json(&self) -> Value {
         let mut call = json!({"line": self.line, "call": self.number, "tool": self.tool});
         let more = match &self.status {
-            Status::NotReplayable(why) => {
-                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, WHY)).collect();
+            ReplayStatus::NotReplayable(why) => {
+                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
                 json!({"status": "not-replayable", "why": why})
             }
-            Status::Run(Comparison { verdict, fuel, memory, wall_ns }) => {
+            ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
                 let changes = match verdict {
-                    Verdict::Equal => Vec::new(),
-                    Verdict::Differs(changes) => changes
+                    ReplayVerdict::Equal => Vec::new(),
+                    ReplayVerdict::Differs(changes) => changes
                         .iter()
                         .map(|change| match change {
-                            Change::Result(difference) => json!({"result": difference}),
-                            Change::Did(what) => json!({"did": line(what, WHY)}),
-                            Change::DidNot(what) => json!({"did_not": line(what, WHY)}),
+                            ReplayChange::Result(difference) => json!({"result": difference}),
+                            ReplayChange::Did(what) => json!({"did": line(what, MAX_REASON_BYTES)}),
+                            ReplayChange::DidNot(what) => json!({"did_not": line(what, MAX_REASON_BYTES)}),
                         })
                         .collect(),
                 };
@@ -290,25 +295,25 @@ impl Shown {
     }
 }
 
-fn difference(change: &Change, out: &mut String) {
+fn difference(change: &ReplayChange, out: &mut String) {
     match change {
-        Change::Result(difference) => {
+        ReplayChange::Result(difference) => {
             for line in difference.lines() {
                 let _ = writeln!(out, "    {line}");
             }
         }
-        Change::Did(what) => {
-            let _ = writeln!(out, "    did, but not when it was recorded: {}", line(what, WHY));
+        ReplayChange::Did(what) => {
+            let _ = writeln!(out, "    did, but not when it was recorded: {}", line(what, MAX_REASON_BYTES));
         }
-        Change::DidNot(what) => {
-            let _ = writeln!(out, "    did when it was recorded, but not now: {}", line(what, WHY));
+        ReplayChange::DidNot(what) => {
+            let _ = writeln!(out, "    did when it was recorded, but not now: {}", line(what, MAX_REASON_BYTES));
         }
     }
 }
 
 /// A number as it was and as it is, with the difference.
-fn told(figure: Figure, shown: fn(u64) -> String) -> String {
-    let Figure { recorded, replayed } = figure;
+fn told(figure: FigurePair, shown: fn(u64) -> String) -> String {
+    let FigurePair { recorded, replayed } = figure;
     if recorded == replayed {
         return shown(recorded);
     }
@@ -328,23 +333,23 @@ fn time(nanoseconds: u64) -> String {
     format!("{:.1} ms", Duration::from_nanos(nanoseconds).as_secs_f64() * 1000.0)
 }
 
-fn figure(figure: Figure) -> Value {
+fn figure(figure: FigurePair) -> Value {
     json!({"recorded": figure.recorded, "replayed": figure.replayed})
 }
 
-fn milliseconds(figure: Figure) -> Value {
+fn milliseconds(figure: FigurePair) -> Value {
     let [recorded, replayed] = [figure.recorded, figure.replayed]
         .map(|nanoseconds| (Duration::from_nanos(nanoseconds).as_secs_f64() * 10_000.0).round() / 10.0);
     json!({"recorded": recorded, "replayed": replayed})
 }
 
-fn sum(one: Figure, other: Figure) -> Figure {
-    Figure {
+fn sum(one: FigurePair, other: FigurePair) -> FigurePair {
+    FigurePair {
         recorded: one.recorded.saturating_add(other.recorded),
         replayed: one.replayed.saturating_add(other.replayed),
     }
 }
 
-fn highest(one: Figure, other: Figure) -> Figure {
-    Figure { recorded: one.recorded.max(other.recorded), replayed: one.replayed.max(other.replayed) }
+fn highest(one: FigurePair, other: FigurePair) -> FigurePair {
+    FigurePair { recorded: one.recorded.max(other.recorded), replayed: one.replayed.max(other.replayed) }
 }

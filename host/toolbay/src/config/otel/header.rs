@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_otel::{Headers, pairs};
+use toolbay_otel::{ExportHeaders, pairs};
 use toolbay_secrets::secret_file;
 
 /// The source of a header value. The value is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderSource {
-    value: Source,
+    value: ValueSource,
     /// The format of the value, with `{}` for the text from the source.
     format: String,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Source {
+enum ValueSource {
     Text(String),
     Environment(String),
     File(PathBuf),
@@ -28,22 +28,22 @@ enum Source {
 impl fmt::Debug for HeaderSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
-            Source::Text(_) => f.write_str("Text"),
-            Source::Environment(name) => write!(f, "Environment({name})"),
-            Source::File(path) => write!(f, "File({})", path.display()),
+            ValueSource::Text(_) => f.write_str("Text"),
+            ValueSource::Environment(name) => write!(f, "Environment({name})"),
+            ValueSource::File(path) => write!(f, "File({})", path.display()),
         }
     }
 }
 
 impl HeaderSource {
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Source::File(path) = &mut self.value {
+        if let ValueSource::File(path) = &mut self.value {
             *path = folder.join(&*path);
         }
     }
 
     pub(super) fn file(&self) -> Option<&PathBuf> {
-        if let Source::File(path) = &self.value { Some(path) } else { None }
+        if let ValueSource::File(path) = &self.value { Some(path) } else { None }
     }
 
     /// Returns the value of the field.
@@ -53,11 +53,11 @@ impl HeaderSource {
     /// There is no value. The message is the reason.
     pub(super) fn value(&self) -> Result<String, String> {
         let value = match &self.value {
-            Source::Text(text) => text.clone(),
-            Source::Environment(name) => {
+            ValueSource::Text(text) => text.clone(),
+            ValueSource::Environment(name) => {
                 std::env::var(name).map_err(|_| format!("the environment variable {name:?} is not set"))?
             }
-            Source::File(path) => {
+            ValueSource::File(path) => {
                 let failed = |why: String| format!("the file {} {why}", path.display());
                 let bytes = secret_file(path).map_err(failed)?;
                 let text = std::str::from_utf8(&bytes).map_err(|_| failed("is not valid UTF-8".to_owned()))?;
@@ -75,36 +75,36 @@ impl HeaderSource {
 pub(super) fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, HeaderSource>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a table of headers, or one string such as \"name=value,name=value\"")]
-    enum Written {
+    enum HeaderInput {
         Table(BTreeMap<String, toml::Value>),
         Text(String),
     }
-    let sources: Vec<(String, HeaderSource)> = match Written::deserialize(deserializer)? {
-        Written::Table(table) => {
-            let read = |(name, value): (String, toml::Value)| source(&name, value).map(|source| (name, source));
+    let sources: Vec<(String, HeaderSource)> = match HeaderInput::deserialize(deserializer)? {
+        HeaderInput::Table(table) => {
+            let read = |(name, value): (String, toml::Value)| parse_source(&name, value).map(|source| (name, source));
             table.into_iter().map(read).collect::<Result<_, String>>().map_err(D::Error::custom)?
         }
-        Written::Text(text) => {
+        HeaderInput::Text(text) => {
             let pairs = pairs(&text).map_err(D::Error::custom)?;
-            pairs.into_iter().map(|(name, value)| (name, HeaderSource::text(value))).collect()
+            pairs.into_iter().map(|(name, value)| (name, HeaderSource::from_text(value))).collect()
         }
     };
     for (name, _) in &sources {
-        Headers::check_name(name).map_err(D::Error::custom)?;
+        ExportHeaders::check_name(name).map_err(D::Error::custom)?;
     }
     Ok(sources.into_iter().collect())
 }
 
 impl HeaderSource {
-    fn text(text: String) -> Self {
-        Self { value: Source::Text(text), format: "{}".to_owned() }
+    fn from_text(text: String) -> Self {
+        Self { value: ValueSource::Text(text), format: "{}".to_owned() }
     }
 }
 
-fn source(name: &str, value: toml::Value) -> Result<HeaderSource, String> {
+fn parse_source(name: &str, value: toml::Value) -> Result<HeaderSource, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
+    struct SourceTable {
         environment: Option<String>,
         file: Option<PathBuf>,
         format: Option<String>,
@@ -117,12 +117,12 @@ fn source(name: &str, value: toml::Value) -> Result<HeaderSource, String> {
         )
     };
     if let toml::Value::String(text) = value {
-        return Ok(HeaderSource::text(text));
+        return Ok(HeaderSource::from_text(text));
     }
-    let Table { environment, file, format } = value.try_into().map_err(|_| wrong())?;
+    let SourceTable { environment, file, format } = value.try_into().map_err(|_| wrong())?;
     let value = match (environment, file) {
-        (Some(name), None) if !name.is_empty() => Source::Environment(name),
-        (None, Some(path)) if !path.as_os_str().is_empty() => Source::File(path),
+        (Some(name), None) if !name.is_empty() => ValueSource::Environment(name),
+        (None, Some(path)) if !path.as_os_str().is_empty() => ValueSource::File(path),
         _ => return Err(wrong()),
     };
     let format = format.unwrap_or_else(|| "{}".to_owned());

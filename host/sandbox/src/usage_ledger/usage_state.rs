@@ -1,0 +1,238 @@
+//! The bookkeeping of a ledger, without I/O.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::directory_scan::{DirectoryUsage, FullReason, InodeId, ScanResult};
+
+/// Duration for which a scan is trusted. Other programs can change the directory as well.
+const SCAN_TRUST_DURATION: Duration = Duration::from_mins(1);
+
+/// Minimum duration for which a scan is trusted, as a multiple of the duration of the scan:
+/// scanning takes at most a hundredth of the time.
+const MIN_TRUST_FACTOR: u32 = 100;
+
+/// Like [`MIN_TRUST_FACTOR`], for a full directory, because another program may have freed space.
+const MIN_TRUST_FACTOR_IF_FULL: u32 = 10;
+
+/// The usage and the open files of a directory.
+#[derive(Debug, Default)]
+pub(super) struct UsageState {
+    /// The usage of the directory, including open files without a name.
+    holds: DirectoryUsage,
+    /// The reason why the directory counts as full regardless of changes, until the next scan.
+    full: Option<FullReason>,
+    /// The largest bounds of any of its mounts.
+    most: DirectoryUsage,
+    /// The last scan.
+    last_scan: Option<ScanTime>,
+    /// Files that calls of this server have open.
+    open: HashMap<InodeId, OpenInode>,
+}
+
+/// The time and the duration of a scan.
+#[derive(Clone, Copy, Debug)]
+struct ScanTime {
+    at: Instant,
+    took: Duration,
+}
+
+/// An open file.
+#[derive(Debug, Default)]
+struct OpenInode {
+    handles: usize,
+    /// The length of the file if it has no name. It takes space until the last handle is closed.
+    unlinked_length: Option<u64>,
+}
+
+impl UsageState {
+    /// Returns whether the directory must be scanned before it is changed.
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        self.last_scan.is_none_or(|counted| {
+            counted.is_older_than(SCAN_TRUST_DURATION.max(counted.took.saturating_mul(MIN_TRUST_FACTOR)), now)
+        })
+    }
+
+    /// Returns whether another scan is worthwhile because the directory seems to be full.
+    pub(super) fn may_gain_space(&self, now: Instant) -> bool {
+        self.last_scan
+            .is_some_and(|counted| counted.is_older_than(counted.took.saturating_mul(MIN_TRUST_FACTOR_IF_FULL), now))
+    }
+
+    /// Records the result of a scan.
+    pub(super) fn record_scan(&mut self, found: ScanResult, at: Instant, took: Duration) {
+        let (found, full) = match found {
+            ScanResult::All(holds) => (holds, None),
+            ScanResult::Full(full) => (DirectoryUsage::default(), Some(full)),
+        };
+        let nameless = self.open.values().filter_map(|open| open.unlinked_length).fold(0, u64::saturating_add);
+        self.holds = DirectoryUsage { bytes: found.bytes.saturating_add(nameless), ..found };
+        self.full = full;
+        self.last_scan = Some(ScanTime { at, took });
+    }
+
+    /// Returns the usage of the directory, or the maximum if it counts as full.
+    pub(super) fn usage(&self) -> DirectoryUsage {
+        if self.full.is_some() { DirectoryUsage { bytes: u64::MAX, entries: u64::MAX } } else { self.holds }
+    }
+
+    /// Returns the reason why the last scan stopped early.
+    pub(super) fn full_reason(&self) -> Option<FullReason> {
+        self.full
+    }
+
+    /// Registers the bounds of a mount. If they exceed the bounds at the last scan, a directory
+    /// that was full may have space.
+    pub(super) fn raise_bounds(&mut self, bytes: u64, entries: u64) {
+        let most = DirectoryUsage { bytes: self.most.bytes.max(bytes), entries: self.most.entries.max(entries) };
+        if most != self.most && self.full == Some(FullReason::Quota) {
+            self.last_scan = None;
+        }
+        self.most = most;
+    }
+
+    /// Returns the largest bounds of any of its mounts.
+    pub(super) fn max_bounds(&self) -> DirectoryUsage {
+        self.most
+    }
+
+    /// Adds created entries, or subtracts removed ones.
+    pub(super) fn add_entries(&mut self, change: i64) {
+        self.holds.entries = self.holds.entries.saturating_add_signed(change);
+    }
+
+    /// Records that the length of a file changed.
+    pub(super) fn update_length(&mut self, file: InodeId, before: u64, after: u64) {
+        let change = |bytes: u64| bytes.saturating_add(after).saturating_sub(before);
+        self.holds.bytes = change(self.holds.bytes);
+        if let Some(nameless) = self.open.get_mut(&file).and_then(|open| open.unlinked_length.as_mut()) {
+            *nameless = change(*nameless);
+        }
+    }
+
+    /// Records that a file lost its last name.
+    pub(super) fn record_unlinked(&mut self, file: InodeId, length: u64) {
+        match self.open.get_mut(&file) {
+            Some(open) if open.unlinked_length.is_none() => open.unlinked_length = Some(length),
+            // The file was opened after it lost its name, and was added then.
+            _ => self.holds.bytes = self.holds.bytes.saturating_sub(length),
+        }
+    }
+
+    /// Records a new handle of a file. `nameless` is its length if it has no name.
+    pub(super) fn record_open(&mut self, file: InodeId, nameless: Option<u64>) {
+        let open = self.open.entry(file).or_default();
+        open.handles += 1;
+        if let (Some(length), None) = (nameless, open.unlinked_length) {
+            open.unlinked_length = Some(length);
+            self.holds.bytes = self.holds.bytes.saturating_add(length);
+        }
+    }
+
+    /// Records that a handle was closed.
+    pub(super) fn record_close(&mut self, file: InodeId) {
+        let Some(open) = self.open.get_mut(&file) else { return };
+        open.handles -= 1;
+        if open.handles == 0 {
+            let freed = open.unlinked_length.unwrap_or_default();
+            self.open.remove(&file);
+            self.holds.bytes = self.holds.bytes.saturating_sub(freed);
+        }
+    }
+}
+
+impl ScanTime {
+    fn is_older_than(self, age: Duration, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= age
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: InodeId = (1, 2);
+
+    fn counted(bytes: u64, entries: u64) -> UsageState {
+        let mut books = UsageState::default();
+        books.record_scan(ScanResult::All(DirectoryUsage { bytes, entries }), Instant::now(), Duration::ZERO);
+        books
+    }
+
+    #[test]
+    fn a_file_without_a_name_takes_space_until_it_is_closed() {
+        let mut books = counted(10, 1);
+        books.record_open(FILE, None);
+        books.record_open(FILE, None);
+        books.record_unlinked(FILE, 10);
+        books.add_entries(-1);
+        books.update_length(FILE, 10, 30);
+        assert_eq!(books.usage(), DirectoryUsage { bytes: 30, entries: 0 });
+        // A scan does not find it.
+        books.record_scan(ScanResult::All(DirectoryUsage { bytes: 5, entries: 1 }), Instant::now(), Duration::ZERO);
+        assert_eq!(books.usage().bytes, 35);
+        books.record_close(FILE);
+        assert_eq!(books.usage().bytes, 35);
+        books.record_close(FILE);
+        assert_eq!(books.usage().bytes, 5);
+        books.record_close(FILE);
+        assert_eq!(books.usage().bytes, 5, "closed twice");
+    }
+
+    #[test]
+    fn a_file_that_is_not_open_is_gone_with_its_name() {
+        let mut books = counted(10, 1);
+        books.record_unlinked(FILE, 10);
+        assert_eq!(books.usage().bytes, 0);
+        books.record_unlinked(FILE, 10);
+        assert_eq!(books.usage().bytes, 0, "never below nothing");
+    }
+
+    #[test]
+    fn a_file_that_is_opened_while_it_loses_its_name_counts_once() {
+        let mut books = counted(10, 1);
+        books.record_open(FILE, Some(10));
+        books.record_unlinked(FILE, 10);
+        assert_eq!(books.usage().bytes, 10);
+        books.record_close(FILE);
+        assert_eq!(books.usage().bytes, 0);
+    }
+
+    #[test]
+    fn a_count_is_trusted_for_a_while() {
+        let mut books = UsageState::default();
+        let now = Instant::now();
+        assert!(books.is_stale(now), "never counted");
+        assert!(!books.may_gain_space(now));
+        books.record_scan(ScanResult::All(DirectoryUsage::default()), now, Duration::from_millis(1));
+        let after = |millis| now + Duration::from_millis(millis);
+        assert!(!books.is_stale(after(59_999)) && books.is_stale(after(60_000)));
+        assert!(!books.may_gain_space(after(9)) && books.may_gain_space(after(10)));
+        // Scanning a large directory takes long, so it happens less often.
+        books.record_scan(ScanResult::All(DirectoryUsage::default()), now, Duration::from_secs(2));
+        assert!(!books.is_stale(after(199_999)) && books.is_stale(after(200_000)));
+        assert!(!books.may_gain_space(after(19_999)) && books.may_gain_space(after(20_000)));
+    }
+
+    #[test]
+    fn a_folder_that_was_not_counted_to_its_end_is_full_until_it_is() {
+        let mut books = UsageState::default();
+        books.raise_bounds(10, 20);
+        books.raise_bounds(30, 5);
+        assert_eq!(books.max_bounds(), DirectoryUsage { bytes: 30, entries: 20 });
+        let now = Instant::now();
+        books.record_scan(ScanResult::Full(FullReason::Quota), now, Duration::ZERO);
+        // However many entries are removed.
+        books.add_entries(-1_000_000);
+        books.update_length(FILE, u64::MAX, 0);
+        assert_eq!(books.usage(), DirectoryUsage { bytes: u64::MAX, entries: u64::MAX });
+        books.raise_bounds(30, 20);
+        assert!(!books.is_stale(now));
+        books.raise_bounds(31, 0);
+        assert!(books.is_stale(now), "there may be room for this mount");
+        books.record_scan(ScanResult::All(DirectoryUsage { bytes: 1, entries: 2 }), now, Duration::ZERO);
+        assert_eq!((books.usage(), books.full_reason()), (DirectoryUsage { bytes: 1, entries: 2 }, None));
+        books.raise_bounds(32, 0);
+        assert!(!books.is_stale(now), "it was counted to its end");
+    }
+}

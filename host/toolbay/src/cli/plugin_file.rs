@@ -1,0 +1,113 @@
+//! Loads one plugin file without a plugin directory, for `toolbay check`, `toolbay optimize` and
+//! `toolbay replay`.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use bytesize::ByteSize;
+use toolbay_catalog::{LoadError, LoadPolicy, describe_failed, read_source};
+use toolbay_model::ComponentDescription;
+use toolbay_model::text::line;
+use toolbay_sandbox::{CompileSource, CompiledFile, PluginSummary, PrepareError, PreparedComponent, Sandbox};
+use toolbay_settings::project::{self, ProjectFile};
+
+use super::progress;
+use super::requirements::check_installed;
+
+/// Maximum size of a printed reason, in bytes. Parts of it come from the file.
+pub(super) const MAX_REASON_BYTES: usize = 2_000;
+
+/// Extensions of directories that contain plain files instead of code.
+const CODELESS_EXTENSIONS: [&str; 3] = ["prompts", "resources", "skill"];
+
+/// A loaded plugin.
+pub(super) struct LoadedPlugin {
+    pub(super) prepared: PreparedComponent,
+    pub(super) description: ComponentDescription,
+    pub(super) about: PluginSummary,
+    /// Compile time in milliseconds. `None` if the component was in the compile cache.
+    pub(super) compile_ms: Option<f64>,
+}
+
+/// Returns the plugin file for a path. For a project directory, that is the output of its build.
+pub(super) fn resolve_plugin_file(path: &Path) -> anyhow::Result<PathBuf> {
+    if !path.join(project::FILE).is_file() {
+        return Ok(path.to_owned());
+    }
+    let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
+    check_installed(&project)?;
+    let output = path.join(&project.output);
+    if !output.is_file() {
+        let commands: Vec<&str> = project.setup.iter().chain(&project.build).map(String::as_str).collect();
+        bail!("{} has not been built; run these in its folder:\n    {}", project.name, commands.join("\n    "));
+    }
+    Ok(output)
+}
+
+/// Reads a plugin file of at most `limit` bytes, and the `.wit` file next to it.
+pub(super) fn read_plugin_source(file: &Path, limit: u64) -> anyhow::Result<CompileSource> {
+    let name = printable_path(file);
+    // The directory of files without code, or one of its files.
+    let plain = |path: &Path| {
+        path.extension().is_some_and(|extension| CODELESS_EXTENSIONS.iter().any(|known| extension == *known))
+    };
+    if file.ancestors().take(2).any(plain) {
+        bail!(
+            "{name} is not a component: `toolbay list` shows what files without code offer, and what is wrong with them"
+        );
+    }
+    if file.is_dir() {
+        bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
+    }
+    read_source(file, limit).map_err(|error| match error {
+        LoadError::Gone => anyhow::anyhow!("{name} does not exist"),
+        error => anyhow::anyhow!("{name}: {}", error.why()),
+    })
+}
+
+/// Returns the path of a file, for display.
+pub(super) fn printable_path(file: &Path) -> String {
+    line(&file.display().to_string(), MAX_REASON_BYTES)
+}
+
+/// Loads a plugin from the compile cache, or compiles and describes it. Error messages begin with
+/// `name`.
+pub(super) async fn load_plugin(
+    sandbox: &Sandbox,
+    source: CompileSource,
+    rules: LoadPolicy,
+    name: &str,
+) -> anyhow::Result<LoadedPlugin> {
+    let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", line(why, MAX_REASON_BYTES));
+    let (size, digest) = (source.file.len() as u64, source.digest());
+    if let Some((prepared, description, about)) = sandbox.find_open(digest) {
+        return Ok(LoadedPlugin { prepared, description, about, compile_ms: None });
+    }
+    let LoadPolicy { bounds, describe: limits, .. } = rules;
+    let began = Instant::now();
+    let compiled = compile(sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
+    let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
+    let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
+    let asked = sandbox.clone();
+    let described = sandbox.spawn(async move {
+        let finished = asked.describe(&compiled, &limits).await;
+        (compiled, finished.result)
+    });
+    let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
+    let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
+    if let Some(why) = listed.refused() {
+        return Err(unusable(why));
+    }
+    let description = compiled.description(listed);
+    bounds.check(&description).map_err(|why| unusable(&why))?;
+    let (prepared, scratch, about) = compiled.into_parts();
+    sandbox.keep(digest, scratch, &prepared, description.clone(), about.clone());
+    Ok(LoadedPlugin { prepared, description, about, compile_ms: Some(compile_ms) })
+}
+
+/// Compiles `read_plugin_source`, and reports progress if that takes long.
+async fn compile(sandbox: &Sandbox, source: CompileSource, what: &str) -> Result<CompiledFile, PrepareError> {
+    let line = format!("compiling {what}; this can take minutes");
+    progress::shown(&format!("compiling {what}"), &line, sandbox.compile(source)).await
+}

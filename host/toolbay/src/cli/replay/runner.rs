@@ -1,0 +1,185 @@
+//! Replays one recorded call.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytesize::ByteSize;
+use serde_json::{Map, Value, json};
+use toolbay_model::text::line;
+use toolbay_model::{CallError, CallJournal, CallReply, Interrupt, Limit, Limits, NoopObserver, QuestionKindSet};
+use toolbay_policy::Permissions;
+use toolbay_recording::{RecordedCall, ReplayedCall, failed, replied, variable};
+use toolbay_sandbox::{CallContext, PluginContext, PluginRequest, ReplayTape, ReplayedValue, Sandbox, UncheckedReply};
+use toolbay_schema::JsonSchema;
+use toolbay_secrets::{FixedSecrets, SecretSource, SecretSpec, SecretVault};
+
+use super::super::plugin_file::MAX_REASON_BYTES;
+use super::plugins::ReplayPlugin;
+use crate::promise::{judged, structured};
+
+/// Replays recorded calls.
+pub(super) struct CallReplayer {
+    sandbox: Sandbox,
+    /// Maximum limits that this machine allows.
+    ceiling: Limits,
+}
+
+/// The outcome of a replayed call, or the reasons why it cannot be replayed.
+type ReplayOutcome = Result<ReplayedCall, Vec<String>>;
+
+impl CallReplayer {
+    pub(super) fn new(sandbox: Sandbox, ceiling: Limits) -> Self {
+        Self { sandbox, ceiling }
+    }
+
+    /// Replays a call with its recorded answers. `salt` is the salt of the recording's digests.
+    ///
+    /// # Errors
+    ///
+    /// The recording is invalid. The message is the reason.
+    pub(super) async fn replay(
+        &self,
+        plugin: &Arc<ReplayPlugin>,
+        call: &RecordedCall,
+        salt: &str,
+    ) -> Result<ReplayOutcome, String> {
+        let (limits, lowered) = call.limits(&self.ceiling)?;
+        if lowered {
+            let why = "its limits are above the ceilings of this configuration (raise them under [ceilings])";
+            return Ok(Err(vec![why.to_owned()]));
+        }
+        let Some(arguments) = &call.arguments else { return Err("the call has no arguments".to_owned()) };
+        let arguments = arguments.get().to_owned();
+        let Ok(values) = serde_json::from_str::<Map<String, Value>>(&arguments) else {
+            return Err("the arguments are not a JSON object".to_owned());
+        };
+        let variables = match recorded_variables(call, salt) {
+            Ok(variables) => variables,
+            Err(why) => return Ok(Err(vec![why])),
+        };
+        let environment = replay_context(call, limits, &variables)?;
+        let answers = call.answers.clone();
+        let tape = ReplayTape::play(ReplayedValue { answers, variables, http: call.http, mounts: call.mounts });
+        let journal =
+            CallJournal { answers: call.asked.answers.clone(), rounds: call.asked.rounds, ..CallJournal::default() };
+        let answerable = call.asked.kinds.iter().fold(QuestionKindSet::default(), |all, kind| all.with(*kind));
+        let (sandbox, plugin, name) = (self.sandbox.clone(), Arc::clone(plugin), call.name.clone());
+        let (kept, played) = (call.kept.map(ByteSize::b), tape.clone());
+        let running = self.sandbox.spawn(async move {
+            let Some(tool) = plugin.tool(&name) else {
+                let message = format!("the plugin has no tool {:?}", line(&name, MAX_REASON_BYTES));
+                return (json!({"error": "unknown-tool", "message": message}), None);
+            };
+            let deadline = Instant::now() + environment.limits.timeout;
+            let interrupt = Interrupt::at(deadline);
+            match tool.input.violations_until(&Value::Object(values), &interrupt) {
+                Ok(violations) if violations.is_empty() => {}
+                Ok(violations) => {
+                    let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
+                    return (json!({"error": "invalid-arguments", "message": words.join("; ")}), None);
+                }
+                Err(_) => {
+                    return (failed(&CallError::limit(Limit::Deadline(environment.limits.timeout))), None);
+                }
+            }
+            let entry = CallContext {
+                environment: &environment,
+                caller: None,
+                trace: None,
+                observer: Arc::new(NoopObserver),
+                answerable,
+                journal: Arc::new(journal),
+                deadline,
+                tape: played,
+                place: None,
+            };
+            let asked = PluginRequest::Tool { name: &tool.tool.name, arguments: &arguments };
+            let finished = sandbox.call(&plugin.callable, entry, asked).await;
+            let limits = &environment.limits;
+            let result = finished
+                .result
+                .and_then(|returned| check_reply(returned, limits, kept, tool.output.as_ref(), &interrupt));
+            let result = match result {
+                Ok(Some(reply)) => replied(&reply),
+                Ok(None) => Value::Null,
+                Err(error) => failed(&error),
+            };
+            (result, Some(finished.usage))
+        });
+        let (result, usage) = running.await.map_err(|error| format!("the call ended unexpectedly: {error}"))?;
+        let deviation = tape.deviation();
+        if !deviation.missing.is_empty() {
+            return Ok(Err(deviation.missing.iter().map(ToString::to_string).collect()));
+        }
+        let usage = usage.unwrap_or_default().into();
+        Ok(Ok(ReplayedCall { result, usage, unknown: deviation.unknown, undone: deviation.undone }))
+    }
+}
+
+/// Checks a guest's reply in the same way as a server.
+fn check_reply(
+    returned: UncheckedReply,
+    limits: &Limits,
+    kept: Option<ByteSize>,
+    output: Option<&Arc<JsonSchema>>,
+    interrupt: &Interrupt,
+) -> Result<Option<CallReply>, CallError> {
+    let reply = returned.check(limits, kept, interrupt)?;
+    let Some((schema, value)) = structured(output, reply.as_ref())? else { return Ok(reply) };
+    let violations = schema.violations_until(value, interrupt);
+    judged(reply, &violations.map_err(|_| CallError::limit(Limit::Deadline(limits.timeout)))?)
+}
+
+/// Returns the environment variables of the call. This process must have them with the recorded
+/// values.
+///
+/// # Errors
+///
+/// A variable differs.
+fn recorded_variables(call: &RecordedCall, salt: &str) -> Result<BTreeMap<String, String>, String> {
+    let own = |(name, digest): (&String, &String)| {
+        // A recording cannot disclose variables: it only receives values whose digest it already
+        // contains.
+        let value = std::env::var(name).ok().filter(|value| variable(salt, name, value) == *digest);
+        let differs = || {
+            let name = line(name, MAX_REASON_BYTES);
+            format!("the environment variable {name} is not what it was: set {name} to that value to run the call")
+        };
+        Ok((name.clone(), value.ok_or_else(differs)?))
+    };
+    let own: BTreeMap<_, _> = call.answers.variables.iter().map(own).collect::<Result<_, String>>()?;
+    Ok(own.into_iter().chain(call.answers.marked.clone()).collect())
+}
+
+/// Returns the context of the call, which the recorded answers complement.
+fn replay_context(
+    call: &RecordedCall,
+    limits: Limits,
+    variables: &BTreeMap<String, String>,
+) -> Result<PluginContext, String> {
+    let scratch = call.scratch.clone().map(serde_json::from_value).transpose();
+    let permissions = Permissions {
+        environment: variables.keys().cloned().collect(),
+        scratch: scratch.map_err(|error| format!("scratch: {error}"))?,
+        deterministic: call.deterministic,
+        ..Permissions::default()
+    };
+    // Secrets are replaced by their marks, which are redacted like the secrets in any form that the
+    // guest produces.
+    let secret = |name: &String| {
+        let source = SecretSource::Environment(name.clone());
+        SecretSpec { name: name.clone(), source, carried: None }
+    };
+    let secrets: Vec<SecretSpec> = call.secrets.iter().map(secret).collect();
+    let marks = FixedSecrets::supposed(&secrets, |name| Some(format!("[secret:{name}]")));
+    let secrets = SecretVault::new("the recording", Path::new(""), secrets, marks)?;
+    Ok(PluginContext {
+        limits,
+        permissions,
+        config: Arc::new(call.config.clone()),
+        secrets,
+        ..PluginContext::default()
+    })
+}

@@ -1,0 +1,23 @@
+//! `toolbay secret-worker`: runs the programs that print secrets, for a confined server.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use toolbay_catalog::WritablePaths;
+use toolbay_secrets::serve_programs;
+
+use super::common::block_on;
+use crate::wall::is_granted;
+
+pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitCode> {
+    let writable = WritablePaths::new(writable.into_iter().map(|path| (String::new(), path)), true);
+    block_on(async {
+        let plugins = folder.to_owned();
+        let granted = move |grant: &str, words: &[String]| is_granted(&plugins, grant, words, &writable);
+        serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, granted)
+            .await
+            .context("failed to talk to the server")?;
+        Ok(ExitCode::SUCCESS)
+    })
+}

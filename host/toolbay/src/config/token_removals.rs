@@ -1,0 +1,152 @@
+//! Removed tokens and rights in a changed configuration file. They take effect even if the file is
+//! rejected because of a mistake elsewhere.
+
+use serde::Deserialize as _;
+use toml::{Table, Value};
+use toolbay_mcp::NamePattern;
+
+use super::http::Token;
+use super::location::ConfigLocation;
+use super::{Config, Flags, Http};
+
+/// The tokens in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RemainingTokens(Vec<TokenEntry>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum TokenEntry {
+    Valid(Token),
+    /// The SHA-256 of an invalid entry. The entry still exists, but its meaning is unknown.
+    Invalid(String),
+}
+
+impl RemainingTokens {
+    /// Reads the tokens of the current file. `None` if they cannot be distinguished from a mistake.
+    /// Blocks.
+    pub(crate) fn read(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
+        let variables: Vec<_> = variables.into_iter().collect();
+        Self::parse(&ConfigLocation::resolve(flags, &variables).read_unchecked()?)
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let table: Table = text.parse().ok()?;
+        let Some(http) = table.get("http") else { return Some(Self(Vec::new())) };
+        let Some(tokens) = http.as_table()?.get("tokens") else {
+            // The key may be misspelled.
+            return Http::deserialize(http.clone()).is_ok().then(|| Self(Vec::new()));
+        };
+        let entry = |value: &Value| match Token::deserialize(value.clone()) {
+            Ok(token) => Some(TokenEntry::Valid(token)),
+            Err(_) => value.get("sha256").and_then(Value::as_str).map(|hash| TokenEntry::Invalid(hash.to_lowercase())),
+        };
+        Some(Self(tokens.as_array()?.iter().filter_map(entry).collect()))
+    }
+
+    /// Returns the remaining rights of a token. `None` if it is removed.
+    fn narrow(&self, token: &Token) -> Option<Token> {
+        let hash = hex::encode(token.sha256);
+        self.0.iter().find_map(|entry| match entry {
+            TokenEntry::Valid(next) if next.sha256 == token.sha256 => Some(Token {
+                tools: common_patterns(token.tools.as_deref(), next.tools.as_deref()),
+                admin: token.admin && next.admin,
+                ..token.clone()
+            }),
+            TokenEntry::Invalid(next) if *next == hash => Some(token.clone()),
+            _ => None,
+        })
+    }
+}
+
+impl Config {
+    /// Returns this configuration with only the tokens and rights that remain. No rights are added.
+    /// `None` if all remain.
+    pub(crate) fn with_remaining_tokens(&self, remaining: &RemainingTokens) -> Option<Self> {
+        let tokens: Vec<Token> = self.http.tokens.iter().filter_map(|token| remaining.narrow(token)).collect();
+        if tokens == self.http.tokens {
+            return None;
+        }
+        let mut narrowed = self.clone();
+        narrowed.http.closed = self.http.needs_token();
+        narrowed.http.tokens = tokens;
+        Some(narrowed)
+    }
+}
+
+impl Http {
+    /// Returns a token of a file that is read while the server runs. If its `tools` are missing, it
+    /// keeps its previous ones: the file may be truncated there.
+    pub(super) fn with_previous_tools(&self, token: &Token) -> Token {
+        let before = self.tokens.iter().find(|before| before.sha256 == token.sha256);
+        let tools = token.tools.clone().or_else(|| before?.tools.clone());
+        Token { tools, ..token.clone() }
+    }
+}
+
+/// Returns the patterns of tools that both lists allow. `None` allows all.
+fn common_patterns(old: Option<&[NamePattern]>, new: Option<&[NamePattern]>) -> Option<Vec<NamePattern>> {
+    let (Some(old), Some(new)) = (old, new) else { return old.or(new).map(<[NamePattern]>::to_vec) };
+    let within = |some: &[NamePattern], others: &[NamePattern]| -> Vec<NamePattern> {
+        some.iter().filter(|one| others.iter().any(|other| covers(other, one))).cloned().collect()
+    };
+    let mut common = within(new, old);
+    let own: Vec<NamePattern> = within(old, new).into_iter().filter(|one| !common.contains(one)).collect();
+    common.extend(own);
+    Some(common)
+}
+
+/// Returns whether each name that matches `inner` also matches `outer`.
+fn covers(outer: &NamePattern, inner: &NamePattern) -> bool {
+    let (outer_text, inner_text) = (outer.to_string(), inner.to_string());
+    match outer_text.strip_suffix('*') {
+        Some(beginning) => inner_text.strip_suffix('*').unwrap_or(&inner_text).starts_with(beginning),
+        None => outer == inner,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(name: &str, digit: char, more: &str) -> String {
+        format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", digit.to_string().repeat(64))
+    }
+
+    fn config(text: &str) -> Config {
+        let flags = Flags { plugins: Some(".".into()), ..Flags::default() };
+        Config::from_text(text, &[], &flags).unwrap()
+    }
+
+    /// Returns the name of each token, its tools, and whether it opens the console.
+    type Left = (String, Option<Vec<String>>, bool);
+
+    /// Returns the remaining tokens of a configuration when its file has this text.
+    fn left(before: &str, now: &str) -> Option<Vec<Left>> {
+        let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
+        assert!(narrowed.http.needs_token(), "nobody is let in without a token");
+        let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
+        let tokens = narrowed.http.tokens.iter();
+        Some(tokens.map(|token| (token.name.clone(), token.tools.as_ref().map(texts), token.admin)).collect())
+    }
+
+    #[test]
+    fn removals_count_and_additions_do_not() {
+        let (ada, bob) = (token("ada", 'a', ""), token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true"));
+        let both = format!("{ada}{bob}");
+        let whole = |name: &str| (name.to_owned(), None, false);
+        assert_eq!(left(&both, &ada), Some(vec![whole("ada")]));
+        assert_eq!(left(&both, ""), Some(vec![]));
+        assert_eq!(left(&both, &format!("page_sise = 7\n{ada}")), Some(vec![whole("ada")]), "a mistake elsewhere");
+        // Additions and wider rights wait until the whole file is read.
+        assert_eq!(left(&ada, &both), None);
+        assert_eq!(left(&bob, &token("bob", 'b', "admin = true")), None);
+        let narrower = token("bob", 'b', "tools = [\"x.a\", \"y*\", \"z\"]");
+        let tools = ["x.a", "y"].map(str::to_owned).to_vec();
+        assert_eq!(left(&bob, &narrower), Some(vec![("bob".to_owned(), Some(tools), false)]));
+        // An invalid entry still exists. Its rights are unknown, so they stay.
+        assert_eq!(left(&both, &format!("{ada}{}", token("bob", 'b', "tols = [\"q\"]"))), None);
+        // A misspelled key cannot be distinguished from a removed one, and a truncated line is
+        // ambiguous.
+        assert_eq!(left(&both, &both.replace("tokens", "tokns")), None);
+        assert_eq!(left(&both, &both[..both.len() - 3]), None);
+    }
+}
