@@ -686,7 +686,7 @@ impl CallDriver<'_> {
         loop {
             match self.queue(journal) {
                 Err(CallFailure::Rejected(rejection)) if is_in_time(rejection, journal) => {
-                    self.pause(rejection).await?
+                    self.pause(rejection).await?;
                 }
                 again => return again.map_err(InterviewEnd::Failed),
             }

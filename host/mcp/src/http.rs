@@ -139,7 +139,7 @@ pub async fn serve(
     match &address {
         ListenAddress::Internet(address) => tracing::info!("listening on {scheme}://{address}{PATH}"),
         ListenAddress::Unix(_) => {
-            tracing::info!("listening on {address} (for {scheme}://{}{PATH})", address.authority())
+            tracing::info!("listening on {address} (for {scheme}://{}{PATH})", address.authority());
         }
     }
     let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.follow())));

@@ -9,9 +9,9 @@ use crate::wasi_p3_names::is_wasi_p3;
 
 /// A linked command.
 pub(crate) enum LinkedCommand {
-    /// Of WASI 0.2.
+    /// Imports WASI 0.2.
     Older(CommandPre<StoreState>),
-    /// Of WASI 0.3: its function is async.
+    /// Imports WASI 0.3. Its `run` function is async.
     Newer(InstancePre<StoreState>, ComponentExportIndex),
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum CommandInstance {
 }
 
 impl LinkedCommand {
-    /// The command that a component exports as `interface`.
+    /// Returns the command that a component exports as `interface`.
     pub(crate) fn new(component: &Component, pre: InstancePre<StoreState>, interface: &str) -> wasmtime::Result<Self> {
         if !is_wasi_p3(interface) {
             return CommandPre::new(pre).map(Self::Older);
@@ -45,7 +45,7 @@ impl LinkedCommand {
 }
 
 impl CommandInstance {
-    /// Runs it to its end.
+    /// Runs the command until it ends.
     pub(crate) async fn run(&self, store: &mut Store<StoreState>) -> wasmtime::Result<Result<(), ()>> {
         match self {
             Self::Older(command) => command.wasi_cli_run().call_run(&mut *store).await,

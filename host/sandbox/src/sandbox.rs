@@ -1,4 +1,4 @@
-//! The engines, the compiler and the guests' runtime, put together.
+//! The sandbox: the engines, the compiler, the compile cache and the guests' runtime.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -43,45 +43,47 @@ use crate::source::CompileSource;
 use crate::usage_ledger::LedgerRegistry;
 use crate::worker::WorkerNotes;
 
-/// Threads for blocking host calls of guests (files, name resolution). Bounded, because a file system that hangs
-/// occupies them.
+/// Maximum number of threads for blocking host calls of guests, such as file I/O and name
+/// resolution. Bounded, because a file system that hangs blocks them.
 const BLOCKING_THREADS: usize = 64;
 
-/// Plugins that list what they offer at once, when they are loaded: these have slots of their own, so that loading many
-/// plugins takes none from calls.
+/// Maximum number of plugins that list their offers at the same time, when they are loaded. They
+/// have separate slots, so that loading many plugins takes no slots from calls.
 const DESCRIBING: u32 = 8;
 
 /// Settings of a [`Sandbox`].
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
-    /// Calls that are entered at once, whether they compute or wait. The instance pool has a slot for each, and some more for
-    /// asking plugins for what they offer. 0 runs without a pool and without this bound.
+    /// Maximum number of concurrent calls, whether they compute or wait. The instance pool has a
+    /// slot for each call, and a few more for listing what plugins offer. 0 means no pool and no
+    /// bound.
     pub calls: u32,
-    /// How many of these calls wait for something whenever all of them are entered: there are fewer of them, and so of all,
-    /// where the process may have too few descriptors for the files of each.
+    /// Number of these calls that are expected to wait when all of them are active. If the process
+    /// has too few file descriptors for the files of all calls, the maximum is reduced by up to
+    /// this number.
     pub waiting: u32,
-    /// Native stack of a guest, in bytes.
+    /// Size of a guest's native stack.
     pub stack: ByteSize,
-    /// The ceilings. They determine the size of the pool's slots.
+    /// The highest limits that a call can have. They determine the size of the pool's slots.
     pub ceiling: Limits,
-    /// Whether components may have async functions.
+    /// If set, components may have async functions.
     pub concurrent: bool,
-    /// Path of the `toolbay` executable that compiles in a child process. `None` compiles in this process, without
-    /// limits: for benchmarks and fuzzing.
+    /// Path of the `toolbay` executable that compiles in a child process. `None` compiles in this
+    /// process, without limits; only for benchmarks and fuzzing.
     pub compiler: Option<PathBuf>,
-    /// The limits of the compiler.
+    /// Resource limits of the compiler.
     pub compile: CompileLimits,
-    /// Folder and largest size of the compile cache; `None` switches it off.
+    /// Directory and maximum size of the compile cache; `None` disables it.
     pub cache: Option<(PathBuf, ByteSize)>,
-    /// How the HTTP requests of plugins are sent.
+    /// Options of the HTTP client for plugins.
     pub http_client: ConnectorOptions,
-    /// What keeps the state of plugins; `None` if the server keeps none.
+    /// Store for the plugins' state; `None` if the server has none.
     pub state: Option<Arc<dyn StateStore>>,
-    /// Folder for the temporary folders of calls. It is created when a call first needs one.
+    /// Directory for the temporary directories of calls. Created when a call first needs one.
     pub scratch: PathBuf,
 }
 
-/// The engines and the runtime of the guests. Cloning is cheap.
+/// Handle of the engines and of the guests' runtime. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sandbox {
     inner: Arc<SandboxState>,
@@ -90,9 +92,9 @@ pub struct Sandbox {
 struct SandboxState {
     engines: EnginePair,
     calls: usize,
-    /// The most memory that a component can have.
+    /// Maximum memory of a component.
     most_memory: ByteSize,
-    /// Permits to ask a plugin for what it offers.
+    /// Permits for listing what a plugin offers.
     describing: Semaphore,
     compiler: Compiler,
     descriptors: Arc<DescriptorTable>,
@@ -100,25 +102,26 @@ struct SandboxState {
     scratches: Arc<TemporaryFolders>,
     http_client: ConnectorOptions,
     state: Option<Arc<dyn StateStore>>,
-    /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
+    /// The HTTP client of plugins, or the reason why it is unavailable. Created for the first
+    /// plugin that may send requests.
     connector: OnceLock<Result<Arc<HttpConnector>, String>>,
-    /// Resolves the names that plugins connect to.
+    /// Resolver for the host names that plugins connect to.
     lookups: Arc<LookupLimiter>,
-    /// The compile cache, or why it is off.
+    /// The compile cache, or the reason why it is off.
     cache: Result<Arc<CompileCache>, String>,
     compilations: CompilationCounts,
     entrance: CallDispatcher,
-    /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
-    /// `None` only while it is being dropped.
+    /// Runtime of the guests. Guests run on separate threads, so that the operating system keeps
+    /// scheduling the protocol's threads. `None` only during drop.
     runtime: Option<Runtime>,
 }
 
 impl Sandbox {
-    /// Starts the engine and the guests' runtime. If the compile cache cannot be used, logs that.
+    /// Starts the engines and the guests' runtime. Logs a warning if the compile cache is unusable.
     ///
     /// # Errors
     ///
-    /// The system does not provide the threads or memory.
+    /// Fails if the system does not provide the threads or the memory.
     pub fn new(settings: SandboxSettings) -> anyhow::Result<Self> {
         let SandboxSettings {
             calls,
@@ -190,12 +193,12 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The HTTP requests of a plugin with these permissions, which its calls share. Blocks while it reads the certificates
-    /// that the system trusts, the first time.
+    /// Returns the HTTP client of a plugin with these permissions. All calls of the plugin share
+    /// it. The first use blocks while it reads the certificates that the system trusts.
     ///
     /// # Errors
     ///
-    /// Why no requests can be sent at all.
+    /// Returns the reason why no requests can be sent.
     pub fn requests(&self, permissions: &Permissions, limits: &Limits) -> Result<PluginHttp, String> {
         let Permissions { http, network_private, .. } = permissions;
         if http.is_empty() {
@@ -213,7 +216,8 @@ impl Sandbox {
         )))
     }
 
-    /// The TCP connections of a plugin with these permissions, which its calls share.
+    /// Returns the TCP connections of a plugin with these permissions. All calls of the plugin
+    /// share them.
     pub fn connections(&self, permissions: &Permissions) -> PluginConnections {
         let Permissions { tcp, network_private, .. } = permissions;
         if tcp.is_empty() {
@@ -222,7 +226,7 @@ impl Sandbox {
         PluginConnections::new(Arc::clone(&self.inner.lookups), tcp.clone(), network_private.clone())
     }
 
-    /// What the plugin `id` with these permissions keeps from one call to the next.
+    /// Returns the persistent state of the plugin `id` with these permissions.
     pub fn key_value(&self, id: &str, permissions: &Permissions) -> KeyValue {
         match permissions.state {
             Some(grant) => KeyValue::new(self.inner.state.clone(), id, grant),
@@ -230,8 +234,9 @@ impl Sandbox {
         }
     }
 
-    /// Looks up a component in the compile cache, with what it offers and what its file contains. Its code is opened by the
-    /// first call; `remake` compiles it again if it cannot be used then. Blocks for a fraction of a millisecond.
+    /// Looks up a component in the compile cache, with its description and the summary of its file.
+    /// The first call opens the code; `remake` recompiles it if the code is unusable by then.
+    /// Blocks for a fraction of a millisecond.
     pub fn find(
         &self,
         digest: Digest,
@@ -241,7 +246,7 @@ impl Sandbox {
         let CachedComponent { notes: cache::ComponentNotes { facts, room, description, about, tasked }, code } =
             self.found(digest)?;
         if !engines.supports(tasked) {
-            // Compiling it again reports the reason.
+            // Recompiling reports the reason.
             return None;
         }
         let (remake, manner) = (Arc::clone(remake), description.manner.clone());
@@ -249,13 +254,14 @@ impl Sandbox {
         let callable = if room == engines.pool_fingerprint() {
             LazyComponent::stored(facts, stored)
         } else {
-            // Where it was opened before, there was more room, or less.
+            // The entry was stored with a different pool size.
             self.open_code(&stored)?.into()
         };
         Some((callable, description, about))
     }
 
-    /// The same with its code open. Blocks for milliseconds, longer for megabytes of code and for thousands of plain functions.
+    /// Looks up a component in the compile cache and opens its code. Blocks for milliseconds, and
+    /// longer for megabytes of code and for thousands of plain functions.
     pub fn find_open(&self, digest: Digest) -> Option<(PreparedComponent, ComponentDescription, PluginSummary)> {
         let CachedComponent { notes: cache::ComponentNotes { description, about, tasked, .. }, code } =
             self.found(digest)?;
@@ -273,7 +279,7 @@ impl Sandbox {
         self.inner.cache.as_ref().ok()
     }
 
-    /// Opens and links stored code; `None` if it has to be compiled again.
+    /// Opens and links stored code; returns `None` if it must be recompiled.
     fn open_code(&self, stored: &UnopenedCode) -> Option<PreparedComponent> {
         self.open_with(&stored.code, stored.tasked, stored.manner.clone())
     }
@@ -286,30 +292,31 @@ impl Sandbox {
     ) -> Option<PreparedComponent> {
         let linked = self.inner.engines.engine_for(tasked).ok()?;
         let component = self.cache()?.open_code(&linked.engine, code).ok()?;
-        // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
+        // The code was linked before, so a failure is not the file's fault. Recompiling reports the
+        // reason.
         let mut prepared = PreparedComponent::new(linked, &component, tasked).ok()?;
         prepared.set_mcp_endpoint(manner);
-        // Compiling it again reports the reason.
+        // Recompiling reports the reason.
         self.starts_large(&prepared).is_none().then_some(prepared)
     }
 
-    /// Why the component has no place in this server: its memory starts larger than the ceiling. The pool says so only if the
-    /// ceiling is above what it needs for heaps of objects.
+    /// Returns an error message if the component's initial memory exceeds the ceiling. The pool
+    /// detects this only if the ceiling is larger than what the pool needs for GC heaps.
     fn starts_large(&self, prepared: &PreparedComponent) -> Option<String> {
         let most = self.inner.most_memory;
         let size = prepared.memory().map(ByteSize::b).filter(|size| *size > most)?;
         Some(error::initial_memory_message(&error::format_bytes(size), &error::format_bytes(most)))
     }
 
-    /// Opens stored code, or has it compiled again and stores that.
+    /// Opens stored code, or recompiles it and stores the result.
     ///
     /// # Errors
     ///
-    /// Why neither is possible.
+    /// Returns the reason why neither is possible.
     pub(crate) async fn open_stored(&self, stored: UnopenedCode) -> Result<PreparedComponent, String> {
         let (sandbox, wanted) = (self.clone(), stored.clone());
         let opened = tokio::task::spawn_blocking(move || {
-            // What is known of it, for the new code, before the entry is dropped with the old.
+            // Read the notes for the new code first: opening damaged code removes the cache entry.
             let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
             sandbox.open_code(&wanted).ok_or_else(|| known.map(Box::new))
         });
@@ -335,7 +342,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Why the file cannot be a plugin.
+    /// Returns the reason why the file is not a valid plugin.
     pub async fn compile(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         let began = Instant::now();
         let compiled = self.compiled(source).await;
@@ -343,7 +350,7 @@ impl Sandbox {
         compiled
     }
 
-    /// How many components were compiled, and how many did not have to be.
+    /// Returns how many components were compiled, and how many were found in the cache.
     pub fn compilations(&self) -> CompileCounts {
         self.inner.compilations.counts()
     }
@@ -368,7 +375,7 @@ impl Sandbox {
                     let prepared = self.opened(notes.tasked, move |engine| cache::open(engine, &code)).await?;
                     return Ok(assembled(prepared, notes, Some(scratch)));
                 }
-                // What is not kept still serves.
+                // The component is usable even if it cannot be cached.
                 Err(PrepareError::WriteFailed) => tracing::warn!(
                     "cannot write to the compile cache: the disk is full, or files are limited in size (ulimit -f)"
                 ),
@@ -397,40 +404,43 @@ impl Sandbox {
         }
     }
 
-    /// What [`Sandbox::note_folder`] wrote about the files in a plugin folder. Nobody but this user can have written it.
+    /// Returns the notes that [`Sandbox::note_folder`] stored about the files in a plugin
+    /// directory. Only this user can have written them.
     pub fn folder_notes(&self, folder: &Path) -> Option<String> {
         self.cache()?.folder_notes(folder)
     }
 
-    /// Keeps notes about the files in a plugin folder, as JSON, with the compile cache.
+    /// Stores notes about the files in a plugin directory, as JSON, in the compile cache.
     pub fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
         if let Some(cache) = self.cache() {
             cache.note_folder(folder, notes);
         }
     }
 
-    /// Why the compile cache is off; `None` if it is on.
+    /// Returns the reason why the compile cache is off; `None` if it is on.
     pub fn keeps_nothing(&self) -> Option<&str> {
         self.inner.cache.as_ref().err().map(String::as_str)
     }
 
-    /// Removes what this version of the server has in the compile cache: the number of components, and their bytes. What is
-    /// needed again is compiled again. Blocks.
+    /// Removes this server version's entries from the compile cache. Returns the number of
+    /// components and their size in bytes. Components that are needed again are recompiled. Blocks.
     ///
     /// # Errors
     ///
-    /// There is no cache, or a file of it could not be removed.
+    /// Fails if there is no cache, or if a file of it cannot be removed.
     pub fn clear_cache(&self) -> Result<(usize, u64), String> {
         let cache = self.inner.cache.as_ref().map_err(String::clone)?;
         cache.clear().map_err(|error| format!("not everything could be removed: {error}"))
     }
 
-    /// Whether the compile cache has the component with this digest, in lower-case hexadecimal.
+    /// Returns whether the compile cache has the component with this digest, in lowercase
+    /// hexadecimal.
     pub fn keeps(&self, digest: &str) -> bool {
         self.inner.cache.as_ref().is_ok_and(|cache| cache.has(digest))
     }
 
-    /// Opens compiled code and links it, on a thread that may block: both take as long as the component is large.
+    /// Opens and links compiled code on a thread that may block: both steps take time in proportion
+    /// to the size of the component.
     async fn opened(
         &self,
         tasked: Option<u32>,
@@ -462,7 +472,7 @@ impl Sandbox {
     ///
     /// # Panics
     ///
-    /// Never: the runtime is there as long as the sandbox is.
+    /// Never panics: the runtime exists as long as the sandbox.
     pub fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         match &self.inner.runtime {
             Some(runtime) => runtime.spawn(work),
@@ -470,19 +480,20 @@ impl Sandbox {
         }
     }
 
-    /// Spawns a future that makes a call, at the least cost if it is the only one: its first step may then be made here.
-    /// The caller holds no lock that a call takes.
+    /// Spawns a future that runs a call. If no other call runs, the first poll may happen on the
+    /// current thread, which costs the least. The caller must not hold a lock that a call takes.
     pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
         self.inner.entrance.dispatch(call, || self.inner.engines.ticker().is_running());
     }
 
-    /// Goes on on the guests' runtime, where a call that was [admitted](Sandbox::admit) may take long. Until then it may be
-    /// on the thread that received it, and nothing else happens there.
+    /// Moves the current call to the guests' runtime, before a step that may take long. Until then,
+    /// a call that was [admitted](Sandbox::admit) may run on the thread that received it and block
+    /// it.
     pub async fn moved(&self) {
         dispatcher::move_to_guest_runtime().await;
     }
 
-    /// How much of the pools is in use; nothing if no guest is alive.
+    /// Returns how much of the pools is in use; 0 if no guest is alive.
     pub fn live(&self) -> u64 {
         self.inner.engines.pool_usage()
     }
@@ -493,22 +504,22 @@ impl Sandbox {
         self.inner.calls
     }
 
-    /// The permission to ask a plugin for what it offers. The semaphore is never closed.
+    /// Waits for a permit to list what a plugin offers. The semaphore is never closed.
     pub(crate) async fn describing(&self) -> Option<SemaphorePermit<'_>> {
         self.inner.describing.acquire().await.ok()
     }
 
-    /// The files of a call that begins.
+    /// Returns the descriptors of a new call.
     pub(crate) fn files(&self) -> CallDescriptors {
         self.inner.descriptors.files()
     }
 
-    /// What is known of folders with a quota.
+    /// Returns the usage records of directories with a quota.
     pub(crate) fn ledgers(&self) -> &Arc<LedgerRegistry> {
         &self.inner.ledgers
     }
 
-    /// The temporary folders of calls.
+    /// Returns the temporary directories of calls.
     pub(crate) fn scratches(&self) -> &Arc<TemporaryFolders> {
         &self.inner.scratches
     }
@@ -517,12 +528,12 @@ impl Sandbox {
         self.inner.engines.ticker()
     }
 
-    /// What compiles.
+    /// Returns the compiler.
     pub(crate) fn compiler(&self) -> &Compiler {
         &self.inner.compiler
     }
 
-    /// Both engines.
+    /// Returns both engines.
     pub(crate) fn engines(&self) -> &EnginePair {
         &self.inner.engines
     }
@@ -535,8 +546,8 @@ impl Sandbox {
 impl Drop for SandboxState {
     fn drop(&mut self) {
         self.engines.ticker().close();
-        // `shutdown_background` instead of `shutdown_timeout`: the last clone may be dropped on a thread of a runtime,
-        // where blocking is not allowed.
+        // Use `shutdown_background`, not `shutdown_timeout`: the last clone may be dropped on a
+        // runtime thread, where blocking is not allowed.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,7 +1,8 @@
-//! The temporary folders of calls: each is empty when its call begins and is removed when it ends.
+//! Temporary directories of calls. Each is empty when its call starts and is removed when the call
+//! ends.
 //!
-//! A server has a folder of its own for them, which it locks. The lock ends with the process, however it ends: so a
-//! later server finds out what was left behind, and removes it.
+//! Each server creates these in its own directory, which it locks. The lock ends with the process,
+//! however the process ends. A later server can therefore detect and remove leftover directories.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -25,35 +26,36 @@ use wasmtime_wasi::filesystem::{Dir as WasiDir, FsPerms};
 use crate::usage_ledger::{UsageBounds, UsageLedger};
 use toolbay_private::PrivateFolder;
 
-/// Prefix of the name of a server's folder.
+/// Prefix of the name of a server's directory.
 const PREFIX: &str = "server-";
 
-/// What is in the folder of all servers, for the log.
+/// Purpose of the directory that all servers share, for the log.
 const CONTENT: &str = "temporary files of calls";
 
-/// How often a server looks for a name that no other has.
+/// Maximum number of attempts to find an unused directory name.
 const TRIES: u32 = 100;
 
-/// Calls with a temporary folder at once if nothing else bounds them.
+/// Maximum number of calls with a temporary directory at the same time, if nothing else bounds
+/// them.
 const MOST: usize = 4096;
 
-/// Rounds in which nothing could be removed, after which removing a folder is given up.
+/// Number of consecutive rounds without progress after which removing a directory fails.
 const VAIN: u32 = 3;
 
-/// How a folder is opened.
+/// Flags for opening a directory.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The temporary folders of a server's calls.
+/// The temporary directories of a server's calls.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolders {
     root: PathBuf,
-    /// The folder of this server, from the first call that needs it on.
+    /// The directory of this server. Created for the first call that needs it.
     own: Mutex<Option<Arc<ServerFolder>>>,
-    /// Places for folders: one that is still being removed has its place.
+    /// Permits for directories. A directory holds its permit until it has been removed.
     places: Arc<Semaphore>,
 }
 
-/// The folder of a server, locked as long as it is open.
+/// A server's directory. It is locked as long as it is open.
 #[derive(Debug)]
 struct ServerFolder {
     root: OwnedFd,
@@ -62,7 +64,7 @@ struct ServerFolder {
     calls: AtomicU64,
 }
 
-/// The temporary folder of a call. Dropping it removes the folder, on another thread.
+/// The temporary directory of a call. Dropping it removes the directory on another thread.
 pub(crate) struct CallFolder {
     pub(crate) dir: WasiDir,
     pub(crate) ledger: Arc<UsageLedger>,
@@ -70,7 +72,7 @@ pub(crate) struct CallFolder {
     runtime: Handle,
 }
 
-/// What is left of a temporary folder.
+/// A temporary directory that must still be removed.
 #[derive(Debug)]
 struct LeftoverFolder {
     own: Arc<ServerFolder>,
@@ -79,12 +81,12 @@ struct LeftoverFolder {
 }
 
 impl TemporaryFolders {
-    /// For the calls of a server that makes `calls` at once, in the folder `root`. Creates nothing yet.
+    /// Manages directories in `root` for at most `calls` concurrent calls. Creates nothing yet.
     pub(crate) fn new(root: PathBuf, calls: usize) -> Self {
         Self { root, own: Mutex::default(), places: Arc::new(Semaphore::new(calls.clamp(1, MOST))) }
     }
 
-    /// Removes what servers that are gone have left behind. Blocks.
+    /// Removes the directories that terminated servers left behind. Blocks.
     pub(crate) fn sweep(&self) {
         if self.root.exists()
             && let Err(why) = sweep(&self.root)
@@ -93,11 +95,11 @@ impl TemporaryFolders {
         }
     }
 
-    /// A new folder for a call. Waits while there are as many as there can be calls.
+    /// Creates a directory for a call. Waits while the maximum number of directories exists.
     ///
     /// # Errors
     ///
-    /// It cannot be made; the text addresses the operator.
+    /// Fails if the directory cannot be created. The message addresses the operator.
     pub(crate) async fn begin(self: &Arc<Self>) -> Result<CallFolder, String> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| error.to_string())?;
         let (scratches, runtime) = (Arc::clone(self), Handle::current());
@@ -119,7 +121,7 @@ impl TemporaryFolders {
         Ok(CallFolder { dir, ledger, left: Some(left), runtime })
     }
 
-    /// The folder of this server. It is made again if somebody has removed it.
+    /// Returns the directory of this server. Creates it again if another process has removed it.
     fn own(&self) -> Result<Arc<ServerFolder>, String> {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = own.as_ref()
@@ -142,7 +144,8 @@ impl ServerFolder {
                 Err(Errno::EXIST) => continue,
                 made => made.map_err(cannot)?,
             }
-            // Between here and the lock, another server can take it for one that was left behind.
+            // Before the lock is taken, another server can mistake the directory for a leftover
+            // one.
             let Ok(folder) = openat(&root, &name, READ, Mode::empty()) else { continue };
             if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err()
                 || fstat(&folder).is_ok_and(|found| found.st_nlink == 0)
@@ -164,7 +167,7 @@ impl Drop for ServerFolder {
 }
 
 impl CallFolder {
-    /// The bounds of this folder by the grant.
+    /// Returns the bounds that the grant sets for this directory.
     pub(crate) fn bounds(scratch: &ScratchPermission) -> UsageBounds {
         UsageBounds {
             bytes: Some((scratch.size.as_u64(), Limit::ScratchSize(scratch.size))),
@@ -172,7 +175,7 @@ impl CallFolder {
         }
     }
 
-    /// Removes the folder. It goes on doing so if the future is dropped.
+    /// Removes the directory. Removal continues if the future is dropped.
     pub(crate) async fn end(mut self) {
         if let Some(removing) = self.begin_removal() {
             let _ = removing.await;
@@ -183,7 +186,7 @@ impl CallFolder {
         let left = self.left.take()?;
         let ledger = Arc::clone(&self.ledger);
         Some(self.runtime.spawn(async move {
-            // What the call began to change comes to its end first.
+            // Wait until the changes that the call started are finished.
             ledger.wait_until_idle().await;
             let _ = tokio::task::spawn_blocking(move || left.remove()).await;
         }))
@@ -197,7 +200,7 @@ impl Drop for CallFolder {
 }
 
 impl LeftoverFolder {
-    /// Removes it. What cannot be removed now is removed with the server's folder.
+    /// Removes the directory. If that fails, it is removed with the server's directory.
     fn remove(&self) {
         let removed = openat(&self.own.folder, &self.name, READ, Mode::empty())
             .and_then(|folder| remove(&folder.into()))
@@ -208,11 +211,11 @@ impl LeftoverFolder {
     }
 }
 
-/// Removes the folders in `root` that no server has locked.
+/// Removes the directories in `root` that no server has locked.
 fn sweep(root: &Path) -> Result<(), String> {
     let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
     let private = PrivateFolder::open(root, CONTENT)?;
-    // The handle itself is not one to read from.
+    // The handle itself cannot be read.
     let list = openat(&private.handle, ".", READ, Mode::empty()).map_err(cannot)?;
     for entry in Dir::read_from(list).map_err(cannot)? {
         let entry = entry.map_err(cannot)?;
@@ -233,8 +236,8 @@ fn sweep(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes all that is in a folder, with few descriptors however deep it is: what is in a folder in it moves up to it.
-/// Follows no links. Blocks.
+/// Removes the contents of a directory. Needs few file descriptors at any depth, because it moves
+/// nested directories up to the top. Follows no links. Blocks.
 pub(crate) fn remove(top: &File) -> Result<(), Errno> {
     let (mut moved, mut vain) = (0_u64, 0);
     loop {
@@ -271,13 +274,13 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
     }
 }
 
-/// Whether a file, a link or an empty folder is gone.
+/// Removes a file, a link or an empty directory. Returns whether it no longer exists.
 fn unlinked(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     let gone = |removed: Result<(), Errno>| matches!(removed, Ok(()) | Err(Errno::NOENT));
     gone(unlinkat(folder, name, AtFlags::empty())) || gone(unlinkat(folder, name, AtFlags::REMOVEDIR))
 }
 
-/// Moves a folder to `top` under a name that nothing has there.
+/// Moves a directory to `top` under an unused name.
 fn move_up(folder: &OwnedFd, name: &CStr, top: &File, moved: &mut u64) -> Result<bool, Errno> {
     loop {
         *moved += 1;

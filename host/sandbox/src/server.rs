@@ -1,9 +1,9 @@
-//! Components that are MCP servers of their own: handlers of HTTP requests, and commands that speak over standard input
-//! and output.
+//! Components that are MCP servers themselves: HTTP handlers, and commands that communicate over
+//! standard input and output.
 //!
-//! What is said, and what the answers mean, is known to the crate `toolbay-guest-mcp`; here the bytes are carried, within
-//! the call's bounds. Each question is put to an instance of its own. A guest that wants a session gets its handshake
-//! first, in the same instance.
+//! The crate `toolbay-guest-mcp` creates the requests and interprets the responses. This module
+//! transports the bytes within the call's limits. Each request runs in its own instance. A guest
+//! that needs a session gets its handshake first, in the same instance.
 
 mod beside;
 mod exchange;
@@ -29,19 +29,20 @@ use crate::http_handler::HandlerPre;
 use crate::run::LinkedCommand;
 use crate::state::StoreState;
 
-/// The key of the answer that is the guest's own: what it wants to have back with the others. No question has such a key.
+/// Key of the guest's own request state in the journal. The guest gets it back with the answers. No
+/// question has this key.
 const STATE: &str = "=state";
 
-/// What carries the messages.
+/// The transport of the messages.
 #[derive(Clone, Copy)]
 pub(crate) enum ServerTransport<'a> {
-    /// A handler of HTTP requests.
+    /// An HTTP handler.
     Handler(&'a HandlerPre),
-    /// A command, by its standard input and output.
+    /// A command, over its standard input and output.
     Command(&'a LinkedCommand),
 }
 
-/// Asks a guest for something, in an instance of its own.
+/// Sends a request to a guest, in a new instance.
 pub(crate) async fn call(
     wire: ServerTransport<'_>,
     store: &mut Store<StoreState>,
@@ -81,8 +82,9 @@ pub(crate) async fn call(
     }
 }
 
-/// The answers of the client, and what the guest gave with its questions. A client can send answers that nobody asked for,
-/// under any key: what the guest gave is only in a journal that the host has sealed.
+/// Returns the client's answers, and the request state that the guest sent with its questions. A
+/// client can send unsolicited answers under any key, so the state is read only from a journal that
+/// the host has sealed.
 fn answers(journal: &Arc<CallJournal>) -> QuestionAnswers<'_> {
     let own = journal.answers.get(STATE).filter(|_| journal.rounds > 0);
     let own = own.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
@@ -91,7 +93,7 @@ fn answers(journal: &Arc<CallJournal>) -> QuestionAnswers<'_> {
     QuestionAnswers { responses: responses.map(|(key, answer)| (key.as_str(), answer.as_str())).collect(), state }
 }
 
-/// Puts one question to an instance of its own, after the handshake if there is one.
+/// Sends one request to a new instance, after the handshake if the guest needs one.
 pub(crate) async fn ask(
     wire: ServerTransport<'_>,
     store: &mut Store<StoreState>,
@@ -99,7 +101,8 @@ pub(crate) async fn ask(
     ask: &GuestMethod<'_>,
     answers: &QuestionAnswers<'_>,
 ) -> wasmtime::Result<RequestReply> {
-    // Over a session, the host is asked in the middle of a call, and would have to answer there: it declares nothing.
+    // In a session, a guest sends its requests during the call, and the host would have to answer
+    // them immediately. So the host declares no capabilities.
     let capabilities =
         if manner.revision == STATELESS { store.data().asking.capabilities() } else { serde_json::Map::default() };
     let mut speaker = GuestConversation::new(&manner.revision, ClientDescription { capabilities });
@@ -152,7 +155,7 @@ pub(crate) async fn ask(
     }
 }
 
-/// Takes in what the guest said to the handshake.
+/// Processes the guest's response to the handshake.
 fn opened(speaker: &mut GuestConversation, said: RequestReply, session: Option<String>) -> Result<(), RequestReply> {
     let RequestReply::Outcome(RequestOutcome::Result(result)) = said else { return Err(failed_handshake(&said)) };
     match lists::initialized(&result) {
@@ -168,7 +171,7 @@ fn failed_handshake(said: &RequestReply) -> RequestReply {
     RequestReply::Wrong(format!("its handshake failed: {}", words::said(said)))
 }
 
-/// What a guest said, for people, on one line.
+/// Describes a guest's response on one line, for messages.
 pub(crate) fn shown(said: &RequestReply) -> String {
     words::said(said)
 }

@@ -1,8 +1,9 @@
-//! The sockets of one call: which names it resolves, and which addresses it connects to.
+//! Sockets of one call: the names that it resolves, and the addresses that it connects to.
 //!
-//! A name is resolved only if a rule of the grant covers it, and of its addresses the guest sees only those that it may
-//! connect to. A connection goes to an address that a name in a rule was resolved to in this call, at a port that the
-//! rule allows, or to an IP literal that a rule lists. Nothing is resolved a second time.
+//! A name is resolved only if a rule of the grant covers it. The guest receives only those of its
+//! addresses that it may connect to. A connection is allowed to an IP literal that a rule lists, or
+//! to an address that was resolved in this call from a name in a rule, at a port that the rule
+//! allows. No name is resolved a second time for a connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -22,25 +23,28 @@ use crate::effects::{NotReplayable, SideEffects};
 use crate::http_call::CallDenials;
 use crate::traffic::TcpTraffic;
 
-/// Sockets that a call can have at once.
+/// Maximum number of open sockets of a call.
 const SOCKETS: usize = 16;
 
-/// Names that a call can have resolved: each becomes a question to servers of the names' owners.
+/// Maximum number of name lookups of a call. Each lookup sends a query to the DNS servers of the
+/// name's owner.
 const LOOKUPS: u32 = 64;
 
-/// Addresses of a name that a guest sees.
+/// Maximum number of addresses that a lookup returns to the guest.
 const ADDRESSES: usize = 32;
 
-/// Bytes that the kernel buffers for a socket in each direction, at most. It allows as much again for its bookkeeping.
+/// Maximum size of a kernel socket buffer in each direction, in bytes. The kernel allows the same
+/// amount again for its bookkeeping.
 pub(crate) const KERNEL: u64 = 64 << 10;
 
-/// Bytes that a socket holds: what the kernel buffers, and what a read and a write hold on their way.
+/// Memory that a socket uses, in bytes: the kernel buffers, and the buffers of one read and one
+/// write.
 const SOCKET_HELD: usize = 384 << 10;
 
-/// Bytes that a lookup holds until its handle is dropped, or until it is done.
+/// Memory that a lookup uses until it completes or its handle is dropped, in bytes.
 pub(crate) const LOOKUP_HELD: usize = 8 << 10;
 
-/// Bytes that the knowledge of an address holds, besides its name.
+/// Memory that a remembered address uses in addition to its name, in bytes.
 const ADDRESS_HELD: usize = 128;
 
 /// The sockets of one call.
@@ -49,59 +53,59 @@ pub(crate) struct CallSockets {
     account: MemoryBudget,
     deadline: Instant,
     lookups: u32,
-    /// What each socket of WASI 0.2 holds, by its entry in the resource table.
+    /// The resources of each WASI 0.2 socket, by its entry in the resource table.
     open: BTreeMap<u32, SocketMemory>,
-    /// As many clones as there are sockets, and one.
+    /// Reference whose count is the number of sockets plus one.
     all: Arc<()>,
 }
 
-/// What a socket holds.
+/// The descriptor and the memory that a socket uses.
 pub(crate) struct SocketMemory {
     _opened: OpenDescriptor,
     _held: MemoryReservation,
     _one: Arc<()>,
 }
 
-/// Decides about each address.
+/// Access check for names and addresses.
 pub(crate) struct AddressGate {
     reach: Option<Arc<ConnectionRules>>,
-    /// The names that were resolved, by their addresses.
+    /// The resolved names, by their addresses.
     known: Mutex<BTreeMap<IpAddr, BTreeSet<String>>>,
     denials: Arc<CallDenials>,
     effects: SideEffects,
     traffic: Arc<TcpTraffic>,
 }
 
-/// Why a name has no addresses for the guest.
+/// Reason why a lookup failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResolveFailure {
     /// The grant does not allow it.
     Denied,
-    /// The name is none.
+    /// The name is invalid.
     Malformed,
-    /// It has no address, or the resolver has no answer.
+    /// The name has no address, or the resolver did not answer.
     Failed,
-    /// The call asked for too many names, or its time is over.
+    /// The call exceeded the number of lookups, its deadline, or its memory.
     Refused,
 }
 
-/// Why there is no socket.
+/// Reason why no socket was created.
 #[derive(Debug)]
 pub(crate) enum NoSocket {
-    /// The call has too many, or the server has no descriptor left for it.
+    /// The call has too many sockets, or the server has no descriptor left.
     Limit,
     /// The call has no memory left.
     Memory(BudgetExceeded),
 }
 
-/// Whether a connection to the address is one to another host. One to port 0 is none, nor one to an address of IPv4 in the
-/// form of IPv6, for which there is a socket of the other kind.
+/// Returns whether the address can be the target of a connection. Port 0 is not valid, nor are
+/// unspecified, multicast and IPv4-mapped IPv6 addresses. For the latter, an IPv4 socket exists.
 pub(crate) fn is_of_a_host(address: SocketAddr) -> bool {
     let ip = address.ip();
     address.port() != 0 && ip == ip.to_canonical() && !ip.is_unspecified() && !ip.is_multicast()
 }
 
-/// What a name or an address becomes.
+/// Result of resolving a name or an IP literal.
 pub(crate) type ResolvedName = Result<Vec<IpAddr>, ResolveFailure>;
 
 impl CallSockets {
@@ -118,17 +122,18 @@ impl CallSockets {
         Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new(), all: Arc::default() }
     }
 
-    /// What decides about addresses. It is asked whenever the guest's sockets are about to use one.
+    /// Returns the access check, which runs whenever the guest's sockets are about to use an
+    /// address.
     pub(crate) fn gate(&self) -> Arc<AddressGate> {
         Arc::clone(&self.gate)
     }
 
-    /// What counts connections and their bytes.
+    /// Returns the counters of connections and of their bytes.
     pub(crate) fn traffic(&self) -> Arc<TcpTraffic> {
         Arc::clone(&self.gate.traffic)
     }
 
-    /// What one more socket holds. `opened` takes a descriptor.
+    /// Reserves the resources of a new socket. `opened` acquires a descriptor.
     pub(crate) fn room(&self, opened: impl FnOnce() -> Option<OpenDescriptor>) -> Result<SocketMemory, NoSocket> {
         let opened = if Arc::strong_count(&self.all) <= SOCKETS { opened() } else { None };
         let opened = opened.ok_or_else(|| {
@@ -139,17 +144,18 @@ impl CallSockets {
         Ok(SocketMemory { _opened: opened, _held: held, _one: Arc::clone(&self.all) })
     }
 
-    /// Keeps what a socket holds until it is [closed](Self::close).
+    /// Stores the resources of a socket until it is [closed](Self::close).
     pub(crate) fn opened(&mut self, rep: u32, holds: SocketMemory) {
         self.open.insert(rep, holds);
     }
 
-    /// Gives back what a socket held.
+    /// Releases the resources of a socket.
     pub(crate) fn close(&mut self, rep: u32) {
         self.open.remove(&rep);
     }
 
-    /// Begins to resolve a name. An IP literal is its own address; whether the guest may connect to it is asked later.
+    /// Starts to resolve a name. An IP literal resolves to itself; whether the guest may connect to
+    /// it is checked later.
     pub(crate) fn resolve(
         &mut self,
         name: &str,
@@ -195,7 +201,8 @@ impl AddressGate {
         self.denials.report_denial(kind, &denied.to_string(), denied.remedy().as_deref());
     }
 
-    /// Those addresses of a name that the guest may connect to. They are remembered for the name.
+    /// Resolves a name. Returns the addresses that the guest may connect to, and records them for
+    /// the name.
     async fn addresses(&self, reach: &ConnectionRules, name: String, account: &MemoryBudget) -> ResolvedName {
         let found = reach.lookups.resolve(&name, Some(&reach.places)).await;
         let found = found.map_err(|error| {
@@ -227,11 +234,11 @@ impl AddressGate {
         Ok(chosen)
     }
 
-    /// Whether the guest's sockets may use an address in this way.
+    /// Returns whether the guest's sockets may use an address for this purpose.
     pub(crate) fn allows(&self, address: SocketAddr, purpose: SocketAddrUse) -> bool {
         match purpose {
             SocketAddrUse::TcpConnect => self.connects(address),
-            // The system chooses where a connection comes from.
+            // The system chooses the local address of a connection.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
                 self.denials.report_denial(UseKind::Tcp, "No tool may wait for connections of others.", None);
@@ -244,7 +251,7 @@ impl AddressGate {
         }
     }
 
-    /// Reports that the guest wanted to connect to what is no address of a host, such as port 0.
+    /// Reports an attempt to connect to an address that is not a host's, such as port 0.
     pub(crate) fn refuse_address(&self, address: SocketAddr) {
         if address.port() == 0 {
             self.note(UseKind::Tcp, &DenialReason::ConnectionPortZero);
@@ -254,7 +261,7 @@ impl AddressGate {
         }
     }
 
-    /// Reports that the guest wanted to use UDP.
+    /// Reports an attempt to use UDP.
     pub(crate) fn refuse_udp(&self) {
         self.denials.report_denial(UseKind::Udp, "No tool may send or receive UDP datagrams.", None);
     }
@@ -281,7 +288,8 @@ impl AddressGate {
         }
     }
 
-    /// Whether a rule allows a connection to an address, for a name that was resolved to it or for itself.
+    /// Checks whether a rule allows a connection to an address, either for the address itself or
+    /// for a name that resolved to it.
     fn check(&self, ip: IpAddr, port: u16) -> Result<(), DenialReason> {
         let rules = self.rules();
         let Err(denied) = (TcpRequest { host: &ip.to_string(), port }).check(rules) else { return Ok(()) };
@@ -293,7 +301,7 @@ impl AddressGate {
                 Err(denied) => of_name = Some(denied),
             }
         }
-        // The guest asked for a name: the denial is about that, not about the address.
+        // If the guest resolved a name, the denial refers to the name, not to the address.
         Err(of_name.unwrap_or(denied))
     }
 }

@@ -1,4 +1,4 @@
-//! The data of a store: the guest's WASI context, its limits, and what its host functions work with.
+//! Data of a store: the guest's WASI context, its limits, and the state of its host functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -36,48 +36,48 @@ use crate::usage_ledger::CallQuota;
 /// What a call is given besides its [`CallContext`].
 #[derive(Default)]
 pub(crate) struct CallResources {
-    /// The secrets of its caller.
+    /// The secrets of the caller.
     pub(crate) secrets: Arc<OpenedSecrets>,
-    /// The folders of the call.
+    /// The directories of the call.
     pub(crate) folders: CallDirectories,
-    /// The text on standard input of a guest that returns its result on standard output.
+    /// Standard input of a guest that returns its result on standard output.
     pub(crate) stdin: Option<String>,
-    /// The conversation over the standard streams of a guest that is an MCP server.
+    /// Transport over the standard streams of a guest that is an MCP server.
     pub(crate) talk: Option<StdioConversation>,
-    /// What time and random numbers depend on, if they are the same in each call.
+    /// Seed of the clocks and the random numbers, if each call gets the same ones.
     pub(crate) seed: Option<CallSeed>,
-    /// Whether the guest can ask its caller something.
+    /// True if the guest can ask its caller questions.
     pub(crate) asks: bool,
 }
 
-/// The data of one store. It lives as long as one call.
+/// Data of one store. It lives as long as one call.
 pub(crate) struct StoreState {
     wasi: WasiCtx,
     table: ResourceTable,
     http: WasiHttpCtx,
-    /// The mounted folders.
+    /// The mounted directories.
     pub(crate) mounts: Vec<MountedDirectory>,
-    /// The first bound of a mounted folder that the call reached.
+    /// The first bound of a mounted directory that the call reached.
     pub(crate) full: Arc<OnceLock<Limit>>,
-    /// The files and folders that the call has open.
+    /// The descriptors for the files and directories that the call has open.
     pub(crate) files: CallDescriptors,
-    /// Those of handles of `wasi:filesystem`, by their entries in the resource table.
+    /// The descriptors of `wasi:filesystem` handles, by their entries in the resource table.
     pub(crate) open_files: BTreeMap<u32, Arc<DescriptorHandle>>,
-    /// What bounds the folders of handles, by their entries in the resource table.
+    /// The quotas of directory handles, by their entries in the resource table.
     pub(crate) quotas: BTreeMap<u32, CallQuota>,
-    /// What handles of folders lead to, by their entries in the resource table.
+    /// The targets of directory handles, by their entries in the resource table.
     pub(crate) reach: BTreeMap<u32, DirectoryReach>,
-    /// Whether a file was not opened because there was no descriptor for it.
+    /// True if a file was not opened because no descriptor was left. Such a failure is logged once.
     pub(crate) files_refused: bool,
     pub(crate) requests: HttpCall,
-    /// Those on their way.
+    /// The HTTP requests that are in progress.
     pub(crate) exchanges: PendingRequests,
     pub(crate) sockets: CallSockets,
-    /// The clock of a call whose time is the same in each; `None` if it is the system's.
+    /// The clock of a call with a fixed time; `None` for the system clock.
     pub(crate) time: Option<CallTime>,
-    /// What the plugin keeps from one call to the next.
+    /// The plugin's persistent state.
     pub(crate) kept: KeyValueCall,
-    /// The memory of the call.
+    /// The memory budget of the call.
     pub(crate) account: MemoryBudget,
     /// What the handles of `wasi:http_call` hold of it, by their entries in the resource table.
     pub(crate) http_memory: BTreeMap<u32, MemoryReservation>,
@@ -85,20 +85,20 @@ pub(crate) struct StoreState {
     pub(crate) stdio: GuestOutput,
     /// Standard input, for WASI 0.3.
     pub(crate) input: GuestStdin,
-    /// The conversation over the standard streams, if there is one.
+    /// Transport over the standard streams, if the guest is an MCP server.
     pub(crate) talk: Option<StdioConversation>,
     pub(crate) secrets: Arc<SecretFilter>,
     pub(crate) imports: HostFunctions,
-    /// What the call does beyond its memory.
+    /// The call's side effects.
     pub(crate) effects: SideEffects,
     pub(crate) tape: ReplayTape,
-    /// Whether the call has mounted folders, or had them when it was recorded.
+    /// True if the call has mounted directories, or had them when it was recorded.
     pub(crate) has_mounts: bool,
     pub(crate) asking: QuestionContext,
 }
 
 impl StoreState {
-    /// The state of a call that is given this.
+    /// Creates the state of a call with these resources.
     pub(crate) fn new(entry: &CallContext<'_>, given: CallResources, files: CallDescriptors, meter: CpuMeter) -> Self {
         let CallResources { secrets: opened, folders, stdin: text, talk, seed, asks } = given;
         let CallDirectories { mounted: mounts, full, .. } = folders;
@@ -116,7 +116,7 @@ impl StoreState {
             let text = MemoryInputPipe::new(text);
             input = GuestStdin::Text(text.clone());
             context.stdin(text);
-            // One byte more than an answer may have: enough to see that it is too large.
+            // One byte more than the output limit is enough to detect output that is too large.
             stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
         }
         match &talk {
@@ -133,7 +133,7 @@ impl StoreState {
         if time.is_none() {
             tape.apply(&mut context);
         }
-        // A trace is another one in each call.
+        // The trace context differs between calls.
         let trace = trace.filter(|_| time.is_none()).map(variables).unwrap_or_default();
         for (name, value) in tape.trace(trace) {
             context.env(name, value);
@@ -182,7 +182,7 @@ impl StoreState {
         }
     }
 
-    /// The resources that the guest has handles of.
+    /// Returns the table of the resources that the guest has handles of.
     pub(crate) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
     }
@@ -194,7 +194,8 @@ impl StoreState {
     }
 }
 
-/// How OpenTelemetry passes a trace on to a program: every language can read it.
+/// Returns the trace context as environment variables, the OpenTelemetry convention for programs in
+/// any language.
 fn variables(trace: &TraceContext) -> Vec<(&'static str, String)> {
     let others = [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)];
     let others = others.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));

@@ -1,5 +1,5 @@
-//! Captures a guest's standard output and standard error in a bounded buffer. A guest never gets the host's own
-//! streams.
+//! Captures a guest's standard output and standard error in bounded buffers. A guest never gets the
+//! host's own streams.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,14 +12,14 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
 use crate::account::MemoryBudget;
 
-/// How much of a guest's output is kept for the log and the error, in bytes. More would not be read, and every running
-/// call may hold this much.
+/// Maximum captured output for the log and the error message, in bytes. More would not be read, and
+/// every running call may hold this amount.
 const KEPT: usize = 64 << 10;
 
-/// How much a guest may write between two checks; the longest single WASI write.
+/// Maximum size of a write between two checks, and so of a single WASI write, in bytes.
 const PERMIT: usize = 64 << 10;
 
-/// The standard output and standard error of one call, under a common limit.
+/// Standard output and standard error of one call, with a common limit.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestOutput {
     shared: Arc<Mutex<OutputState>>,
@@ -29,25 +29,25 @@ pub(crate) struct GuestOutput {
 struct OutputState {
     stdout: CapturedText,
     stderr: CapturedText,
-    /// Bytes written in all, on both streams.
+    /// Total number of bytes written, on both streams.
     written: u64,
-    /// Writing more than this stops the guest.
+    /// Number of bytes after which a write stops the guest.
     limit: ByteSize,
-    /// What is kept is drawn from this.
+    /// The memory budget that the captured bytes are charged to.
     account: MemoryBudget,
 }
 
-/// The beginning of what was written to a stream.
+/// Captured beginning of a stream's output.
 #[derive(Clone, Debug)]
 pub(crate) struct CapturedText {
     bytes: Vec<u8>,
-    /// How many bytes are kept.
+    /// Maximum number of captured bytes.
     most: usize,
-    /// More was written.
+    /// True if more was written.
     cut: bool,
 }
 
-/// One of the two streams, as the guest holds it.
+/// Guest's end of one of the two streams.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestOutputStream {
     stdio: GuestOutput,
@@ -59,7 +59,7 @@ impl CapturedText {
         Self { bytes: Vec::new(), most, cut: false }
     }
 
-    /// Adds bytes. Returns how much memory that took.
+    /// Appends bytes. Returns by how much the buffer grew.
     fn take_in(&mut self, bytes: &[u8]) -> usize {
         let (room, before) = (self.most.saturating_sub(self.bytes.len()), self.bytes.capacity());
         self.cut |= bytes.len() > room;
@@ -67,16 +67,16 @@ impl CapturedText {
         self.bytes.capacity() - before
     }
 
-    /// It as the guest wrote it, as lossy UTF-8.
+    /// Returns the output as the guest wrote it, as lossy UTF-8.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// It as others may see it.
+    /// Returns the output without secrets.
     pub(crate) fn scrubbed(&self, secrets: &SecretFilter) -> String {
         let text = self.text();
         if self.cut {
-            // The character that was cut into may have been one of a secret.
+            // The truncated character may be part of a secret.
             secrets.scrub_beginning(text.trim_end_matches(char::REPLACEMENT_CHARACTER))
         } else {
             secrets.scrub(&text).into_owned()
@@ -96,7 +96,7 @@ impl GuestOutput {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// The same, but keeps more of standard output: a command's result is there.
+    /// Sets the number of bytes to capture from standard output, which contains a command's result.
     pub(crate) fn keeping(self, stdout: usize) -> Self {
         self.with(|shared| shared.stdout.most = stdout);
         self
@@ -110,7 +110,7 @@ impl GuestOutput {
         GuestOutputStream { stdio: self.clone(), kept: |shared| &mut shared.stderr }
     }
 
-    /// What was kept of standard output and of standard error.
+    /// Returns the captured standard output and standard error.
     pub(crate) fn captured(&self) -> (CapturedText, CapturedText) {
         self.with(|shared| (shared.stdout.clone(), shared.stderr.clone()))
     }
@@ -121,7 +121,7 @@ impl GuestOutput {
 }
 
 impl GuestOutputStream {
-    /// Draws bytes that somebody else keeps of it from the account.
+    /// Charges bytes that another buffer stores to the memory budget.
     pub(crate) fn hold(&self, bytes: usize) -> StreamResult<()> {
         let held = self.stdio.with(|shared| shared.account.take(bytes));
         held.map_err(|overdrawn| StreamError::Trap(overdrawn.into()))
@@ -136,7 +136,7 @@ impl IsTerminal for GuestOutputStream {
 
 impl StdoutStream for GuestOutputStream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
+        // Only WASI 0.3 streams would call this, and Toolbay has its own implementation of those.
         Box::new(tokio::io::sink())
     }
 

@@ -1,4 +1,4 @@
-//! What a component imports and exports beyond what the host provides and offers.
+//! Imports and exports of a component that are not part of the host's interfaces.
 
 use wasmtime::Engine;
 use wasmtime::component::ResourceType;
@@ -7,10 +7,10 @@ use wasmtime::component::types::{self, ComponentItem};
 use crate::functions;
 use crate::linker::IMPORT_PREFIXES;
 
-/// The beginning of the names of the interfaces of the contract.
+/// Prefix of the contract's interface names.
 const CONTRACT: &str = "toolbay:plugin/";
 
-/// The names of the imports that somebody would have to provide and the host does not.
+/// Returns the names of imports that require an implementation and that the host does not provide.
 pub(crate) fn unprovided(engine: &Engine, component: &types::Component) -> Vec<String> {
     let is_known = |name: &str| IMPORT_PREFIXES.iter().any(|known| name.starts_with(known));
     let imports = || component.imports(engine).map(|(name, import)| (name, import.ty));
@@ -20,7 +20,7 @@ pub(crate) fn unprovided(engine: &Engine, component: &types::Component) -> Vec<S
     unknown.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The resources that an import is or has.
+/// Returns the resource types that an import is or contains.
 fn resources(engine: &Engine, item: ComponentItem) -> Vec<ResourceType> {
     match item {
         ComponentItem::Resource(resource) => vec![resource],
@@ -31,8 +31,8 @@ fn resources(engine: &Engine, item: ComponentItem) -> Vec<ResourceType> {
     }
 }
 
-/// Whether an import has anything but types and resources that are `provided` under another name. Every interface whose
-/// types an exported one uses is imported, too.
+/// Returns whether an import contains more than types and resources that are `provided` under
+/// another name. A component also imports every interface whose types an exported interface uses.
 fn must_be_provided(engine: &Engine, item: &ComponentItem, provided: &[ResourceType]) -> bool {
     match item {
         ComponentItem::Type(_) => false,
@@ -47,7 +47,8 @@ fn must_be_provided(engine: &Engine, item: &ComponentItem, provided: &[ResourceT
     }
 }
 
-/// The exports of a component that have or are functions, except those of the contract and of runtimes.
+/// Returns the exports that are or contain functions, except those of the contract and of language
+/// runtimes.
 pub(crate) fn other_exports(engine: &Engine, ty: &types::Component) -> Vec<String> {
     let has_functions = |item: &ComponentItem| match item {
         ComponentItem::ComponentFunc(_) => true,
@@ -61,12 +62,12 @@ pub(crate) fn other_exports(engine: &Engine, ty: &types::Component) -> Vec<Strin
     others.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Whether an export is an interface of WASI.
+/// Returns whether an export is a WASI interface.
 pub(crate) fn is_wasi(name: &str) -> bool {
     name.starts_with("wasi:")
 }
 
-/// A name as people see it.
+/// Returns a name for display.
 pub(crate) fn shown(name: &str) -> String {
     if name.trim().is_empty() { "one whose name is empty".to_owned() } else { name.to_owned() }
 }

@@ -1,8 +1,9 @@
-//! The forms of texts that clients act on: MIME types, URIs, times.
+//! Syntax checks for text that clients interpret: MIME types, URIs and timestamps.
 
 use toolbay_model::uri::check_authority;
 
-/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
+/// Returns whether the text is a MIME type (RFC 6838), with or without parameters, in visible
+/// ASCII.
 pub(crate) fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
     let token = |part: &str| {
@@ -12,8 +13,8 @@ pub(crate) fn is_mime_type(text: &str) -> bool {
         && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
-/// A date, a time and an offset (RFC 3339) in the letters that all validators read: `T` and `Z`. Clients refuse a whole list
-/// with another one.
+/// Returns whether the text is an RFC 3339 timestamp with uppercase `T` and `Z`, which all
+/// validators accept. Clients reject a whole list if one timestamp is invalid.
 pub(crate) fn is_time(text: &str) -> bool {
     let Some((date, time)) = text.split_once('T') else { return false };
     let (time, offset) = match time.strip_suffix('Z') {
@@ -39,13 +40,13 @@ pub(crate) fn is_time(text: &str) -> bool {
     (1..=days).contains(&day)
         && hour < 24
         && minute < 60
-        // A leap second is one for few validators.
+        // Few validators accept a leap second.
         && second < 60
         && fraction.is_none_or(is_fraction)
         && offset.is_none_or(is_offset)
 }
 
-/// Numbers of so many digits each, with `between` between them.
+/// Parses numbers with the given numbers of digits, separated by `between`.
 fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u32; N]> {
     let mut parts = text.split(between);
     let mut found = [0; N];
@@ -56,7 +57,7 @@ fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Opt
     parts.next().is_none().then_some(found)
 }
 
-/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
+/// Returns whether the text is a scheme (RFC 3986), a colon, and only characters that a URI allows.
 pub(crate) fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     check_authority(text).is_ok()

@@ -1,4 +1,4 @@
-//! A conversation over standard input and output, a line for each message.
+//! Message transport over standard input and output, with one message per line.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -14,55 +14,57 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 
 use crate::stdio::GuestOutputStream;
 
-/// What it takes to keep a line besides its bytes: its place in the queue, which grows by doubling, and the allocation.
+/// Memory overhead of a stored line, in bytes: its slot in the queue, which grows by doubling, and
+/// the allocation.
 const LINE_HELD: usize = 96;
 
-/// Both directions of a conversation. Clones share it.
+/// Both directions of the transport. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct StdioConversation(Arc<ConversationState>);
 
 #[derive(Default)]
 struct ConversationState {
     lines: Mutex<LineBuffer>,
-    /// There is something to read for the guest.
+    /// Notified when the guest has input to read.
     asked: Arc<Notify>,
-    /// The guest has written a line.
+    /// Notified when the guest has written a line.
     said: Notify,
 }
 
 #[derive(Default)]
 struct LineBuffer {
-    /// What the guest has not read.
+    /// Input that the guest has not read.
     asked: VecDeque<Bytes>,
-    /// Whether the guest's input ends with it.
+    /// If set, the guest's input ends after the unread input.
     closed: bool,
-    /// The line that the guest has not ended.
+    /// The incomplete line of the guest's output.
     line: Vec<u8>,
-    /// The lines that nobody has heard.
+    /// Complete lines of output that the host has not received.
     said: VecDeque<Vec<u8>>,
-    /// Whether the input ends with the first request.
+    /// If set, the input ends after the first request.
     once: bool,
 }
 
 impl StdioConversation {
-    /// A conversation in which the guest's input ends with the first request.
+    /// Creates a transport that closes the guest's input after the first request.
     pub(crate) fn once() -> Self {
         let talk = Self::default();
         talk.lines().once = true;
         talk
     }
 
-    /// The guest's standard input.
+    /// Returns the guest's standard input.
     pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
         ConversationInput(self.clone())
     }
 
-    /// The guest's standard output. `counted` keeps its beginning and stops the guest at a limit.
+    /// Returns the guest's standard output. `counted` captures its beginning and stops the guest at
+    /// a limit.
     pub(crate) fn stdout(&self, counted: GuestOutputStream) -> impl StdoutStream + use<> {
         ConversationOutput { talk: self.clone(), counted }
     }
 
-    /// Says a line. It waits in memory until the guest reads it.
+    /// Sends a line. It stays in memory until the guest reads it.
     pub(crate) fn say(&self, line: &str) {
         let mut lines = self.lines();
         lines.asked.push_back(Bytes::from(format!("{line}\n")));
@@ -71,7 +73,7 @@ impl StdioConversation {
         self.0.asked.notify_waiters();
     }
 
-    /// Waits for the next line of the guest that is not blank.
+    /// Waits for the guest's next nonblank line.
     pub(crate) async fn heard(&self) -> Vec<u8> {
         loop {
             let said = self.0.said.notified();
@@ -82,19 +84,20 @@ impl StdioConversation {
         }
     }
 
-    /// A reader of what the guest has not read. Readers share it: what one has read, another does not get.
+    /// Returns a reader of the guest's unread input. All readers share the input: each byte goes to
+    /// one reader.
     pub(crate) fn reader(&self) -> ConversationReader {
         ConversationReader { talk: self.clone(), waiting: None }
     }
 
-    // Held for a few instructions and never across an await.
+    // The lock is held for a few instructions and never across an await.
     fn lines(&self) -> MutexGuard<'_, LineBuffer> {
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LineBuffer {
-    /// Takes the next part of what the guest has not read.
+    /// Takes the next chunk of unread input.
     fn part(&mut self, most: usize) -> Option<Bytes> {
         let first = self.asked.front_mut()?;
         let part = first.split_to(most.min(first.len()));
@@ -105,8 +108,8 @@ impl LineBuffer {
     }
 }
 
-/// Reads what is said to a guest through WASI 0.3. While it waits, only the reader holds what wakes it: a guest that drops
-/// its stream leaves nothing behind.
+/// Reader of the guest's input for WASI 0.3. While it waits, only the reader holds its waker, so a
+/// guest that drops its stream leaves nothing behind.
 pub(crate) struct ConversationReader {
     talk: StdioConversation,
     waiting: Option<Pin<Box<OwnedNotified>>>,
@@ -119,10 +122,11 @@ impl Clone for ConversationReader {
 }
 
 impl ConversationReader {
-    /// The next part of what the guest has not read, of at most so many bytes; `None` at the end.
+    /// Polls for the next chunk of unread input, of at most `most` bytes. Returns `None` at the
+    /// end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         loop {
-            // Made before looking: it hears of everything that is said from here on.
+            // Register before checking the buffer, so that no later notification is lost.
             let notify = &self.talk.0.asked;
             let waiting = self.waiting.get_or_insert_with(|| Box::pin(Arc::clone(notify).notified_owned()));
             let mut lines = self.talk.lines();
@@ -141,7 +145,7 @@ impl ConversationReader {
     }
 }
 
-/// The guest's standard input.
+/// Standard input of the guest.
 #[derive(Clone)]
 struct ConversationInput(StdioConversation);
 
@@ -189,7 +193,7 @@ impl Pollable for ConversationInput {
     }
 }
 
-/// The guest's standard output.
+/// Standard output of the guest.
 #[derive(Clone)]
 struct ConversationOutput {
     talk: StdioConversation,
@@ -346,7 +350,7 @@ mod tests {
         assert_eq!(second.poll(&mut context, 8), Poll::Ready(None));
     }
 
-    /// Counts how often it was woken.
+    /// Counts wake-ups.
     #[derive(Default)]
     struct Wakes(AtomicUsize);
 

@@ -1,8 +1,10 @@
-//! What a call records of what the host answers to its guest, or gets from a recording instead.
+//! Records the host's answers during a call, or replays them from a recording.
 //!
-//! A tape that records notes each answer beside doing what the guest wants. A tape that plays gives the same answers, and
-//! nothing is done: no request is sent, and no state is read or changed. What changes and what is not on it is noted by
-//! both: for one, the call cannot be run again; for the other, it does not do the same.
+//! In record mode, the log stores each answer while the host performs the guest's operations. In
+//! replay mode, the log returns the recorded answers, and the host performs nothing: it sends no
+//! request, and neither reads nor changes state. Both modes note operations that the log does not
+//! cover. In record mode, such a call cannot be replayed. In replay mode, the call deviates from
+//! the recording.
 
 mod taped;
 
@@ -23,23 +25,24 @@ pub(crate) use self::taped::OperationKind;
 pub use self::taped::TapedCall;
 use self::taped::UnfinishedOperation;
 
-/// What each look at a clock takes once the recording has no more, in nanoseconds: a guest that waits for a time in a loop
-/// reaches it.
+/// Advance of the replayed clock per read after the recording has no more readings, in nanoseconds.
+/// A guest that polls the clock in a loop thus reaches its target time.
 const TICK: u64 = 1_000_000;
 
-/// Bytes of a recorded look at a clock, and of other small answers.
+/// Size of a recorded clock reading and of other small answers, in bytes.
 const SMALL: usize = 8;
 
-/// Bytes of an operation beside its texts.
+/// Size of a recorded operation in addition to its text, in bytes.
 const OPERATION: usize = 64;
 
-/// Most operations that are noted because the recording does not have them, or the guest did not do them.
+/// Maximum number of operations that a deviation lists as unrecorded or as not repeated.
 const NOTED: usize = 20;
 
-/// Resolution of the clocks, in nanoseconds: that of the system's.
+/// Resolution of the clocks, in nanoseconds, which is that of the system clock.
 const RESOLUTION: u64 = 1;
 
-/// What a call records, or gets from a recording. Clones share it. The default does neither.
+/// Log that records or replays the host's answers in a call. Clones share it. The default does
+/// neither.
 #[derive(Clone, Default)]
 pub struct ReplayTape(Option<Arc<Mutex<TapeReel>>>);
 
@@ -48,63 +51,63 @@ enum TapeReel {
     Plays(TapePlayback),
 }
 
-/// What a call has recorded.
+/// State of a recording.
 struct TapeRecords {
     answers: HostAnswers,
     began: Instant,
-    /// What the clocks showed last.
+    /// The last clock reading.
     last: u64,
     salt: String,
     operations: Vec<UnfinishedOperation>,
-    /// How often the guest looked whether somebody waits.
+    /// Number of times that the guest checked for cancellation.
     looked: u64,
     missing: BTreeSet<MissingInput>,
-    /// `None` once there was none left.
+    /// The memory reservation; `None` once it is exhausted.
     room: Option<RecordingReservation>,
     secrets: Arc<SecretFilter>,
 }
 
-/// What a call is given again.
+/// State of a replay.
 struct TapePlayback {
     given: ReplayedValue,
     clock: std::vec::IntoIter<u64>,
     last: u64,
     polls: std::vec::IntoIter<Vec<u32>>,
     looked: u64,
-    /// `None` once the guest did it.
+    /// The recorded operations; `None` for those that the guest has repeated.
     operations: Vec<Option<HostOperation>>,
     unknown: Vec<String>,
     missing: BTreeSet<MissingInput>,
     secrets: Arc<SecretFilter>,
 }
 
-/// What a call gets from a recording.
+/// Recorded input of a call.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayedValue {
-    /// What the host answered.
+    /// The host's answers.
     pub answers: HostAnswers,
     /// The environment variables.
     pub variables: BTreeMap<String, String>,
-    /// Whether it could send HTTP requests.
+    /// True if the call could send HTTP requests.
     pub http: bool,
-    /// Whether it had mounted folders.
+    /// True if the call had mounted directories.
     pub mounts: bool,
 }
 
-/// What a call did that was not as it is in the recording.
+/// Differences between a replayed call and its recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayDeviation {
-    /// What the recording does not have.
+    /// Operations of the call that the recording does not have.
     pub unknown: Vec<String>,
-    /// What the recording has, and the guest did not do.
+    /// Recorded operations that the call did not repeat.
     pub undone: Vec<String>,
-    /// What it used that no recording has.
+    /// Features that the call used and that recordings do not cover.
     pub missing: Vec<MissingInput>,
 }
 
 impl ReplayTape {
-    /// A tape that records, within `room`. All random numbers of the call follow from `seed`; `salt` is that of the
-    /// recording.
+    /// Creates a log that records, within the reservation `room`. All random numbers of the call
+    /// are derived from `seed`. `salt` is the salt of the recording.
     pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = u64::try_from(began.as_nanos()).unwrap_or_default();
@@ -121,7 +124,7 @@ impl ReplayTape {
         }))
     }
 
-    /// A tape that gives a call what it got before.
+    /// Creates a log that replays a recording.
     pub fn play(mut given: ReplayedValue) -> Self {
         let clock = std::mem::take(&mut given.answers.clock).into_iter();
         let polls = std::mem::take(&mut given.answers.polls).into_iter();
@@ -145,14 +148,14 @@ impl ReplayTape {
         Self(Some(Arc::new(Mutex::new(reel))))
     }
 
-    /// What the call is asked for does not fit in its room.
+    /// Discards the recording, because the request does not fit in the reservation.
     pub fn overflow(&self) {
         if let Some(TapeReel::Records(records)) = self.reel().as_deref_mut() {
             records.take(usize::MAX);
         }
     }
 
-    /// Ends recording; `None` if nothing was recorded.
+    /// Ends recording. Returns `None` if nothing was recorded.
     pub fn taped(&self) -> Option<TapedCall> {
         let mut reel = self.reel()?;
         let TapeReel::Records(records) = &mut *reel else { return None };
@@ -165,7 +168,7 @@ impl ReplayTape {
         })
     }
 
-    /// What a call did that was not as it is in the recording.
+    /// Differences between a replayed call and its recording.
     pub fn deviation(&self) -> ReplayDeviation {
         match self.reel().as_deref_mut() {
             Some(TapeReel::Plays(plays)) => ReplayDeviation {
@@ -177,17 +180,18 @@ impl ReplayTape {
         }
     }
 
-    /// Whether it neither records nor plays.
+    /// Returns whether the log neither records nor replays.
     pub(crate) fn is_off(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether the host's answers come from it.
+    /// Returns whether the log replays a recording.
     pub(crate) fn plays(&self) -> bool {
         matches!(self.reel().as_deref(), Some(TapeReel::Plays(_)))
     }
 
-    /// Whether the call can send HTTP requests, if a recording says that.
+    /// Returns whether the call can send HTTP requests according to the recording; `None` if there
+    /// is no replay.
     pub(crate) fn http(&self) -> Option<bool> {
         match self.reel().as_deref() {
             Some(TapeReel::Plays(plays)) => Some(plays.given.http),
@@ -195,7 +199,8 @@ impl ReplayTape {
         }
     }
 
-    /// Whether the call has mounted folders, if a recording says that.
+    /// Returns whether the call has mounted directories according to the recording; `None` if there
+    /// is no replay.
     pub(crate) fn mounts(&self) -> Option<bool> {
         match self.reel().as_deref() {
             Some(TapeReel::Plays(plays)) => Some(plays.given.mounts),
@@ -203,7 +208,7 @@ impl ReplayTape {
         }
     }
 
-    /// Gives a guest clocks and random numbers that can be given to it again.
+    /// Configures reproducible clocks and random numbers for the guest.
     pub(crate) fn apply(&self, context: &mut WasiCtxBuilder) {
         let Some(seed) = self.seed() else { return };
         let mut seeds = ChaCha20Rng::from_seed(seed);
@@ -228,7 +233,7 @@ impl ReplayTape {
         })
     }
 
-    /// The secrets that nothing on the tape may contain. In a recording, marks stand for them.
+    /// Sets the secrets that the log must not contain. A recording contains placeholders instead.
     pub(crate) fn redact(&self, secrets: &Arc<SecretFilter>) {
         match self.reel().as_deref_mut() {
             None => {}
@@ -237,7 +242,8 @@ impl ReplayTape {
         }
     }
 
-    /// What an operation is called on the tape: without secrets, and without the forms that a guest gives their marks.
+    /// Returns the description of an operation for the log, without secrets and without any encoded
+    /// forms of them.
     pub(crate) fn named(&self, what: &str) -> String {
         let secrets = match self.reel().as_deref() {
             None => return what.to_owned(),
@@ -247,7 +253,7 @@ impl ReplayTape {
         secrets.scrub(what).into_owned()
     }
 
-    /// The value of an environment variable, which is `value` unless it comes from a recording.
+    /// Returns the value of an environment variable: `value`, or the recorded one in a replay.
     pub(crate) fn variable(&self, name: &str, value: impl FnOnce() -> Option<String>) -> Option<String> {
         match self.reel().as_deref_mut() {
             None => value(),
@@ -269,7 +275,8 @@ impl ReplayTape {
         }
     }
 
-    /// The variables that tell the guest of its trace, which are these unless they come from a recording.
+    /// Returns the environment variables with the trace context: `variables`, or the recorded ones
+    /// in a replay.
     pub(crate) fn trace(&self, variables: Vec<(&'static str, String)>) -> Vec<(String, String)> {
         let owned = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
         match self.reel().as_deref_mut() {
@@ -285,7 +292,8 @@ impl ReplayTape {
         }
     }
 
-    /// Whether somebody waits for the result, which `waits` says unless a recording does.
+    /// Returns whether the call was cancelled: the result of `cancelled`, or the recorded one in a
+    /// replay.
     pub(crate) fn cancelled(&self, cancelled: impl FnOnce() -> bool) -> bool {
         match self.reel().as_deref_mut() {
             None => cancelled(),
@@ -305,7 +313,7 @@ impl ReplayTape {
         }
     }
 
-    /// What is ready of several things, as a recording says.
+    /// Returns the recorded result of the next poll, in a replay.
     pub(crate) fn polled_before(&self) -> Option<Vec<u32>> {
         match self.reel().as_deref_mut() {
             Some(TapeReel::Plays(plays)) => plays.polls.next(),
@@ -313,7 +321,7 @@ impl ReplayTape {
         }
     }
 
-    /// Records what is ready of several things.
+    /// Records the result of a poll.
     pub(crate) fn polled(&self, ready: &[u32]) {
         if let Some(TapeReel::Records(records)) = self.reel().as_deref_mut()
             && records.take(SMALL + size_of_val(ready))
@@ -322,7 +330,7 @@ impl ReplayTape {
         }
     }
 
-    /// The call depends on something that is not in a recording.
+    /// Notes that the call depends on something that recordings do not cover.
     pub(crate) fn lacks(&self, missing: MissingInput) {
         match self.reel().as_deref_mut() {
             None => {}
@@ -331,12 +339,12 @@ impl ReplayTape {
         }
     }
 
-    /// What came of this operation before. It is looked for among all that was not done again yet: a plugin that does the
-    /// same in another order gets the same answers.
+    /// Returns the recorded result of an operation. Searches all operations that were not repeated
+    /// yet, so a plugin that performs them in another order gets the same answers.
     ///
     /// # Errors
     ///
-    /// The recording does not have it.
+    /// Fails if the recording does not have the operation.
     pub(crate) fn again(&self, kind: OperationKind, what: &str) -> Result<Option<Vec<u8>>, NotRecorded> {
         let mut reel = self.reel();
         let Some(TapeReel::Plays(plays)) = reel.as_deref_mut() else { return Ok(None) };
@@ -360,7 +368,7 @@ impl ReplayTape {
         }
     }
 
-    /// Records that an operation begins. Returns its number, if its result is wanted.
+    /// Records the start of an operation. Returns its number if the result must be recorded.
     pub(crate) fn begin(&self, kind: OperationKind, what: &str) -> Option<usize> {
         let mut reel = self.reel();
         let Some(TapeReel::Records(records)) = reel.as_deref_mut() else { return None };
@@ -371,7 +379,7 @@ impl ReplayTape {
         Some(records.operations.len() - 1)
     }
 
-    /// Takes room for a part of a result. Returns whether there is as much.
+    /// Reserves memory for a part of a result. Returns whether enough was available.
     pub(crate) fn hold(&self, number: usize, bytes: usize) -> bool {
         let mut reel = self.reel();
         let Some(TapeReel::Records(records)) = reel.as_deref_mut() else { return false };
@@ -394,7 +402,7 @@ impl ReplayTape {
         }
     }
 
-    /// Nanoseconds since the call began.
+    /// Returns the nanoseconds since the start of the call.
     fn look(&self) -> u64 {
         match self.reel().as_deref_mut() {
             None => 0,
@@ -421,14 +429,14 @@ impl ReplayTape {
         }
     }
 
-    // Held for a few instructions and never across an await.
+    // The lock is held for a few instructions and never across an await.
     fn reel(&self) -> Option<MutexGuard<'_, TapeReel>> {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl TapeRecords {
-    /// Takes room for so many bytes. Once there is none, nothing more is kept.
+    /// Reserves memory. If it is exhausted, discards the recording and records nothing more.
     fn take(&mut self, bytes: usize) -> bool {
         let taken = self.room.as_mut().is_some_and(|room| room.take(bytes));
         if !taken {
@@ -442,7 +450,7 @@ impl TapeRecords {
     }
 }
 
-/// The clocks of a call that records or plays.
+/// Clocks of a call that is recorded or replayed.
 struct TapeClock(ReplayTape);
 
 impl HostWallClock for TapeClock {
@@ -475,7 +483,8 @@ impl fmt::Debug for ReplayTape {
     }
 }
 
-/// The guest does something that the recording does not have. As the error of a host call, it ends the call.
+/// Error for an operation that the recording does not have. Returned from a host function, it ends
+/// the call.
 #[derive(Clone, Debug)]
 pub(crate) struct NotRecorded(String);
 

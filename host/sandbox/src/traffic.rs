@@ -1,4 +1,4 @@
-//! What the TCP connections of one call use.
+//! TCP usage of one call.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytesize::ByteSize;
 use toolbay_model::{Limit, Limits};
 
-/// Counts the connections of one call and their bytes, and refuses what is over the limits. A refusal ends the call.
+/// Counters for the TCP connections of one call and their bytes, with limits. Exceeding a limit
+/// ends the call.
 #[derive(Debug)]
 pub(crate) struct TcpTraffic {
     connections: AtomicU64,
     bytes: AtomicU64,
     most_connections: u64,
     most_bytes: ByteSize,
-    /// The limit that was reached first.
+    /// The first limit that was exceeded.
     exceeded: OnceLock<Limit>,
 }
 
@@ -28,24 +29,24 @@ impl TcpTraffic {
         }
     }
 
-    /// Counts a connection that is about to be made.
+    /// Counts a connection that is about to be opened.
     pub(crate) fn connect(&self) -> Result<(), Limit> {
         add(&self.connections, 1, self.most_connections)
             .map_err(|()| self.refuse(Limit::TcpConnections(self.most_connections)))
     }
 
-    /// Counts bytes that are sent or were received.
+    /// Counts bytes that are about to be sent or were received.
     pub(crate) fn transfer(&self, bytes: usize) -> Result<(), Limit> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         add(&self.bytes, bytes, self.most_bytes.as_u64()).map_err(|()| self.refuse(Limit::TcpBytes(self.most_bytes)))
     }
 
-    /// The limit that was reached first, if anything was refused.
+    /// Returns the first limit that was exceeded, if any.
     pub(crate) fn exceeded(&self) -> Option<Limit> {
         self.exceeded.get().copied()
     }
 
-    /// Connections and bytes so far, without refused ones.
+    /// Returns the numbers of connections and bytes so far, without rejected ones.
     pub(crate) fn used(&self) -> (u64, u64) {
         (self.connections.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -55,7 +56,7 @@ impl TcpTraffic {
     }
 }
 
-/// Adds to a count if the sum is within a limit.
+/// Adds to a counter if the sum is within the limit.
 fn add(count: &AtomicU64, more: u64, most: u64) -> Result<(), ()> {
     let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).map(drop).map_err(drop)

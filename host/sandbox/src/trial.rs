@@ -1,4 +1,4 @@
-//! Components that a test loads and enters, in a sandbox that compiles in this process.
+//! Test helper that loads and calls components, in a sandbox that compiles in this process.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::{
     Sandbox, SandboxSettings,
 };
 
-/// A sandbox that compiles in this process.
+/// Returns a sandbox that compiles in this process.
 pub(crate) fn sandbox() -> Sandbox {
     let compile =
         CompileLimits { memory: ByteSize::gib(2), cpu: Duration::from_mins(1), timeout: Duration::from_mins(1) };
@@ -36,7 +36,7 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(settings).unwrap()
 }
 
-/// A loaded component and what it offers.
+/// Loaded component with its description.
 pub(crate) struct TrialComponent {
     sandbox: Sandbox,
     form: String,
@@ -44,16 +44,16 @@ pub(crate) struct TrialComponent {
     pub(crate) description: ComponentDescription,
 }
 
-/// What came of asking for something, checked.
+/// Checked result of a request.
 pub(crate) type TrialReply = FinishedCall<Option<CallReply>>;
 
 impl TrialComponent {
-    /// A component that can be asked for what it offers.
+    /// Loads a component and reads its description.
     pub(crate) fn new(sandbox: &Sandbox, file: Vec<u8>) -> Result<Self, PrepareError> {
         Self::within(sandbox, file, &Limits::DEFAULT).map(Result::unwrap)
     }
 
-    /// The same within limits, which asking for what it offers may reach.
+    /// Like [`Loaded::new`], within limits that reading the description may reach.
     pub(crate) fn within(
         sandbox: &Sandbox,
         file: Vec<u8>,
@@ -72,12 +72,12 @@ impl TrialComponent {
         })
     }
 
-    /// How it offers what it has.
+    /// Returns the form of the component.
     pub(crate) fn form(&self) -> String {
         self.form.clone()
     }
 
-    /// The tool of this name.
+    /// Returns the tool with this name.
     pub(crate) fn tool(&self, name: &str) -> &ToolDefinition {
         self.description.tools.iter().find(|tool| tool.name == name).unwrap()
     }
@@ -91,12 +91,12 @@ impl TrialComponent {
         }
     }
 
-    /// Asks for something.
+    /// Sends a request.
     pub(crate) fn ask(&self, asked: PluginRequest<'_>) -> Result<Option<CallReply>, CallError> {
         self.enter(&PluginContext::default(), Arc::new(NoopObserver), asked).result
     }
 
-    /// Asks for something in this environment.
+    /// Sends a request in this environment.
     pub(crate) fn enter(
         &self,
         environment: &PluginContext,

@@ -1,12 +1,13 @@
-//! The versions of the contract that are served.
+//! Supported versions of the contract.
 
-/// The versions that are served, oldest first, each with its WIT, which turns a core module into a component.
+/// Supported versions, oldest first, each with its WIT, which is used to turn a core module into a
+/// component.
 pub(crate) const SERVED: [(&str, &str); 2] = [
     ("0.1.0", include_str!("../../../wit/0.1.0/plugin.wit")),
     ("0.2.0", include_str!("../../../wit/0.2.0/plugin.wit")),
 ];
 
-/// The versions that are served, for messages: `0.1.0 and 0.2.0`.
+/// Returns the supported versions as text for messages: `0.1.0 and 0.2.0`.
 pub(crate) fn served() -> String {
     SERVED.map(|(version, _)| version).join(" and ")
 }

@@ -1,8 +1,10 @@
-//! The parts of WASI that Toolbay replaces: those in which a guest could have the host hold more than the call's
-//! [`Account`](crate::account::Account) allows, or a thread wait for something that never comes; and those whose answers a recording has.
+//! Replacements for the parts of WASI in which a guest could make the host hold more memory than
+//! the call's [`Account`](crate::account::Account) allows, could block a thread indefinitely, or
+//! gets answers that a recording must contain.
 //!
-//! Each replacement does what `wasmtime-wasi` does, within bounds. Everything else of WASI is linked unchanged. Beside
-//! them are the interfaces that `wasmtime-wasi` does not have: configuration, logging and state.
+//! Each replacement behaves like `wasmtime-wasi`, within bounds. The rest of WASI is linked
+//! unchanged. This module also adds the interfaces that `wasmtime-wasi` does not have:
+//! configuration, logging and state.
 
 mod clocks;
 mod config;

@@ -1,9 +1,11 @@
-//! WASI 0.3, for the engine of components with async functions alone.
+//! WASI 0.3, only for the engine of components with async functions.
 //!
-//! What `wasmtime-wasi` has for it is young: each part in which a guest could have the host hold more than the call's
-//! [`Account`](crate::account::Account) allows, wait longer than the call, or reach what the grant does not name is written
-//! anew here, or wrapped. The same rules hold as for WASI 0.2 ([`wasi`](crate::wasi)): the same requests and connections, the
-//! same clocks, the same streams. Files are closed, as nothing here bounds them.
+//! The WASI 0.3 implementation of `wasmtime-wasi` is new. This module wraps or reimplements each
+//! part in which a guest could make the host hold more memory than the call's
+//! [`Account`](crate::account::Account) allows, could wait longer than the call, or could reach
+//! resources that the grant does not name. The rules are those of WASI 0.2 ([`wasi`](crate::wasi)),
+//! with the same requests, connections, clocks and streams. Files are not available, because
+//! nothing here bounds them.
 
 mod cli;
 mod client;
@@ -26,7 +28,7 @@ use crate::state::StoreState;
 pub(crate) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     cli::add(linker)?;
     clocks::add(linker)?;
-    // Whatever a guest asks for, it gets `limits.random` bytes at most: a short answer is allowed.
+    // A guest gets at most `limits.random` bytes per request, because a short result is allowed.
     wasmtime_wasi::p3::random::add_to_linker(linker)?;
     filesystem::add(linker)?;
     sockets::add(linker)?;
@@ -49,10 +51,10 @@ mod tests {
 
     use crate::trial::{TrialComponent, sandbox};
 
-    /// The interfaces, as the guests of tests have them.
+    /// The interfaces that the test guests import.
     const WIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/guests/wasi3/wit");
 
-    /// The core type of a function.
+    /// Returns the core type of a function.
     fn signature(resolve: &Resolve, variant: AbiVariant, function: &Function) -> String {
         let signature = resolve.wasm_signature(variant, function);
         let types = |types: &[WasmType]| -> String {
@@ -67,7 +69,8 @@ mod tests {
         format!("(param{}) (result{})", types(&signature.params), types(&signature.results))
     }
 
-    /// A module that imports every function of a world's interfaces, and exports the world's functions.
+    /// Returns a module that imports every function of a world's interfaces, and exports the
+    /// world's functions.
     fn module(resolve: &Resolve, world: WorldId) -> Vec<u8> {
         let (world, mut text) = (&resolve.worlds[world], "(module".to_owned());
         for (key, item) in &world.imports {

@@ -1,25 +1,27 @@
-//! Integers in results that not every client reads exactly: JSON numbers beyond 2^53, which JavaScript and many others round.
+//! Detects integers in results that some clients cannot read exactly: JSON numbers beyond 2^53,
+//! which JavaScript and many other languages round.
 
 use serde_json::{Map, Value};
 use toolbay_model::ToolDefinition;
 use toolbay_model::text::{line, thousands};
 
-/// The greatest integer up to which each is a number in every client.
+/// The largest integer up to which every client represents all integers exactly.
 const EXACT: i64 = 1 << 53;
 
-/// Longest schema that is looked at, in bytes, and all of them together.
+/// Maximum length of a schema that is checked, and of all schemas together, in bytes.
 const SCHEMA: usize = 64 << 10;
 const SCHEMAS: usize = 1 << 20;
 
-/// Longest name that is quoted, in bytes.
+/// Maximum length of a quoted name, in bytes.
 const SHOWN: usize = 100;
 
-/// The members of a schema that are schemas, lists of schemas, and schemas by name.
+/// Keywords whose values are schemas, lists of schemas, and maps of schemas.
 const ONE: [&str; 3] = ["items", "additionalProperties", "not"];
 const SEVERAL: [&str; 4] = ["prefixItems", "anyOf", "oneOf", "allOf"];
 const NAMED: [&str; 3] = ["properties", "patternProperties", "$defs"];
 
-/// A warning about the tools whose results can have such integers in their structured content; `None` if there are none.
+/// Returns a warning about tools whose structured content can have such integers; `None` if there
+/// are none.
 pub(crate) fn remark(tools: &[ToolDefinition]) -> Option<String> {
     let mut room = SCHEMAS;
     let mut can = tools.iter().filter(|tool| {
@@ -38,7 +40,7 @@ pub(crate) fn remark(tools: &[ToolDefinition]) -> Option<String> {
     ))
 }
 
-/// Whether a value that fits can have such an integer.
+/// Returns whether a value that matches the schema can contain such an integer.
 fn is_wide(schema: &Value) -> bool {
     let Value::Object(members) = schema else { return false };
     let within = |key: &&str| members.get(*key);
@@ -52,7 +54,7 @@ fn is_wide(schema: &Value) -> bool {
         || SEVERAL.iter().chain(&NAMED).filter_map(within).any(all)
 }
 
-/// Whether this part of a schema is an integer without bounds that keep it exact.
+/// Returns whether this schema is an integer without bounds that keep it exact.
 fn is_wide_integer(members: &Map<String, Value>) -> bool {
     let is_integer = match members.get("type") {
         Some(Value::String(name)) => name == "integer",

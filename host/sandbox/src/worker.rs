@@ -1,7 +1,8 @@
-//! The compiling child: `toolbay compile-worker` reads a plugin file and writes its compiled form.
+//! The compiler process: `toolbay compile-worker` reads a plugin file and writes its compiled form.
 //!
-//! Compiling cannot be interrupted, and a component of one kilobyte can make it take minutes and gigabytes. In a child
-//! process, the operating system enforces limits on it, and its failures affect nothing else.
+//! Compilation cannot be interrupted, and a component of one kilobyte can need minutes and
+//! gigabytes. In a child process, the operating system enforces limits, and failures affect nothing
+//! else.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
@@ -20,88 +21,92 @@ use crate::export_limits::{ComponentKind, check_exports};
 use crate::wasm_proposals::WasmProposals;
 use crate::{adapt, concurrency, engine, mcp_detection, memory_snapshot, preinit};
 
-/// Largest output. Compiled code is a small multiple of its source; more is a mistake.
+/// Maximum size of the output, in bytes. Compiled code is a small multiple of its source, so more
+/// is a mistake.
 const OUTPUT: u64 = 1 << 30;
 
-/// The nice value of the compiler, which gives it about a tenth of a busy core. With the highest value, 19, it would
-/// get a sixtieth, and loading a plugin beside busy tools would take minutes.
+/// Nice value of the compiler, which gives it about a tenth of a busy core. With the maximum, 19,
+/// it would get a sixtieth, and loading a plugin while tools are busy would take minutes.
 const NICE: i32 = 10;
 
 /// Prefix of an error about the component.
 const INVALID: &str = "invalid component: ";
 
-/// Said of a component with the instructions for exceptions that browsers had before the standard.
+/// Advice for a component with the pre-standard exception instructions of browsers.
 const LEGACY: &str = " (it throws exceptions with the instructions that came before the standard; build it with those of \
                       WebAssembly 3.0: -Xwasm-use-new-exception-proposal for Kotlin, -sWASM_LEGACY_EXCEPTIONS=0 for \
                       Emscripten, -mllvm -wasm-use-legacy-eh=false for clang)";
 
-/// Said of a component with async functions where the operator does not want any.
+/// Message for a component with async functions if the operator has disabled them.
 const OFF: &str = "has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs builds \
                    it without them with --sync)";
 
-/// Said of a component for WASI 0.3 there.
+/// Message for a WASI 0.3 component if the operator has disabled async functions.
 const OFF_NEWER: &str = "needs WASI 0.3, and engine.async is false (to run it, set engine.async = true; to do without, build \
                          it for WASI 0.2: with --sync for componentize-qjs, for wasm32-wasip2 with Rust)";
 
-/// Exit code for: compiled, but the output could not be written.
+/// Exit code if compilation succeeded but the output could not be written.
 pub(crate) const UNWRITTEN: u8 = 3;
 
-/// Longest notes of a child, in bytes. Longer ones contain documentation that nobody reads.
+/// Maximum size of the notes of a child, in bytes. Larger notes contain documentation that is too
+/// long to be read.
 pub(crate) const NOTES: usize = 1 << 20;
 
-/// What the child does with a plugin file.
+/// Task of the child for a plugin file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkerJob {
-    /// Compiles it.
+    /// Compiles the file.
     #[default]
     Compile,
-    /// Adds exports that show its state, for `toolbay optimize`.
+    /// Adds exports that show the component's state, for `toolbay optimize`.
     Instrument,
-    /// Writes the state of an instance into it.
+    /// Writes the state of an instance into the file.
     Snapshot,
 }
 
-/// The notes: what the child learned about a file, besides its code.
+/// Notes of the child about a file, in addition to its code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct WorkerNotes {
-    /// The author's documentation of its functions.
+    /// The author's documentation of the component's functions.
     pub(crate) docs: ComponentDocs,
     /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
-    /// What is known about the file.
+    /// Summary of the file.
     pub(crate) about: PluginSummary,
-    /// Whether it is a command that may be an MCP server.
+    /// True if the component is a command that may be an MCP server.
     pub(crate) speaks: bool,
-    /// Instances with functions within it, if it has async functions and was compiled for the engine of those.
+    /// Number of instances with functions in the component, if it has async functions and was
+    /// compiled for the async engine.
     #[serde(default)]
     pub(crate) tasked: Option<u32>,
 }
 
-/// What compiles.
+/// Engines that compile components.
 #[derive(Clone)]
 pub(crate) struct WorkerEngines {
     ordinary: Engine,
     stack: ByteSize,
-    /// Whether components may have async functions.
+    /// If set, components may have async functions.
     concurrent: bool,
 }
 
 impl WorkerEngines {
-    /// Engines for guests with a native stack of this size.
+    /// Creates the engines for guests with a native stack of this size.
     pub(crate) fn new(stack: ByteSize, concurrent: bool) -> wasmtime::Result<Self> {
         Ok(Self { ordinary: engine::build_compiler(stack)?, stack, concurrent })
     }
 
-    /// The engine for components with async functions.
+    /// Creates the engine for components with async functions.
     fn concurrent(&self) -> Result<Engine, String> {
         engine::build_async_compiler(self.stack).map_err(|error| error.root_cause().to_string())
     }
 }
 
-/// Compiles standard input to standard output, or does another job. The input is the length of the plugin file (eight
-/// bytes, little endian), the file, the same of the `.wit` file beside it, and the rest of what the job needs. Uses at most
-/// `memory` bytes of address space and `cpu` seconds. Writes the notes, or an error about the input, to standard error.
-/// Components may have async functions if `concurrent` is set.
+/// Compiles standard input to standard output, or runs another job. The input is the length of the
+/// plugin file (eight bytes, little-endian), the file, the length and text of the accompanying
+/// `.wit` file, and the remaining input of the job. Uses at most `memory` bytes of address space
+/// and `cpu` seconds of CPU time. Writes the notes, or an error about the input, to standard error.
+/// If `concurrent` is set, components may have async functions.
 pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: WorkerJob) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
         return failed(&format!("cannot set the compiler's limits: {error}"));
@@ -111,7 +116,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
         Err(error) => return failed(&format!("the compiler cannot read the component: {error}")),
     };
     if job != WorkerJob::Compile {
-        // Standard error is for what a person reads.
+        // Standard error must contain only messages for people.
         std::panic::set_hook(Box::new(|_| {}));
     }
     let done = match job {
@@ -135,20 +140,21 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
     }
 }
 
-/// The compiled form of a plugin file and the notes about it, or what is wrong with it.
+/// Compiles a plugin file. Returns the code and the notes, or an error message.
 pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, WorkerNotes), String> {
     let AdaptedComponent { component, kind, remark } = adapt::componentize(file, wit)?;
     let uses = WasmProposals::of(&component)?;
     let (checked, off) = match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
         (_, WasiP3Requirements::Refused(why)) => return Err(why),
-        // Without an async function of its own, such as a clock that is only looked at.
+        // The component has no async functions itself, and only uses something like a clock that is
+        // read.
         (ComponentKind::Sync | ComponentKind::Async, WasiP3Requirements::Wanted) => (ComponentKind::Async, OFF_NEWER),
         (checked, _) => (checked, OFF),
     };
     let (engine, tasked) = match checked {
         ComponentKind::Async if engines.concurrent => (engines.concurrent()?, Some(concurrency::tasked(&component)?)),
         ComponentKind::Async => return Err(off.to_owned()),
-        // The one that accepts more says best what is wrong.
+        // The engine that accepts more reports the most precise error.
         ComponentKind::Invalid if engines.concurrent => (engines.concurrent()?, None),
         ComponentKind::Sync | ComponentKind::Invalid => (engines.ordinary.clone(), None),
     };
@@ -161,13 +167,13 @@ pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Resu
     Ok((code, WorkerNotes { tasked, ..notes }))
 }
 
-/// What is wrong with a component, and the cure if there is a known one.
+/// Returns the error message for an invalid component, with advice if there is any.
 fn invalid(why: &str) -> String {
     let cure = if why.contains("legacy_exceptions") || why.contains("legacy exceptions") { LEGACY } else { "" };
     format!("{INVALID}{why}{cure}")
 }
 
-/// What the child is given.
+/// Input of the child.
 struct WorkerInput {
     file: Vec<u8>,
     wit: String,
@@ -191,7 +197,7 @@ fn read() -> io::Result<WorkerInput> {
     Ok(WorkerInput { file, wit, rest })
 }
 
-/// The component with the state of an image.
+/// Returns the component with the state of a memory snapshot.
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: &[u8]) -> Result<Vec<u8>, String> {
     let image = memory_snapshot::decode(image).ok_or("the state of the instance arrived incomplete")?;
     preinit::snapshot(file, wit, image)
@@ -211,7 +217,7 @@ fn notes(about: PluginSummary, component: &[u8], wit: &str) -> WorkerNotes {
     WorkerNotes { docs, remarks, about, speaks, tasked: None }
 }
 
-/// The notes for the parent, without the parts that are too long.
+/// Encodes the notes for the parent, without the parts that are too long.
 fn encode(notes: WorkerNotes) -> Vec<u8> {
     let text = serde_json::to_vec(&notes).unwrap_or_default();
     if text.len() <= NOTES {
@@ -225,19 +231,20 @@ fn encode(notes: WorkerNotes) -> Vec<u8> {
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {
     let limits = [
         (Resource::As, memory, memory),
-        // At the soft limit, the child dies of SIGXCPU, which distinguishes this limit from a SIGKILL from outside.
+        // At the soft limit, SIGXCPU kills the child, which distinguishes this limit from an
+        // external SIGKILL.
         (Resource::Cpu, cpu, cpu + 5),
         (Resource::Fsize, OUTPUT, OUTPUT),
         (Resource::Core, 0, 0),
     ];
     for (resource, current, maximum) in limits {
-        // Nobody may raise what the operator has limited further.
+        // Do not exceed a lower limit that the operator has set.
         let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         setrlimit(resource, Rlimit { current: Some(current.min(most)), maximum: Some(maximum.min(most)) })?;
     }
-    // Calls take precedence. If the kernel refuses, they only become slower.
+    // Calls have priority. If the kernel refuses, calls only become slower.
     let _ = nice(NICE);
-    // If the parent is killed, the child must not continue to compile for nobody.
+    // If the parent is killed, the child must not continue to compile.
     set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     Ok(())
 }

@@ -80,7 +80,7 @@ impl EventLog {
             }
             OutgoingKind::Notification => {}
             OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) if fits => {
-                self.messages.push_back(event.clone())
+                self.messages.push_back(event.clone());
             }
             OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => self.lost = self.newest,
         }

@@ -1,19 +1,20 @@
-//! A guest that runs while somebody listens to it.
+//! Runs a guest concurrently with the future that reads its output.
 
 use std::pin::pin;
 use std::task::Poll;
 
-/// Runs `guest` until `listening` has heard what it waits for. What the guest would do after that does not happen, unless
-/// it is not `last`: then its instance is needed again, and it runs to its end.
+/// Runs `guest` until `listening` completes. If `last` is set, the guest is dropped then. Otherwise
+/// its instance is needed again, and it runs until it ends.
 ///
-/// `silent` is what comes of a guest that has ended before that.
+/// If the guest ends before `listening` completes, `silent` provides the result.
 pub(super) async fn beside<T>(
     guest: impl Future<Output = wasmtime::Result<()>>,
     listening: impl Future<Output = wasmtime::Result<T>>,
     last: bool,
     silent: impl FnOnce() -> wasmtime::Result<T>,
 ) -> wasmtime::Result<T> {
-    // What has arrived is taken in however much else this task has done: after the guest's end nothing wakes it.
+    // Exempt `listening` from tokio's cooperative budget: after the guest has ended, nothing wakes
+    // it to read the remaining data.
     let (mut guest, mut listening) = (pin!(guest), pin!(tokio::task::unconstrained(listening)));
     let (mut ended, mut heard) = (None, None);
     let done = std::future::poll_fn(|context| {
@@ -35,7 +36,7 @@ pub(super) async fn beside<T>(
         if is_done { Poll::Ready((ended.take(), heard.take())) } else { Poll::Pending }
     });
     match done.await {
-        // The guest has said it all, so it does not matter how it ended.
+        // The output is complete, so the guest's own result is irrelevant.
         (_, Some(Ok(heard))) if last => Ok(heard),
         (Some(Err(error)), _) | (_, Some(Err(error))) => Err(error),
         (_, Some(Ok(heard))) => Ok(heard),

@@ -1,4 +1,4 @@
-//! One HTTP request to a guest's handler, and its response.
+//! Sends one HTTP request to a guest's handler and reads the response.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,23 +16,23 @@ use super::{serve, words};
 use crate::http_handler::HandlerInstance;
 use crate::state::StoreState;
 
-/// The host that guests are asked at. Those that check it take it for one of the same machine.
+/// Host name in requests to guests. Guests that check it accept it as the local machine.
 const AUTHORITY: &str = "localhost";
 
-/// Longest name of a session, in bytes.
+/// Maximum length of a session ID, in bytes.
 const SESSION: usize = 1 << 10;
 
-/// Bytes that the head of a request holds.
+/// Memory that the head of a request uses, in bytes.
 const HEAD_HELD: usize = 16 << 10;
 
-/// How much of a body that is no message is waited for, in bytes.
+/// Length after which reading a body without messages stops, in bytes.
 const ENOUGH: usize = 512;
 
-/// What a handler gave as its response, or why there is none, in words.
+/// The handler's response, or a description of its error.
 type HandlerOutcome = Result<http::Response<WasiBody>, String>;
 
-/// Sends a request to the handler. Returns the name of the session that it gave, and what it said. If it is not the `last`
-/// one, the handler is waited for.
+/// Sends a request to the handler. Returns the session ID from the response, if any, and the
+/// response. If `last` is not set, waits until the handler returns.
 pub(super) async fn exchange(
     handler: &HandlerInstance,
     store: &mut Store<StoreState>,
@@ -72,7 +72,7 @@ pub(super) async fn exchange(
             let given = async {
                 match receiver.await {
                     Ok(given) => Some(given.map_err(|code| words::code(&code))),
-                    // It has ended, and how it did says why.
+                    // The guest has ended; its result has the reason.
                     Err(_closed) => std::future::pending().await,
                 }
             };
@@ -80,13 +80,13 @@ pub(super) async fn exchange(
                 let said = response(given, &mut intake, id).await;
                 let is_outcome = matches!(said, Ok((_, RequestReply::Outcome(_))));
                 if failed.load(Ordering::Relaxed) && !is_outcome {
-                    // Its body ends with it, wherever it was: how it ended says more.
+                    // The body ends when the guest fails. The guest's error has more information.
                     return std::future::pending().await;
                 }
                 drop(hearing);
                 said
             };
-            // It is large, and handlers of WASI 0.2 do not pay for it.
+            // Boxed, because the future is large and WASI 0.2 handlers do not need it.
             Box::pin(beside(guest, listening, last, silent)).await
         }
     }
@@ -129,7 +129,7 @@ async fn response(
             }
         };
         let Ok(bytes) = frame.into_data() else { continue };
-        // Once as they arrived, and once as the text that is read.
+        // The bytes are charged twice: as received, and as the text that is parsed.
         intake.take(bytes.len())?;
         intake.hold(bytes.len())?;
         length += bytes.len();
@@ -155,7 +155,8 @@ async fn response(
     Ok((session, RequestReply::Other(status, shown)))
 }
 
-/// What ends the wait. A request of the guest has no answer: it was told that there is nobody who could give one.
+/// Returns the response if this message ends the wait. A request of the guest does not, and gets no
+/// answer: the guest was informed that no client can answer it.
 fn said(heard: MessageKind) -> Option<RequestReply> {
     match heard {
         MessageKind::Outcome(outcome) => Some(RequestReply::Outcome(outcome)),

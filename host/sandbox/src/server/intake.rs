@@ -1,4 +1,4 @@
-//! What a guest says, message by message, within the bounds of the call.
+//! Reads a guest's messages within the limits of the call.
 
 use bytesize::ByteSize;
 use toolbay_guest_mcp::{GuestMessage, GuestNotification, RequestOutcome, read};
@@ -9,70 +9,70 @@ use crate::account::MemoryBudget;
 use crate::host_functions::HostFunctions;
 use crate::state::StoreState;
 
-/// What came of a request to a guest.
+/// Result of a request to a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestReply {
-    /// A response.
+    /// A JSON-RPC response.
     Outcome(RequestOutcome),
-    /// An HTTP response with this status that contains none; its body begins with this.
+    /// An HTTP response without a JSON-RPC response: its status and the beginning of its body.
     Other(u16, String),
-    /// Something that cannot be read, and why.
+    /// An invalid response, and the reason.
     Wrong(String),
 }
 
-/// What one message was.
+/// A message from the guest.
 pub(super) enum MessageKind {
-    /// The response.
+    /// The response to the request.
     Outcome(RequestOutcome),
-    /// A request of the guest: its id, as JSON text, and its method.
+    /// A request of the guest: its ID, as JSON text, and its method.
     Request(String, String),
-    /// Nothing that ends the wait.
+    /// Another message, which does not end the wait.
     Nothing,
-    /// No message, and why.
+    /// An invalid message, and the reason.
     Wrong(String),
 }
 
-/// Takes in what a guest says in one call.
+/// Reads and meters the messages of a guest in one call.
 pub(super) struct MessageIntake {
     account: MemoryBudget,
     imports: HostFunctions,
-    /// Bytes that it may still say.
+    /// Number of bytes that the guest may still send.
     room: usize,
-    /// Bytes that it may say in all.
+    /// Number of bytes that the guest may send in total.
     most: usize,
 }
 
 impl MessageIntake {
-    /// That of the call that this store is for.
+    /// Returns the reader for the call of this store.
     pub(super) fn of(store: &Store<StoreState>) -> Self {
         let (state, most) = (store.data(), store.hostcall_fuel());
         Self { account: state.account.clone(), imports: state.imports.clone(), room: most, most }
     }
 
-    /// Draws bytes that were said, or that wait to be heard, from what the call may pass on and from its memory.
+    /// Charges bytes to both the transfer budget and the memory budget of the call.
     ///
     /// # Errors
     ///
-    /// Ends the call: it has used up either.
+    /// Ends the call if either budget is exhausted.
     pub(super) fn take(&mut self, bytes: usize) -> wasmtime::Result<()> {
         self.room = self.room.checked_sub(bytes).ok_or(Limit::Transfer(ByteSize::b(self.most as u64)))?;
         self.hold(bytes)
     }
 
-    /// Draws bytes from the memory of the call.
+    /// Charges bytes to the memory budget of the call.
     ///
     /// # Errors
     ///
-    /// Ends the call: it has none left.
+    /// Ends the call if the budget is exhausted.
     pub(super) fn hold(&self, bytes: usize) -> wasmtime::Result<()> {
         self.account.take(bytes).map_err(Into::into)
     }
 
-    /// Takes in a message that may be the response to the request `id`.
+    /// Reads a message that may be the response to the request `id`.
     ///
     /// # Errors
     ///
-    /// Ends the call: as values, the message takes more memory than the call may.
+    /// Ends the call if the parsed message would exceed the memory limit of the call.
     pub(super) fn message(&self, text: &str, id: Option<u64>) -> wasmtime::Result<MessageKind> {
         let limit = self.account.limit();
         if JsonSize::of(text).memory > limit as u64 {
@@ -80,7 +80,8 @@ impl MessageIntake {
         }
         Ok(match read(text) {
             Ok(GuestMessage::Response(said, outcome)) if id.is_some() && said == id => MessageKind::Outcome(outcome),
-            // An error without an id is one of what could not be read: there is only one request.
+            // An error without an ID refers to a request that the guest could not parse. Only one
+            // request is pending.
             Ok(GuestMessage::Response(None, outcome @ RequestOutcome::Problem(_))) if id.is_some() => {
                 MessageKind::Outcome(outcome)
             }

@@ -6,17 +6,18 @@ use wasmtime_wasi::I32Exit;
 use super::intake::{MessageIntake, MessageKind, RequestReply};
 use crate::talk::StdioConversation;
 
-/// The most requests of a guest that are answered while it is waited for.
+/// Maximum number of guest requests that are refused with a response during one request to the
+/// guest.
 const REQUESTS: usize = 100;
 
-/// Says a line, whose bytes are the call's.
+/// Sends a line, and charges its bytes to the call's memory.
 pub(super) fn say(talk: &StdioConversation, line: &str, intake: &MessageIntake) -> wasmtime::Result<()> {
     intake.hold(line.len() + 1)?;
     talk.say(line);
     Ok(())
 }
 
-/// Says a request and waits for the response to it.
+/// Sends a request and waits for its response.
 pub(super) async fn ask(
     talk: &StdioConversation,
     request: &ClientMessage,
@@ -26,7 +27,7 @@ pub(super) async fn ask(
     let mut requests = 0;
     loop {
         let line = talk.heard().await;
-        // The guest's output has drawn its bytes. The text is a copy.
+        // The guest's output has already been charged. The text is a copy.
         intake.take(line.len())?;
         match intake.message(&String::from_utf8_lossy(&line), request.id)? {
             MessageKind::Outcome(outcome) => return Ok(RequestReply::Outcome(outcome)),
@@ -34,13 +35,13 @@ pub(super) async fn ask(
                 requests += 1;
                 say(talk, &refusal(&id, &method), intake)?;
             }
-            // What is printed beside the messages is not meant for the host.
+            // Other output between the messages is not meant for the host.
             MessageKind::Request(..) | MessageKind::Nothing | MessageKind::Wrong(_) => {}
         }
     }
 }
 
-/// How a command ended that was listened to: an exit without an error is an end like any other.
+/// Returns the result of a command. An exit with status 0 is a success.
 pub(super) fn ended(ended: wasmtime::Result<Result<(), ()>>) -> wasmtime::Result<()> {
     match ended {
         Ok(Ok(())) => Ok(()),

@@ -1,5 +1,5 @@
-//! A handler of WASI 0.3 at work. Its response is there when its function returns, and its body comes afterwards, while the
-//! guest and the host's streams go on.
+//! Runs a WASI 0.3 HTTP handler. The response is available when its function returns. The body
+//! follows while the guest and the host's streams continue to run.
 
 use std::future::poll_fn;
 
@@ -12,10 +12,11 @@ use wasmtime_wasi_http::{WasiBody, WasiHttpView as _};
 
 use crate::state::StoreState;
 
-/// What a handler gave as its response.
+/// The handler's response or its error code.
 type ServedResponse = Result<http::Response<WasiBody>, ErrorCode>;
 
-/// Gives a handler a request. Ends when the response was `heard` and all tasks of the guest have ended.
+/// Runs a handler with a request. Returns when `heard` reports that the response was read and all
+/// tasks of the guest have ended.
 pub(super) async fn serve(
     service: &Service,
     store: &mut Store<StoreState>,
@@ -23,7 +24,7 @@ pub(super) async fn serve(
     given: oneshot::Sender<ServedResponse>,
     heard: oneshot::Receiver<()>,
 ) -> wasmtime::Result<()> {
-    // Whether the guest reads all of it concerns nobody.
+    // The host does not need to know whether the guest reads the whole request.
     let (request, _read) = Request::from_http(store.data_mut().http().hooks, message);
     let serving = store.run_concurrent(async move |accessor| {
         let response = match service.handle(accessor, request).await? {

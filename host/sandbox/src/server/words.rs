@@ -1,4 +1,4 @@
-//! What a guest answered, in the host's words.
+//! Converts the responses of guests that are MCP servers to the host's types.
 
 use toolbay_guest_mcp::results::{
     self, GuestQuestionKind, GuestQuestions, GuestResult, PromptResult, ReadItem, ToolResult,
@@ -14,18 +14,18 @@ use crate::guest_reply::{
     self, ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem,
 };
 
-/// Longest part of what a guest said that a message quotes, in bytes.
+/// Maximum length of guest text that a message quotes, in bytes.
 const QUOTED: usize = 120;
 
-/// What a guest answered.
+/// A converted response.
 pub(super) enum ReplyText {
-    /// What it was asked for.
+    /// The requested result.
     Returned(GuestReply),
-    /// Questions, and what it wants to have back with the answers.
+    /// Questions, and the request state that the guest gets back with the answers.
     Questions(Vec<RawQuestion>, Option<String>),
 }
 
-/// What came of asking a guest.
+/// Converts the response of a guest.
 pub(super) fn returned(
     asked: PluginRequest<'_>,
     outcome: Result<String, ProtocolError>,
@@ -98,13 +98,13 @@ fn questions(asks: GuestQuestions) -> ReplyText {
             GuestQuestionKind::Roots => PosedKind::Roots,
         },
         params: asked.params,
-        // It knows what its caller can answer.
+        // The guest received the client's capabilities, so every question that it asks is required.
         required: true,
     };
     ReplyText::Questions(asks.questions.into_iter().map(posed).collect(), asks.state)
 }
 
-/// The contract has other names for two kinds.
+/// Converts a content block. Two kinds have different names in the contract.
 fn block(said: GuestBlock) -> block::RawBlock {
     let kind = match said.kind.as_str() {
         "resource_link" => "resource-link".to_owned(),
@@ -128,7 +128,7 @@ fn block(said: GuestBlock) -> block::RawBlock {
     }
 }
 
-/// An HTTP status and how its body begins, for people.
+/// Describes an HTTP status and the beginning of its body, for messages.
 pub(super) fn status(status: u16, body: &str) -> String {
     let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let status = reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"));
@@ -137,7 +137,7 @@ pub(super) fn status(status: u16, body: &str) -> String {
     if body.is_empty() { format!("{status} without a body") } else { format!("{status}, \"{body}\"") }
 }
 
-/// The name of an error of `wasi:http`, for people: the words of its variant, without what it carries.
+/// Returns the name of a `wasi:http` error as lowercase words, without its payload.
 pub(super) fn code(error: &impl std::fmt::Debug) -> String {
     let shown = format!("{error:?}");
     let variant = shown.split(['(', ' ']).next().and_then(|path| path.rsplit("::").next()).unwrap_or_default();
@@ -151,7 +151,7 @@ pub(super) fn code(error: &impl std::fmt::Debug) -> String {
     words
 }
 
-/// What a guest said, for people.
+/// Describes a guest's response, for messages.
 pub(super) fn said(said: &RequestReply) -> String {
     match said {
         RequestReply::Outcome(RequestOutcome::Result(result)) => format!("it answered \"{}\"", line(result, QUOTED)),

@@ -10,7 +10,7 @@ use super::*;
 use crate::tape::ReplayTape;
 use toolbay_secrets::SecretFilter;
 
-/// Names with the addresses that they have; all others have none.
+/// Names with their addresses; all other names have none.
 struct Names(Vec<(&'static str, Vec<IpAddr>)>);
 
 impl NameResolver for Names {
@@ -24,7 +24,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// The sockets of a call with these rules, whose memory has so many bytes.
+/// Returns the sockets of a call with these rules and this much memory.
 fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> CallSockets {
     let many = (0..100_u8).map(|n| IpAddr::from([8, 8, 4, n])).collect();
     let names = Names(vec![
@@ -84,9 +84,9 @@ async fn a_guest_sees_only_addresses_that_it_may_connect_to() {
     let mut opened = sockets(&EXAMPLE, &["10.0.0.7"], 1 << 20);
     assert_eq!(resolved(&mut opened, "private.example.com").await, Ok(vec![ip("10.0.0.7")]));
     assert!(connects(&opened, "10.0.0.7:443") && !connects(&opened, "127.0.0.1:443"));
-    // An address that was opened is no rule.
+    // An opened address is not a rule.
     assert!(!connects(&sockets(&EXAMPLE, &["10.0.0.7"], 1 << 20), "10.0.0.7:443"));
-    // A rule opens no address.
+    // A rule does not open an address.
     assert!(!connects(&sockets(&["127.0.0.1:443"], &[], 1 << 20), "127.0.0.1:443"));
 }
 
@@ -105,7 +105,7 @@ async fn names_beyond_the_rules_are_not_resolved() {
     ] {
         assert_eq!(resolved(&mut sockets, name).await, expected, "{name}");
     }
-    // To know an address is not to reach it.
+    // A known address is not necessarily allowed.
     assert!(!connects(&sockets, "10.0.0.7:443"));
 }
 

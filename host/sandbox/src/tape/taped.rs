@@ -1,4 +1,4 @@
-//! What a tape has recorded: with its secrets, until it is asked for.
+//! A finished recording, which contains secrets until its answers are extracted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use toolbay_recording::{
 };
 use toolbay_secrets::SecretFilter;
 
-/// What kind of operation it is.
+/// Kind of a recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     /// An HTTP request.
     Http,
-    /// An operation with state.
+    /// A state operation.
     State,
 }
 
-/// An operation whose result may not be known yet.
+/// A recorded operation whose result may be pending.
 pub(super) struct UnfinishedOperation {
     pub(super) kind: OperationKind,
     pub(super) what: String,
     pub(super) result: Option<Vec<u8>>,
-    /// Bytes that were taken for it already.
+    /// Bytes already reserved for the result.
     pub(super) held: usize,
 }
 
-/// What a tape has recorded.
+/// Finished recording of a call.
 pub struct TapedCall {
     pub(super) answers: HostAnswers,
     pub(super) operations: Vec<UnfinishedOperation>,
@@ -36,7 +36,8 @@ pub struct TapedCall {
 }
 
 impl TapedCall {
-    /// Takes room for so many bytes that are recorded beside this. If there is none, only the outline of the call is kept.
+    /// Reserves memory for additional recorded data. If it is exhausted, only the outline of the
+    /// call is recorded.
     pub fn take(&mut self, bytes: usize) -> bool {
         let taken = self.room.as_mut().is_some_and(|room| room.take(bytes));
         if !taken {
@@ -45,22 +46,24 @@ impl TapedCall {
         taken
     }
 
-    /// What it takes until it is written; `None` if there was no room.
+    /// Takes the memory reservation, which lasts until the recording is written; `None` if it was
+    /// exhausted.
     pub fn room(&mut self) -> Option<RecordingReservation> {
         self.room.take()
     }
 
-    /// The secrets that nothing in a recording of the call may contain.
+    /// Returns the secrets that the recording must not contain.
     pub fn secrets(&self) -> &Arc<SecretFilter> {
         &self.secrets
     }
 
-    /// The answers without secrets, and what is missing. Takes time in proportion to their size.
+    /// Returns the answers without secrets, and what is missing. Takes time in proportion to their
+    /// size.
     pub fn answers(self) -> (HostAnswers, BTreeSet<MissingInput>) {
         let Self { mut answers, operations, mut missing, secrets, .. } = self;
         answers.trace.retain(|_, value| !secrets.are_in(value.as_bytes()));
         for UnfinishedOperation { kind, what, result, .. } in operations {
-            // A response that the guest never asked for is as good as none.
+            // A response that the guest never read is recorded as incomplete.
             let answer = match (kind, result) {
                 (OperationKind::Http, None) => {
                     Some(OperationResult::Http(HttpAnswer::Nothing(HttpError::HttpResponseIncomplete)))
@@ -89,7 +92,7 @@ impl TapedCall {
     }
 }
 
-/// An answer without secrets; `None` if they cannot be redacted.
+/// Redacts an answer. Returns `None` if the secrets cannot be redacted.
 fn public(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswer> {
     let redacted = |blob: BinaryText| {
         if !secrets.are_in(&blob.0) {
@@ -108,7 +111,7 @@ fn public(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswer> {
             if body.0.len() == before {
                 return Some(HttpAnswer::Response { status, fields, body, pieces, end });
             }
-            // What was redacted comes in one piece, and has another length.
+            // A redacted body has a different length and is stored as one chunk.
             for (_, length) in fields.iter_mut().filter(|(name, _)| name == "content-length") {
                 *length = BinaryText(body.0.len().to_string().into_bytes());
             }

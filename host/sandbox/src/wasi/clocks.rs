@@ -1,6 +1,6 @@
-//! Waiting, for calls whose clocks are the same each time: a guest waits as long as it asks for, and its clock then shows
-//! that, however long it took. Of a call that is run again from a recording, nothing is waited for: the recording says what
-//! was ready first, and what the clocks showed.
+//! Timers for calls with fixed clocks. A guest waits for the requested duration, and its clock then
+//! advances by exactly that duration, however long the wait took. A replayed call does not wait:
+//! the recording has the clock readings and what was ready first.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         let Some(time) = state.time.clone() else {
             if state.tape.plays() {
-                // It was looked at, and the recording has that.
+                // The original call read the clock here, and the recording has that reading.
                 state.clocks().now()?;
                 return Ok((wait(state, None, 0, 0)?,));
             }
@@ -51,19 +51,20 @@ fn wait(
     until: u64,
 ) -> wasmtime::Result<Resource<DynPollable>> {
     let duration = if state.tape.plays() { 0 } else { duration };
-    // Nobody waits for a time that no clock shows.
+    // `None` if the time cannot be represented; the wait then never ends.
     let over = Instant::now().checked_add(Duration::from_nanos(duration));
     let table = state.clocks().table;
     let timer = table.push(ClockTimer { time, over, until, yielded: false })?;
     subscribe(table, timer)
 }
 
-/// Waits until `over`, and moves the call's clock to `until`.
+/// Timer that waits until a deadline, and then moves the call's clock to a target time.
 struct ClockTimer {
     time: Option<CallTime>,
     over: Option<Instant>,
     until: u64,
-    /// Whether it gave way: a guest that polls in a loop lets others run.
+    /// True if the timer has yielded once, so that a guest that polls in a loop does not block
+    /// other tasks.
     yielded: bool,
 }
 

@@ -1,13 +1,13 @@
-//! `wasi:config`: the grant's `[config]` for components that do not know Toolbay's contract.
+//! `wasi:config`: the grant's `[config]` for components that do not use Toolbay's contract.
 
 use wasmtime::component::{ComponentType, Linker, Lower};
 
 use crate::state::StoreState;
 
-/// The version that toolchains use. As a release candidate, it is compatible with no other.
+/// The version that toolchains use. As a release candidate, it is compatible with no other version.
 const STORE: &str = "wasi:config/store@0.2.0-rc.1";
 
-/// Why a value cannot be read (`store.error`). Values are in memory, so there is never a reason.
+/// Error of reading a value (`store.error`). Values are in memory, so it never occurs.
 #[derive(ComponentType, Lower)]
 #[component(variant)]
 #[expect(dead_code, reason = "the interface has these cases, and they never occur")]

@@ -1,4 +1,4 @@
-//! Streams of a TCP connection whose bytes are counted.
+//! Byte-counting streams of a TCP connection.
 
 use std::mem;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use wasmtime_wasi::p2::{
 
 use crate::traffic::TcpTraffic;
 
-/// A stream, and what counts its bytes. Those beyond the limit end the call.
+/// A stream whose bytes are counted. Bytes beyond the limit end the call.
 struct CountedStream<S> {
     stream: S,
     traffic: Arc<TcpTraffic>,
 }
 
-/// Counts what is received from a connection.
+/// Makes an input stream count the bytes that a connection receives.
 pub(super) fn count_input(stream: &mut DynInputStream, traffic: Arc<TcpTraffic>) {
     let uncounted = mem::replace(stream, Box::new(ClosedInputStream));
     *stream = Box::new(CountedStream { stream: uncounted, traffic });
 }
 
-/// Counts what is sent over a connection.
+/// Makes an output stream count the bytes that are sent over a connection.
 pub(super) fn count_output(stream: &mut DynOutputStream, traffic: Arc<TcpTraffic>) {
     let uncounted = mem::replace(stream, Box::new(ClosedOutputStream));
     *stream = Box::new(CountedStream { stream: uncounted, traffic });
@@ -43,7 +43,7 @@ impl Pollable for CountedStream<DynInputStream> {
     }
 }
 
-/// The methods that are not here read through this one.
+/// The default methods read through `read`.
 #[async_trait]
 impl InputStream for CountedStream<DynInputStream> {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
@@ -64,7 +64,7 @@ impl Pollable for CountedStream<DynOutputStream> {
     }
 }
 
-/// The methods that are not here write through this one.
+/// The default methods write through `write`.
 #[async_trait]
 impl OutputStream for CountedStream<DynOutputStream> {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {

@@ -1,5 +1,6 @@
-//! Files: mounts are folders that are open already, streams are drawn from the call's account, every open file counts
-//! against what the process can open, and what is not a file or a folder is not opened.
+//! Files and directories. Mounts are preopened directories. Stream buffers are charged to the
+//! call's memory. Every open file counts against the process's descriptors. Only files and
+//! directories can be opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,11 +57,11 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// The mounted folders, and a root with nothing in it if none of them is the root. All calls share their descriptors, so
-/// these do not count.
+/// Returns the mounted directories, and an empty root if no mount is the root. All calls share the
+/// descriptors of these directories, so they do not count.
 fn folders(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>> {
     if state.has_mounts {
-        // Whoever uses a file asks for these first.
+        // A guest gets the preopens before it uses any file.
         state.tape.lacks(MissingInput::Files);
     }
     let mounts = state.mounts.clone();
@@ -74,7 +75,8 @@ fn folders(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>
         }
         folders.push((folder, mounted.guest));
     }
-    // The last one: the first is the current folder of some languages, as it was without this one.
+    // The root is the last entry: some languages use the first one as the current directory, and
+    // adding the root must not change it.
     if !folders.iter().any(|(_, guest)| Path::new(guest) == Path::new(ROOT))
         && let Some(root) = nowhere::root(state)?
     {
@@ -83,7 +85,8 @@ fn folders(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>
     Ok(folders)
 }
 
-/// A descriptor for one more file. WASI has no code for a process that has no more; a device that is busy comes nearest.
+/// Takes a descriptor for another file. WASI has no error code for a process without free
+/// descriptors; `busy` is the closest one.
 pub(super) fn take(state: &mut StoreState) -> FsResult<OpenDescriptor> {
     let opened = state.files.take();
     if opened.is_none() && !std::mem::replace(&mut state.files_refused, true) {
@@ -95,7 +98,7 @@ pub(super) fn take(state: &mut StoreState) -> FsResult<OpenDescriptor> {
     opened.ok_or_else(|| ErrorCode::Busy.into())
 }
 
-/// Opens a file or a folder.
+/// Opens a file or a directory.
 async fn open(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
     let at = UsedPath::opened(&folder, &opening);
     at.exists(state)?;
@@ -142,7 +145,7 @@ fn input(state: &mut StoreState, file: OpenedFile, offset: u64) -> FsResult<Reso
     Ok(table.push(stream)?)
 }
 
-/// A stream that writes from `offset` on, or at the end of the file.
+/// Returns a stream that writes from `offset`, or at the end of the file.
 fn output(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let quota = state.quotas.get(&file.rep()).cloned();

@@ -1,4 +1,4 @@
-//! Sending requests: the interface `outgoing-handler`, and the handle of a response that is not there yet.
+//! Sends HTTP requests: the interface `outgoing-handler`, and the handle of a pending response.
 //!
 //! `wasmtime-wasi-http` spawns two tasks for each request. Here it is one of the call's own
 //! [`Exchanges`](crate::pending_requests::Exchanges).
@@ -23,7 +23,8 @@ use crate::state::StoreState;
 
 type FutureResponseHandle = Resource<ResponseHandle>;
 
-/// What a guest gets of a handle: nothing yet, or once a response or why there is none.
+/// Result of reading a response handle: `None` while the response is pending, then the response or
+/// an error, once.
 type HandleState = Option<Result<Result<Resource<HostIncomingResponse>, ErrorCode>, ()>>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -53,7 +54,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// Sends a request. An inner error is one of the request itself; the outer one ends the call.
+/// Sends a request. The inner error is an error of the request; the outer error ends the call.
 fn handle(
     state: &mut StoreState,
     request: Resource<HostOutgoingRequest>,
@@ -98,7 +99,7 @@ fn message(request: HostOutgoingRequest) -> Result<http::Request<WasiBody>, Erro
     if let Some(path) = path_with_query {
         uri = uri.path_and_query(path);
     }
-    // Guests cannot set this one.
+    // Guests cannot set this header.
     fields.insert(HOST, host);
     let body = body.unwrap_or_else(|| Empty::new().map_err(|never| match never {}).boxed_unsync());
     let mut request = http::Request::new(body);
@@ -108,7 +109,7 @@ fn message(request: HostOutgoingRequest) -> Result<http::Request<WasiBody>, Erro
     Ok(request)
 }
 
-/// The length that the request declares, in digits only.
+/// Returns the declared length of the request body. It must consist of digits.
 fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
     let Some(value) = fields.get(CONTENT_LENGTH) else { return Ok(None) };
     let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -125,7 +126,7 @@ fn received(
     let response = match answer {
         Ok(response) => response,
         Err(error) => {
-            // Only the handle that is replaced here can translate it.
+            // Only the original handle type, which this module replaces, can convert the error.
             let failed = state.table().push(HostFutureIncomingResponse::Ready(Err(error)))?;
             let http = &mut state.http();
             let got = types::HostFutureIncomingResponse::get(http, Resource::new_borrow(failed.rep()));

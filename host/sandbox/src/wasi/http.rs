@@ -1,7 +1,8 @@
-//! HTTP: what a request and its fields hold is drawn from the call's account.
+//! HTTP types. The memory of requests and their fields is charged to the call.
 //!
-//! A request can be made without a grant, because runtimes make one before they know that it will be denied, and the
-//! guest then sees an ordinary error. Until then it can hold little.
+//! A guest without a grant can create a request, because language runtimes create one before they
+//! notice the denial. The guest then receives an ordinary error. The memory of such a request is
+//! small.
 
 use toolbay_policy::DenialReason;
 use wasmtime::component::{Linker, Resource, ResourceType};
@@ -153,14 +154,14 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let is_first = state.http().table.get(&request)?.body.is_none();
         let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
         if is_first && made.is_err() {
-            // Its length is not a number.
+            // The declared length is not a number.
             state.requests.deny_request(&DenialReason::MalformedHeader);
         }
         Ok((held_body(state, made)?,))
     })
 }
 
-/// Requests that arrive: only a plugin that is a server gets one, from the host.
+/// Incoming requests. Only a plugin that is a server gets one, from the host.
 fn incoming(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap("[method]incoming-request.headers", |mut store, (request,): (Resource<HostIncomingRequest>,)| {
@@ -170,7 +171,8 @@ fn incoming(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// Responses: those that arrive, and those of servers. Each plugin can make them, server or not.
+/// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
+/// is not a server.
 fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("outgoing-response", ResourceType::host::<HostOutgoingResponse>(), |mut store, rep| {
@@ -236,7 +238,7 @@ fn bodies(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )
 }
 
-/// The answer to a guest that makes or changes headers. Those that are refused are reported.
+/// Converts the result of creating or changing headers. Reports rejected headers.
 fn headers<T>(
     state: &StoreState,
     changed: Result<T, Refused>,
@@ -250,7 +252,7 @@ fn headers<T>(
     Ok(Err(why))
 }
 
-/// The same for a body, if there is one.
+/// Reserves memory for a body, if there is one.
 fn held_body(state: &mut StoreState, made: Result<BodyHandle, ()>) -> Result<Result<BodyHandle, ()>, BudgetExceeded> {
     match made {
         Ok(made) => state.http_held(made, BODY_MEMORY_BYTES).map(Ok),

@@ -1,4 +1,4 @@
-//! `wasi:keyvalue`: what a plugin keeps from one call to the next. What is not granted is denied when a bucket is opened.
+//! `wasi:keyvalue`: the plugin's persistent state. Without a grant, opening a bucket fails.
 
 mod answer;
 mod batch;

@@ -1,4 +1,5 @@
-//! Folders are listed a piece at a time: `wasmtime-wasi` would hold every entry at once, of a folder of any size.
+//! Lists directories in batches: `wasmtime-wasi` would hold all entries of a directory of any size
+//! in memory.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,16 +19,16 @@ use crate::account::MemoryReservation;
 use crate::descriptors::OpenDescriptor;
 use crate::state::StoreState;
 
-/// Entries that are read at once.
+/// Number of entries in a batch.
 const PIECE: usize = 64;
 
-/// Bytes that a listing holds: a piece of entries with names of at most 255 bytes each, and the buffer of the C
-/// library's `readdir`.
+/// Memory that a listing uses, in bytes: a batch of entries with names of at most 255 bytes each,
+/// and the buffer of the C library's `readdir`.
 const HELD: usize = PIECE * 320 + (32 << 10);
 
-/// A folder that is being listed.
+/// A directory that is being listed.
 struct DirectoryListing {
-    /// `None` at the end, and while a piece is being read.
+    /// `None` at the end and while a batch is being read.
     folder: Option<Dir>,
     read: VecDeque<DirectoryEntry>,
     _memory: MemoryReservation,
@@ -60,7 +61,7 @@ async fn begin(state: &mut StoreState, folder: Resource<Descriptor>) -> FsResult
     };
     let memory = state.account.hold(HELD)?;
     let opened = take(state)?;
-    // Opened again, so that two listings of one folder do not share a position.
+    // Reopened, so that two listings of one directory do not share a position.
     let folder = blocking(move || Dir::read_from(&*folder)).await?.map_err(io::Error::from)?;
     let listing = DirectoryListing { folder: Some(folder), read: VecDeque::new(), _memory: memory, _opened: opened };
     Ok(state.filesystem().table.push(listing)?)
@@ -85,7 +86,7 @@ async fn next(state: &mut StoreState, listing: Resource<DirectoryListing>) -> Fs
     Ok(listing.read.pop_front())
 }
 
-/// The next entries; none at the end of the folder.
+/// Reads the next entries; returns none at the end of the directory.
 fn piece(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
     let mut entries = VecDeque::with_capacity(PIECE);
     while entries.len() < PIECE
@@ -97,7 +98,7 @@ fn piece(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
             continue;
         }
         let kind = match entry.file_type() {
-            // Some file systems do not say it here.
+            // Some file systems do not report the type here.
             FileType::Unknown => {
                 let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
                 let found = rustix::fs::statat(folder.fd().map_err(io::Error::from)?, name, flags);
@@ -124,7 +125,7 @@ fn descriptor_type(kind: FileType) -> DescriptorType {
     }
 }
 
-/// Runs work that waits for the file system on a thread that may wait.
+/// Runs file I/O on a thread that may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorCode> {
     tokio::task::spawn_blocking(work).await.map_err(|error| ErrorCode::from(io::Error::other(error)))
 }

@@ -1,14 +1,14 @@
-//! `wasi:logging`: the host's log for components that do not know Toolbay's contract.
+//! `wasi:logging`: the host's log for components that do not use Toolbay's contract.
 
 use toolbay_model::LogLevel;
 use wasmtime::component::{ComponentType, Lift, Linker};
 
 use crate::state::StoreState;
 
-/// The names under which components import the interface: the draft, and without a version.
+/// Names under which components import the interface: as the draft, and without a version.
 const LOGGING: [&str; 2] = ["wasi:logging/logging@0.1.0-draft", "wasi:logging/logging"];
 
-/// The severity of a message (`logging.level`).
+/// Severity of a message (`logging.level`).
 #[derive(Clone, Copy, ComponentType, Lift)]
 #[component(enum)]
 #[expect(dead_code, reason = "guests choose the values")]
@@ -45,7 +45,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 impl From<LoggingLevel> for LogLevel {
     fn from(level: LoggingLevel) -> Self {
         match level {
-            // MCP has no level below this one.
+            // MCP has no level below debug.
             LoggingLevel::Trace | LoggingLevel::Debug => Self::Debug,
             LoggingLevel::Info => Self::Info,
             LoggingLevel::Warn => Self::Warning,

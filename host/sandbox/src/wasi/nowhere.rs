@@ -1,9 +1,10 @@
-//! A root for guests that have no folder there: a folder with nothing in it, in which nothing can be made. Without it, the
-//! libraries of languages fail by themselves where no folder contains a path, and nobody sees what a guest asks for.
+//! An empty, read-only root for guests without a directory at `/`. Without it, the language
+//! runtimes reject paths outside the preopened directories themselves, and the host does not learn
+//! which paths a guest requests.
 //!
-//! A path below it does not exist, as those libraries say without such a root: programs look for many files that they can
-//! do without. Only opening, listing and changing count as uses that were denied, and not looking whether something is
-//! there.
+//! Paths below the root do not exist, which is also what the language runtimes report without such
+//! a root: programs probe for many optional files. Only opening, listing and changing count as
+//! denied accesses; checking whether a path exists does not.
 
 use std::fs::File;
 use std::io;
@@ -24,14 +25,15 @@ use super::version::versioned;
 use crate::directory_reach::DirectoryReach;
 use crate::state::StoreState;
 
-/// What is behind its handle. It is no folder, so that not even a function that is missing here finds anything. `None` if the
-/// process had no descriptor left.
+/// Descriptor behind the handle of the empty root. It is a pipe and not a directory, so that a
+/// function that this module does not replace finds nothing either. `None` if the process had no
+/// descriptor left.
 static NOTHING: LazyLock<Option<Dir>> = LazyLock::new(|| {
     let (end, _) = io::pipe().ok()?;
     Some(Dir::new(File::from(OwnedFd::from(end)), FsPerms::ReadOnly, OpenMode::READ, false))
 });
 
-/// A handle of it.
+/// Creates a handle of the empty root.
 pub(super) fn root(state: &mut StoreState) -> wasmtime::Result<Option<Handle>> {
     let Some(nothing) = NOTHING.clone() else { return Ok(None) };
     let handle = state.filesystem().table.push(Descriptor::Dir(nothing))?;
@@ -39,8 +41,8 @@ pub(super) fn root(state: &mut StoreState) -> wasmtime::Result<Option<Handle>> {
     Ok(Some(handle))
 }
 
-/// Replaces what looks at files and folders, and what sets their times: nothing else than this handle is treated in
-/// another way than by `wasmtime-wasi`.
+/// Replaces the functions that inspect files and directories, and the one that sets their times.
+/// They differ from `wasmtime-wasi` only for handles of the empty root.
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
     types.func_wrap_async("[method]descriptor.stat", |mut store, (file,): (Handle,)| {
@@ -108,12 +110,12 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )
 }
 
-/// Whether this is a handle of it.
+/// Returns whether this is a handle of the empty root.
 pub(super) fn is_nothing(state: &StoreState, folder: &Handle) -> bool {
     matches!(state.reach.get(&folder.rep()), Some(DirectoryReach::Nothing))
 }
 
-/// It looks like an empty folder.
+/// Returns the metadata of a file. The empty root looks like an empty directory.
 async fn stat(state: &mut StoreState, file: Handle) -> FsResult<DescriptorStat> {
     if !is_nothing(state, &file) {
         return state.filesystem().stat(file).await;

@@ -1,4 +1,4 @@
-//! Opening files and folders, in mounts with and without a quota.
+//! Opens files and directories, in mounts with and without a quota.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
@@ -7,10 +7,11 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
 };
 
-/// A file or a folder.
+/// Handle of a file or a directory.
 pub(super) type OpenedFile = Resource<Descriptor>;
 
-/// The answer of a host function: an error code for the guest, or an error that ends the call.
+/// Converts the result of a host function: an error code for the guest, or an error that ends the
+/// call.
 pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
     match result {
         Ok(value) => Ok(Ok(value)),
@@ -18,7 +19,7 @@ pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, Err
     }
 }
 
-/// What `open-at` is asked for.
+/// Arguments of `open-at`.
 pub(super) struct OpenRequest {
     pub(super) path_flags: PathFlags,
     pub(super) path: String,
@@ -27,22 +28,22 @@ pub(super) struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Whether opening it can change the folder.
+    /// Returns whether opening can change the directory.
     pub(super) fn changes(&self) -> bool {
         self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
     }
 
-    /// Whether what is opened can be written.
+    /// Returns whether the opened file is writable.
     pub(super) fn writes(&self) -> bool {
         self.flags.contains(DescriptorFlags::WRITE)
     }
 
-    /// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read
-    /// from it, can take a thread of the host for ever.
+    /// Opens a file or a directory. Rejects FIFOs, devices and sockets both before and after
+    /// opening: opening or reading one can block a host thread forever.
     pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &OpenedFile) -> FsResult<OpenedFile> {
         let Self { path_flags, path, open_flags, flags } = self;
         let again = || Resource::new_borrow(folder.rep());
-        // What cannot be looked at cannot be opened either, or does not exist yet.
+        // If `stat` fails, the path cannot be opened either, or does not exist yet.
         if let Ok(found) = files.stat_at(again(), path_flags, path.clone()).await {
             is_opened(found.type_)?;
         }
@@ -60,7 +61,8 @@ impl OpenRequest {
     }
 }
 
-/// Links are the host's to follow; it refuses them where the guest did not ask for that.
+/// Checks whether a file of this type may be opened. The host follows symbolic links, and rejects
+/// them if the guest did not request that.
 fn is_opened(kind: DescriptorType) -> FsResult<()> {
     match kind {
         DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(()),

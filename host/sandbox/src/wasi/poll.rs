@@ -1,5 +1,5 @@
-//! Waiting for several things at once: which of them is ready first differs from one time to the next, so a recording has
-//! it.
+//! Polls multiple pollables. Which one is ready first differs between runs, so a recording contains
+//! the result.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::p2::DynPollable;
@@ -27,13 +27,13 @@ async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime:
     if let Some(before) = state.tape.polled_before() {
         let waited = before.iter().map(|index| handles.get(usize::try_from(*index).ok()?).map(again));
         if let Some(waited) = waited.collect::<Option<Vec<_>>>().filter(|waited| !waited.is_empty()) {
-            // Whatever was ready then will be soon: nothing waits for time.
+            // These become ready soon, because a replay does not wait for time.
             for handle in waited {
                 state.table().block(handle).await?;
             }
             return Ok(before);
         }
-        // A plugin that waits for other things than before.
+        // Otherwise the plugin polls other handles than in the recording.
     }
     let ready = state.table().poll(handles).await?;
     state.tape.polled(&ready);

@@ -1,8 +1,9 @@
-//! Changes of files and folders in a mount with a quota: each is made with the sole right to change the folder, and what
-//! it makes of the folder is noted. In other mounts, `wasmtime-wasi` makes them.
+//! Changes to files and directories in a mount with a quota. Each change holds the exclusive right
+//! to change the directory, and updates the directory's usage. In other mounts, `wasmtime-wasi`
+//! performs the changes.
 //!
-//! Whoever waits for that right, or for the folder to be counted, stops when the call ends. A change that has begun is
-//! made to its end and noted.
+//! Waiting for that right, or for the directory to be scanned, stops when the call ends. A change
+//! that has started runs to completion and is recorded.
 
 mod writer;
 
@@ -26,7 +27,7 @@ use crate::effects::NotReplayable;
 use crate::state::StoreState;
 use crate::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file_length};
 
-/// One more file, folder or link.
+/// The usage of one file, directory or link.
 const ENTRY: DirectoryUsage = DirectoryUsage { bytes: 0, entries: 1 };
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -75,7 +76,8 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )
 }
 
-/// Files of `wasmtime-wasi` apart from a call: a change uses them to its end, even if the call is gone.
+/// A `wasmtime-wasi` file system that is independent of the call, so that a change can finish after
+/// the call has ended.
 #[derive(Default)]
 struct DetachedFiles {
     context: WasiFilesystemCtx,
@@ -83,7 +85,7 @@ struct DetachedFiles {
 }
 
 impl DetachedFiles {
-    /// With the handle of this file or folder.
+    /// Creates a file system that contains this file or directory, and returns its handle.
     fn of(descriptor: Descriptor) -> FsResult<(Self, OpenedFile)> {
         let mut apart = Self::default();
         let file = apart.table.push(descriptor)?;
@@ -94,31 +96,31 @@ impl DetachedFiles {
         WasiFilesystemCtxView { ctx: &mut self.context, table: &mut self.table }
     }
 
-    /// Whether there is something at this path, which may be a link.
+    /// Returns whether the path exists. It may be a link.
     async fn has(&mut self, folder: &OpenedFile, path: &str) -> bool {
         self.files().stat_at(again(folder), PathFlags::empty(), path.to_owned()).await.is_ok()
     }
 }
 
-/// What is at a path that is to be removed or replaced.
+/// The entry at a path that is about to be removed or replaced.
 struct RemovedEntry(Option<Descriptor>);
 
 impl RemovedEntry {
-    /// `None` if there is nothing.
+    /// Returns the entry at a path; `None` if there is none.
     async fn at(apart: &mut DetachedFiles, folder: &OpenedFile, path: &str) -> Option<Self> {
         let flags = PathFlags::empty();
         let found = apart.files().stat_at(again(folder), flags, path.to_owned()).await.ok()?;
         if found.type_ != DescriptorType::RegularFile {
             return Some(Self(None));
         }
-        // Open, its last name and its length can be seen afterwards.
+        // The open file shows afterwards whether this was its last name, and how long the file is.
         let (open_flags, read) = (OpenFlags::empty(), DescriptorFlags::READ);
         let opening = OpenRequest { path_flags: flags, path: path.to_owned(), open_flags, flags: read };
         let opened = opening.open(&mut apart.files(), folder).await.ok();
         Some(Self(opened.and_then(|opened| apart.table.delete(opened).ok())))
     }
 
-    /// Notes that it was removed.
+    /// Records that the entry was removed.
     fn gone(self, change: &ChangePermit) {
         change.add_entries(-1);
         if let Some(Descriptor::File(file)) = self.0 {
@@ -131,8 +133,9 @@ fn again(file: &OpenedFile) -> OpenedFile {
     Resource::new_borrow(file.rep())
 }
 
-/// A call that changes files can no longer ask its caller something: it would change them again. Its temporary folder is
-/// another one the next time.
+/// Records that the call changes files. Such a call can no longer ask its caller questions, because
+/// the rerun with the answers would change the files again. The temporary directory is exempt: the
+/// rerun gets a new one.
 pub(super) fn noted(state: &mut StoreState, file: &OpenedFile) {
     let limit = state.quotas.get(&file.rep()).and_then(|quota| quota.bounds.bytes).map(|(_, limit)| limit);
     if !matches!(limit, Some(Limit::ScratchSize(_))) {
@@ -140,7 +143,8 @@ pub(super) fn noted(state: &mut StoreState, file: &OpenedFile) {
     }
 }
 
-/// The quota of a file or folder that can be written, and what is behind its handle; `None` where nothing is bounded.
+/// Returns the quota of a writable file or directory and the descriptor behind its handle; `None`
+/// if there is no quota or it is not writable.
 fn bounded(state: &mut StoreState, file: &OpenedFile) -> FsResult<Option<(CallQuota, Descriptor)>> {
     let Some(quota) = state.quotas.get(&file.rep()).cloned() else { return Ok(None) };
     let descriptor = state.filesystem().table.get(file)?.clone();
@@ -151,12 +155,13 @@ fn bounded(state: &mut StoreState, file: &OpenedFile) -> FsResult<Option<(CallQu
     Ok((!read_only).then_some((quota, descriptor)))
 }
 
-/// Makes a change to its end, whether the call is still there or not.
+/// Runs a change to completion, even if the call ends.
 async fn to_its_end<T: Send + 'static>(work: impl Future<Output = FsResult<T>> + Send + 'static) -> FsResult<T> {
     tokio::spawn(work).await.unwrap_or_else(|error| Err(io::Error::other(error).into()))
 }
 
-/// The right to make an entry at this path. If there is one already, making it fails anyway, and that needs no room.
+/// Acquires the right to create an entry at this path. If the path exists, creating the entry fails
+/// anyway and needs no space.
 async fn room_for(
     quota: &CallQuota,
     apart: &mut DetachedFiles,
@@ -170,7 +175,7 @@ async fn room_for(
     Ok(change.ensure_space(quota, ENTRY).await?)
 }
 
-/// Opens a file that may be created or emptied by that.
+/// Opens a file, which may create or truncate it.
 pub(super) async fn open(quota: CallQuota, folder: Descriptor, opening: OpenRequest) -> FsResult<Descriptor> {
     let (mut apart, folder) = DetachedFiles::of(folder)?;
     let mut change = quota.ledger.change().await?;
@@ -263,17 +268,20 @@ async fn symlink_in(state: &mut StoreState, folder: OpenedFile, target: String, 
     .await
 }
 
-/// Two folders between which an entry moves or is linked.
+/// Source and target directory of a rename or a link.
 enum FolderPair {
     /// Neither has a quota.
     Unbounded,
-    /// Both have this one.
+    /// Both have this quota.
     Same(CallQuota, [Descriptor; 2]),
 }
 
+/// Returns the quota of two directories.
+///
 /// # Errors
 ///
-/// [`ErrorCode::CrossDevice`] if only one has a quota, or each its own: as between file systems, a program has to copy.
+/// Returns [`ErrorCode::CrossDevice`] if only one directory has a quota, or if the quotas differ. A
+/// program must then copy, as it must between file systems.
 fn between(state: &mut StoreState, from: &OpenedFile, to: &OpenedFile) -> FsResult<FolderPair> {
     match (bounded(state, from)?, bounded(state, to)?) {
         (None, None) => Ok(FolderPair::Unbounded),
@@ -354,7 +362,7 @@ async fn rename_in(
     let change = quota.ledger.change().await?;
     to_its_end(async move {
         let replaced = RemovedEntry::at(&mut apart, &to, &name).await;
-        // Two names of one file: then both stay.
+        // If both paths name the same file, renaming keeps both.
         let same = {
             let flags = PathFlags::empty();
             let old = apart.files().metadata_hash_at(again(&folder), flags, path.clone()).await;

@@ -1,5 +1,5 @@
-//! What a guest may not reach in the folders that it has: it gets the error that WASI has for it, and the operator sees
-//! what it was.
+//! Denials of paths in the guest's directories. The guest gets the WASI error, and the operator
+//! gets a report with the reason.
 
 use toolbay_policy::{FileDenied, absolute};
 use wasmtime::component::Resource;
@@ -11,10 +11,10 @@ use super::opening::{OpenRequest, OpenedFile};
 use crate::directory_reach::DirectoryReach;
 use crate::state::StoreState;
 
-/// Where it is.
+/// Path of the root directory.
 pub(super) const ROOT: &str = "/";
 
-/// A path in a folder, and what is done with it.
+/// A path in a directory, and how the guest accesses it.
 pub(super) struct UsedPath {
     folder: u32,
     flags: PathFlags,
@@ -23,7 +23,7 @@ pub(super) struct UsedPath {
 }
 
 impl UsedPath {
-    /// What is to be opened.
+    /// Describes a path that is about to be opened.
     pub(super) fn opened(folder: &OpenedFile, opening: &OpenRequest) -> Self {
         Self {
             folder: folder.rep(),
@@ -33,19 +33,22 @@ impl UsedPath {
         }
     }
 
-    /// A folder that is to be listed.
+    /// Describes a directory that is about to be listed.
     pub(super) fn listed(folder: &OpenedFile) -> Self {
         Self { folder: folder.rep(), flags: PathFlags::empty(), path: ".".to_owned(), changes: false }
     }
 
-    /// What is to be made, changed or removed.
+    /// Describes a path that is about to be created, changed or removed.
     pub(super) fn changed(folder: &OpenedFile, path: &str) -> Self {
         Self { folder: folder.rep(), flags: PathFlags::empty(), path: path.to_owned(), changes: true }
     }
 
+    /// Checks that a directory of the guest contains the path.
+    ///
     /// # Errors
     ///
-    /// No folder of the guest contains it: for the guest, it does not exist.
+    /// Returns [`ErrorCode::NoEntry`] if none does, and reports that: for the guest, the path does
+    /// not exist.
     pub(super) fn exists(&self, state: &StoreState) -> FsResult<()> {
         if !matches!(state.reach.get(&self.folder), Some(DirectoryReach::Nothing)) {
             return Ok(());
@@ -55,7 +58,8 @@ impl UsedPath {
         Err(ErrorCode::NoEntry.into())
     }
 
-    /// The result of what was done. If it was not permitted, that is reported if the grant is why.
+    /// Returns `result`. If the operation was not permitted because of the grant, reports the
+    /// denial.
     pub(super) async fn explained<T>(self, state: &mut StoreState, result: FsResult<T>) -> FsResult<T> {
         if matches!(&result, Err(error) if is_prohibited(error)) {
             self.report(state).await;
@@ -70,7 +74,8 @@ impl UsedPath {
         if let Some(mount) = mount.filter(|_| self.changes) {
             return deny(state, &FileDenied::ReadOnly { mount, path: self.path });
         }
-        // Other reasons, such as a device in its place, do not depend on the way to it.
+        // Report only if the path itself is prohibited. Other reasons, such as a device at the
+        // path, do not depend on how it is reached.
         let folder = Resource::new_borrow(self.folder);
         let looked = state.filesystem().stat_at(folder, self.flags, self.path.clone()).await;
         if !matches!(&looked, Err(error) if is_prohibited(error)) {

@@ -1,8 +1,8 @@
-//! Sockets: connections go only where the grant allows, names are resolved only for them, and what each socket has the
-//! host hold is drawn from the call. UDP and listening are closed.
+//! Sockets. Connections and name lookups are limited to what the grant allows, and the host memory
+//! of each socket is charged to the call. UDP and listening are not available.
 //!
-//! A socket can be made without a grant, because only its connection says what the guest wants: the denial then names
-//! host and port. Until then it is one of the call's descriptors.
+//! A guest without a grant can create a socket, because only a connection attempt shows the host
+//! and port that the denial must name. Until then, the socket uses one of the call's descriptors.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -52,7 +52,7 @@ fn tcp(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         let started = answered(HostTcpSocket::start_connect(&mut state.sockets(), socket, network, address))?;
         let address = SocketAddr::from(address);
-        // The gate is not asked about these.
+        // The access check does not run for these addresses.
         if started == Err(ErrorCode::InvalidArgument) && !is_of_a_host(address) {
             state.sockets.gate().refuse_address(address);
         }
@@ -107,7 +107,8 @@ fn names(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// The answer of a host function: an error code for the guest, or an error that ends the call.
+/// Converts the result of a host function: an error code for the guest, or an error that ends the
+/// call.
 fn answered<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
     match result {
         Ok(value) => Ok(Ok(value)),
@@ -130,13 +131,13 @@ fn create_socket(state: &mut StoreState, family: IpAddressFamily) -> SocketResul
     Ok(socket)
 }
 
-/// Begins a lookup. A name that the guest may not know about fails at once.
+/// Starts a lookup. Fails immediately for a name that the guest may not resolve.
 fn begin(state: &mut StoreState, network: &Resource<Network>, name: &str) -> SocketResult<Resource<NameLookup>> {
     state.sockets().table.get(network)?;
     let held = state.account.hold(LOOKUP_HELD).map_err(SocketError::trap)?;
     let addresses = state.sockets.resolve(name).map_err(code)?;
     let mut lookup = NameLookup { progress: TcpProgress::Waiting(Box::pin(addresses)), _held: held };
-    // It goes on whether the guest asks for it or not.
+    // Poll once, so that the lookup starts before the guest polls it.
     let _is_pending = lookup.poll(&mut Context::from_waker(Waker::noop()));
     Ok(state.sockets().table.push(lookup)?)
 }
@@ -150,7 +151,7 @@ fn code(unresolved: ResolveFailure) -> ErrorCode {
     }
 }
 
-/// The addresses of a name, as the guest takes them one by one (`resolve-address-stream`).
+/// The addresses of a name, which the guest reads one by one (`resolve-address-stream`).
 struct NameLookup {
     progress: TcpProgress,
     _held: MemoryReservation,

@@ -1,4 +1,4 @@
-//! Streams whose buffer is drawn from the call's account, and whose file stays open as long as they do.
+//! Streams whose buffer is charged to the call's memory, and which keep their file open.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStre
 use crate::account::MemoryReservation;
 use crate::descriptors::DescriptorHandle;
 
-/// Bytes that a stream of `wasmtime-wasi` buffers at most: the largest read from a file, and the largest write.
+/// Maximum buffer size of a `wasmtime-wasi` stream, in bytes: the largest read from a file, and the
+/// largest write.
 pub(super) const BUFFER: usize = 64 << 10;
 
-/// A stream, the bytes that its buffer is drawn from, and its file, whose handle may be gone before the stream is.
+/// A stream with the reservation for its buffer, and with its file. The file's handle may be
+/// dropped before the stream.
 pub(super) struct MeteredStream<S> {
     stream: S,
     _buffer: MemoryReservation,

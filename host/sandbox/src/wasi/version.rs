@@ -1,7 +1,7 @@
-//! The names of the interfaces that are replaced.
+//! Names of the replaced interfaces.
 
-/// The version of the interfaces that `wasmtime-wasi` links. A replacement must have the same name; a test with a guest
-/// for each fails otherwise.
+/// Appends the version of the interfaces that `wasmtime-wasi` links. A replacement must have the
+/// same name; otherwise, a test with a guest for each interface fails.
 macro_rules! versioned {
     ($interface:literal) => {
         concat!($interface, "@0.2.12")

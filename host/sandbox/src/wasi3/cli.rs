@@ -1,5 +1,5 @@
-//! Environment, exit and standard streams. These are the call's own: bounded in what they keep, and in their number by
-//! `limits.handles`.
+//! Environment, exit and standard streams. The streams belong to the call: `limits.handles` bounds
+//! their number, and their buffers are bounded too.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,7 +23,7 @@ use crate::account::MemoryReservation;
 use crate::guest_stdin::GuestStdin;
 use crate::state::StoreState;
 
-/// How a stream ended: never with an error.
+/// Future for the end of a stream, which is never an error.
 type StreamEnd = FutureReader<Result<(), ErrorCode>>;
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -71,7 +71,7 @@ fn write(
     Ok(ended)
 }
 
-/// A future that is there once the sender is dropped.
+/// Returns a future that completes when the sender is dropped.
 fn ended(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
     let (over, is_over) = oneshot::channel();
     let ended = FutureReader::new(store, async move {
@@ -81,7 +81,7 @@ fn ended(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(onesh
     Ok((over, ended))
 }
 
-/// Standard input, as the guest reads it.
+/// Producer of the guest's standard input.
 struct StdinReader {
     input: GuestStdin,
     _held: MemoryReservation,
@@ -115,7 +115,7 @@ impl StreamProducer<StoreState> for StdinReader {
     }
 }
 
-/// Standard output or error, as the guest writes to it.
+/// Consumer of the guest's standard output or standard error.
 struct StdoutWriter {
     stream: Box<dyn OutputStream>,
     _held: MemoryReservation,

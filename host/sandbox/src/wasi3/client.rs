@@ -20,10 +20,10 @@ use crate::http_call::memory_bounds::{EXCHANGE_MEMORY_BYTES, FIELDS_MEMORY_BYTES
 use crate::pending_requests::{ResponseHandle, ResponseResult};
 use crate::state::StoreState;
 
-/// What a guest gets: a response, or why there is none.
+/// Result for the guest: a response or an error code.
 type ClientResponse = Result<Resource<Response>, ErrorCode>;
 
-/// A request on its way, and who is told what became of it.
+/// A request in progress, and the sender that reports its outcome to the guest.
 struct StartedRequest {
     awaited: ResponseHandle,
     sent: oneshot::Sender<Result<(), Error>>,
@@ -36,7 +36,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// Sends a request. An inner error is one of the request itself; the outer one ends the call.
+/// Sends a request. The inner error is an error of the request; the outer error ends the call.
 async fn send(store: &Accessor<StoreState>, request: Resource<Request>) -> wasmtime::Result<ClientResponse> {
     let StartedRequest { mut awaited, sent } = match store.with(|access| begin(access, request))? {
         Ok(begun) => begun,
@@ -57,7 +57,7 @@ async fn send(store: &Accessor<StoreState>, request: Resource<Request>) -> wasmt
     })
 }
 
-/// Begins a request. From now on, its body is read.
+/// Starts a request, after which its body is read.
 fn begin(
     mut access: Access<'_, StoreState>,
     request: Resource<Request>,
@@ -76,7 +76,7 @@ fn begin(
         Ok(made) => made,
         Err(error) => return Ok(Err(error.downcast()?)),
     };
-    // Guests cannot set this one.
+    // Guests cannot set this header.
     match host {
         Ok(host) => drop(request.headers_mut().insert(HOST, host)),
         Err(_) => return Ok(Err(ErrorCode::HttpRequestUriInvalid)),
@@ -99,12 +99,13 @@ fn received(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Result<
     };
     let account = state.account.clone();
     let response = response.map(|body| TrailerBody { body, account });
-    // Whether the guest liked what it read concerns nobody else.
+    // The host does not need the guest's verdict on the body.
     let (response, _verdict) = Response::from_http(&mut state.requests, response);
     Ok(Ok(state.table().push(response)?))
 }
 
-/// The body of a response. Its trailers become fields, which are drawn from the account until the call ends.
+/// The body of a response. Its trailers become fields, which are charged to the call's memory until
+/// the call ends.
 struct TrailerBody {
     body: WasiBody,
     account: MemoryBudget,
@@ -134,7 +135,7 @@ impl Body for TrailerBody {
     }
 }
 
-/// The errors that the host's requests have.
+/// Converts the errors that the host's requests return.
 fn code(error: Error) -> ErrorCode {
     match error {
         Error::HttpRequestDenied => ErrorCode::HttpRequestDenied,
@@ -160,7 +161,7 @@ fn code(error: Error) -> ErrorCode {
         }
         Error::TlsProtocolError => ErrorCode::TlsProtocolError,
         Error::InternalError(why) => ErrorCode::InternalError(why),
-        // No other comes from a request of the host.
+        // The host's requests return no other error.
         _ => ErrorCode::HttpProtocolError,
     }
 }

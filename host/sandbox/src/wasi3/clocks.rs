@@ -1,5 +1,5 @@
-//! Clocks. In calls whose clocks are the same each time, a guest waits as long as it asks for, and its clock then shows that,
-//! however long it took. Every wait ends with its call.
+//! Clocks. In calls with fixed clocks, a guest waits for the requested duration, and its clock then
+//! advances by exactly that duration, however long the wait took. Every wait ends with its call.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::version::versioned;
 use crate::coop::give_way;
 use crate::state::StoreState;
 
-/// What a guest waits for, in nanoseconds.
+/// Condition that a guest waits for, in nanoseconds.
 #[derive(Clone, Copy)]
 enum ClockWait {
-    /// That so much time has passed.
+    /// This duration has passed.
     Passed(u64),
-    /// That its clock shows this.
+    /// The guest's clock has reached this time.
     Shown(u64),
 }
 
@@ -49,10 +49,10 @@ async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Resul
         ClockWait::Shown(when) => (when.saturating_sub(now), when),
     };
     if duration == 0 {
-        // A guest that waits in a loop lets others run.
+        // Yield, so that a guest that waits in a loop does not block other tasks.
         give_way().await;
     } else {
-        // Nobody waits for a time that no clock shows.
+        // If the time cannot be represented, wait forever.
         match Instant::now().checked_add(Duration::from_nanos(duration)) {
             Some(over) => tokio::time::sleep_until(over).await,
             None => std::future::pending().await,

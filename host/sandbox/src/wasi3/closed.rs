@@ -1,19 +1,19 @@
-//! Resources of which no guest gets any: their interfaces can be imported, and that is all.
+//! Resources that no guest can get. Their interfaces can be imported, but no handle exists.
 //!
-//! Their types are Toolbay's own. A handle of WASI 0.2 can therefore not be passed to a function of WASI 0.3, which would
-//! not know what it is bound by.
+//! Their types belong to Toolbay. A WASI 0.2 handle therefore cannot be passed to a WASI 0.3
+//! function, which would not apply its limits.
 
 use wasmtime::component::LinkerInstance;
 
 use crate::state::StoreState;
 
-/// A function of a resource of which there is none.
+/// A function of a resource without handles.
 pub(super) enum ClosedFunction {
     Sync(&'static str),
     Async(&'static str),
 }
 
-/// Defines functions that nobody can call: each takes a handle, and there is none.
+/// Defines functions that cannot be called, because each takes a handle and none exists.
 pub(super) fn close(
     interface: &mut LinkerInstance<'_, StoreState>,
     functions: &[ClosedFunction],

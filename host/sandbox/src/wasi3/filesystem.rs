@@ -1,6 +1,8 @@
-//! Files: none. A guest has no folder to begin with, and every way to a descriptor begins with one.
+//! Files, which are not available. A guest gets no preopened directory, and every descriptor is
+//! opened from one.
 //!
-//! Mounted and temporary folders are there through WASI 0.2, within quotas and limits; a note says so where a grant has some.
+//! Mounted and temporary directories are available through WASI 0.2, within quotas and limits. If a
+//! grant has some, a note says so.
 
 use wasmtime::component::{Linker, Resource, ResourceType};
 
@@ -9,7 +11,7 @@ use super::closed::{ClosedFunction, close};
 use super::version::versioned;
 use crate::state::StoreState;
 
-/// A file or folder. There is none.
+/// A file or directory; no value exists.
 enum Descriptor {}
 
 const FUNCTIONS: [ClosedFunction; 25] = [

@@ -1,8 +1,9 @@
-//! HTTP: what fields, requests and responses hold is drawn from the call's account. Their bodies hold nothing until they are
-//! sent: until then they are the guest's own streams.
+//! HTTP types. The memory of fields, requests and responses is charged to the call. Their bodies
+//! use no host memory until they are sent: until then they are the guest's own streams.
 //!
-//! A request can be made without a grant, because runtimes make one before they know that it will be denied, and the
-//! guest then sees an ordinary error. Until then it can hold little.
+//! A guest without a grant can create a request, because language runtimes create one before they
+//! notice the denial. The guest then receives an ordinary error. The memory of such a request is
+//! small.
 
 use toolbay_policy::DenialReason;
 use wasmtime::component::{Access, FutureReader, Linker, Resource, ResourceType, StreamReader};
@@ -24,11 +25,11 @@ use crate::state::StoreState;
 
 type Fields = Resource<FieldMap>;
 
-/// What a guest gives a request or a response as its body, and when it ends.
+/// Body of a request or a response that the guest creates.
 type BodyContents = Option<StreamReader<u8>>;
 type BodyEnd = FutureReader<Result<Option<Resource<Trailers>>, ErrorCode>>;
 
-/// Whether the body that a guest was given was what it wanted.
+/// The guest's verdict on a body that it received.
 type BodyVerdict = FutureReader<Result<(), ErrorCode>>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -115,7 +116,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// What the head of a request consists of. What is refused is reported.
+/// Setters of the request head. Rejected values are reported.
 fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap("[method]request.set-method", |mut store, (request, method): (Resource<Request>, Method)| {
@@ -166,7 +167,8 @@ fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )
 }
 
-/// Responses: those that arrive, and those of servers. Each plugin can make them, server or not.
+/// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
+/// is not a server.
 fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("response", ResourceType::host::<Response>(), |mut store, rep| {
@@ -198,12 +200,12 @@ fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-/// The store as the functions of `wasmtime-wasi-http` want to have it.
+/// Returns the store in the form that the functions of `wasmtime-wasi-http` require.
 fn access<'a>(store: &'a mut StoreContextMut<'_, StoreState>) -> Access<'a, StoreState, WasiHttp> {
     Access::<StoreState, WasiHttp>::new(store.as_context_mut(), StoreState::http)
 }
 
-/// The answer to a guest that makes or changes headers. Those that are refused are reported.
+/// Converts the result of creating or changing headers. Reports rejected headers.
 fn headers<T>(
     state: &StoreState,
     changed: Result<T, TrappableError<HeaderError>>,
@@ -216,7 +218,7 @@ fn headers<T>(
     match &error {
         HeaderError::Forbidden => state.requests.deny_headers(Why::Forbidden, forbidden),
         HeaderError::InvalidSyntax => state.requests.deny_headers(Why::InvalidSyntax, None),
-        // The guest's mistake, and no request.
+        // A mistake of the guest, which is not a denied request.
         HeaderError::Immutable | HeaderError::SizeExceeded | HeaderError::Other(_) => {}
     }
     Ok(Err(error))

@@ -1,4 +1,4 @@
-//! Names: resolved as the call's [`Sockets`](crate::sockets::Sockets) allow.
+//! Resolves host names, as the call's [`Sockets`](crate::sockets::Sockets) allow.
 
 use wasmtime::component::{Accessor, Linker};
 use wasmtime_wasi::p3::bindings::sockets::ip_name_lookup::ErrorCode;

@@ -1,4 +1,4 @@
-//! The options of TCP sockets.
+//! Options of TCP sockets.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,10 +12,10 @@ use super::socket::TcpState;
 use crate::sockets::KERNEL;
 use crate::state::StoreState;
 
-/// The largest time between probes that every system takes, in seconds.
+/// Maximum time between keep-alive probes that every system accepts, in seconds.
 const LONGEST: u64 = 32_767;
 
-/// The largest number of probes that every system takes.
+/// Maximum number of keep-alive probes that every system accepts.
 const MOST: u32 = 127;
 
 type Handle = Resource<TcpState>;
@@ -33,7 +33,7 @@ pub(super) fn add(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<
             IpAddressFamily::Ipv6 => sockopt::set_ipv6_unicast_hops(fd, Some(hops)),
         })
     })?;
-    // The system allows as much again for its bookkeeping, and says the sum.
+    // The system doubles the size for its bookkeeping, and reports the doubled size.
     get(tcp, "[method]tcp-socket.get-receive-buffer-size", |_, fd| {
         sockopt::socket_recv_buffer_size(fd).map(|size| size as u64 / 2)
     })?;
@@ -103,7 +103,7 @@ fn get<T: ComponentType + Lower + Send + Sync + 'static>(
     })
 }
 
-/// Sets an option, unless its value makes no sense.
+/// Sets an option. Returns an error code if `is_senseless` is set.
 fn set(
     state: &mut StoreState,
     socket: &Handle,
@@ -121,7 +121,7 @@ fn within(size: u64) -> usize {
     usize::try_from(size.min(KERNEL)).unwrap_or(usize::MAX)
 }
 
-/// Systems count in seconds, and none of them takes zero.
+/// Systems count in seconds, and none of them accepts zero.
 fn seconds(nanoseconds: u64) -> Duration {
     Duration::from_secs(nanoseconds.div_ceil(1_000_000_000).clamp(1, LONGEST))
 }

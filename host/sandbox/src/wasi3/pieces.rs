@@ -1,26 +1,27 @@
-//! What goes through streams: pieces of bounded size, which are drawn from the call's account.
+//! Chunks of stream data. Their size is bounded, and their memory is charged to the call.
 
 use std::task::Context;
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, DirectSource};
 
-/// Largest piece that goes through a stream at once, in bytes.
+/// Maximum size of a chunk, in bytes.
 pub(super) const PIECE: usize = 16 << 10;
 
-/// Bytes that a stream of the host holds: the piece that waits in it, and the one on its way to another such stream.
+/// Memory that a host stream uses, in bytes: the chunk that waits in it, and the chunk that is
+/// passed to another host stream.
 pub(super) const STREAM_HELD: usize = 2 * PIECE;
 
-/// After so many pieces without a pause, a stream of the host gives way: another one may take them as fast as it gives
-/// them, without any code of the guest between the two.
+/// Number of consecutive chunks after which a host stream yields. Otherwise, two connected host
+/// streams could transfer data without running guest code or yielding.
 const ROUND: u8 = 16;
 
-/// Counts the pieces of a stream.
+/// Counter of a stream's chunks.
 #[derive(Default)]
 pub(super) struct StreamRound(u8);
 
 impl StreamRound {
-    /// Counts one. Whether to give way: then the task is woken at once.
+    /// Counts a chunk. Returns whether to yield; the task is then woken immediately.
     pub(super) fn is_over(&mut self, context: &Context<'_>) -> bool {
         self.0 = (self.0 + 1) % ROUND;
         if self.0 == 0 {
@@ -30,7 +31,7 @@ impl StreamRound {
     }
 }
 
-/// Puts a piece where a reader wants to have it. Returns how much of it had room.
+/// Copies a chunk to the reader's buffer. Returns how many bytes fit.
 pub(super) fn put<D, B>(to: Destination<'_, u8, B>, store: StoreContextMut<'_, D>, piece: &[u8]) -> usize {
     let mut to = to.as_direct(store, piece.len());
     let room = to.remaining();
@@ -42,7 +43,7 @@ pub(super) fn put<D, B>(to: Destination<'_, u8, B>, store: StoreContextMut<'_, D
     length
 }
 
-/// The next piece that a writer has.
+/// Returns the writer's next chunk.
 pub(super) fn next<'a, D>(from: &'a mut DirectSource<'_, D>) -> &'a [u8] {
     let all = from.remaining();
     all.get(..PIECE).unwrap_or(all)

@@ -1,4 +1,5 @@
-//! A TCP socket of a guest: where it is between its creation and its connection, and the two streams of that.
+//! A guest's TCP socket: its state between creation and connection, and the two streams of the
+//! connection.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -20,10 +21,10 @@ use crate::sockets::{KERNEL, SocketMemory};
 use crate::state::StoreState;
 use crate::traffic::TcpTraffic;
 
-/// How a stream of a connection ended.
+/// Sender that reports the end of a connection's stream.
 pub(super) type SocketStreamEnd = oneshot::Sender<Result<(), ErrorCode>>;
 
-/// A socket. What it holds is held until its streams are gone as well.
+/// A TCP socket. Its resources are released after its streams are dropped.
 pub(super) struct TcpState {
     progress: ConnectProgress,
     pub(super) family: IpAddressFamily,
@@ -32,7 +33,7 @@ pub(super) struct TcpState {
 
 enum ConnectProgress {
     New(TcpSocket),
-    /// The connection is being made, or was given up.
+    /// The connection is being opened, or the attempt was abandoned.
     Connecting,
     Connected {
         stream: Arc<TcpStream>,
@@ -63,7 +64,7 @@ impl TcpState {
         Ok(Self { progress: ConnectProgress::New(socket), family, room: Arc::new(room) })
     }
 
-    /// Whether it has not been connected.
+    /// Checks that the socket was not connected yet.
     pub(super) fn check_new(&self) -> Result<(), ErrorCode> {
         match &self.progress {
             ConnectProgress::New(_) => Ok(()),
@@ -72,7 +73,7 @@ impl TcpState {
         }
     }
 
-    /// Takes what is to be connected, once.
+    /// Takes the system socket to connect it, once.
     pub(super) fn begin(&mut self) -> Result<TcpSocket, ErrorCode> {
         self.check_new()?;
         match mem::replace(&mut self.progress, ConnectProgress::Connecting) {
@@ -81,7 +82,7 @@ impl TcpState {
         }
     }
 
-    /// The connection is made, or it failed.
+    /// Stores the result of the connection attempt.
     pub(super) fn finish(&mut self, connected: io::Result<TcpStream>) -> Result<(), ErrorCode> {
         match connected {
             Ok(stream) => {
@@ -96,7 +97,7 @@ impl TcpState {
         }
     }
 
-    /// Takes one of its streams, once.
+    /// Takes one of the two streams, once.
     pub(super) fn end(&mut self, is_sent: bool) -> Result<SocketSide, ErrorCode> {
         match &mut self.progress {
             ConnectProgress::Connected { stream, sends, receives } => {
@@ -111,7 +112,7 @@ impl TcpState {
         }
     }
 
-    /// Its connection, if there is one.
+    /// Returns the connection, if there is one.
     pub(super) fn connection(&self) -> Result<&TcpStream, ErrorCode> {
         match &self.progress {
             ConnectProgress::Connected { stream, .. } => Ok(stream),
@@ -120,7 +121,7 @@ impl TcpState {
         }
     }
 
-    /// Its descriptor, if it has one at the moment.
+    /// Returns the file descriptor, if the socket has one in its current state.
     pub(super) fn descriptor(&self) -> Result<BorrowedFd<'_>, ErrorCode> {
         match &self.progress {
             ConnectProgress::New(socket) => Ok(socket.as_fd()),
@@ -130,7 +131,7 @@ impl TcpState {
         }
     }
 
-    /// Whether an address is one that this kind of socket has.
+    /// Returns whether the address family matches the socket.
     pub(super) fn reaches(&self, address: SocketAddr) -> bool {
         match self.family {
             IpAddressFamily::Ipv4 => address.is_ipv4(),
@@ -139,7 +140,7 @@ impl TcpState {
     }
 }
 
-/// What a guest sends.
+/// Consumer of the data that a guest sends.
 pub(super) struct SocketSender {
     end: SocketSide,
     traffic: Arc<TcpTraffic>,
@@ -165,7 +166,7 @@ impl StreamConsumer<StoreState> for SocketSender {
         let mut from = from.as_direct(store);
         let piece = next(&mut from);
         let done = if piece.is_empty() {
-            // The guest waits until it can write.
+            // An empty write waits until the connection is writable.
             self.end.stream.poll_write_ready(context).map_ok(|()| 0)
         } else {
             again(context, TcpStream::poll_write_ready, &self.end.stream, || self.end.stream.try_write(piece))
@@ -186,7 +187,7 @@ impl StreamConsumer<StoreState> for SocketSender {
     }
 }
 
-/// The guest sends no more, and the other side is told.
+/// Shuts down the sending side, which notifies the peer.
 impl Drop for SocketSender {
     fn drop(&mut self) {
         let _closed = shutdown(&self.end.stream, Shutdown::Write);
@@ -194,7 +195,7 @@ impl Drop for SocketSender {
     }
 }
 
-/// What a guest receives.
+/// Producer of the data that a guest receives.
 pub(super) struct SocketReceiver {
     end: SocketSide,
     traffic: Arc<TcpTraffic>,
@@ -225,7 +226,7 @@ impl StreamProducer<StoreState> for SocketReceiver {
         let room = to.remaining(&mut store).unwrap_or(PIECE).min(PIECE);
         let mut piece = vec![0; room];
         let done = if room == 0 {
-            // The guest waits until it can read.
+            // An empty read waits until the connection is readable.
             self.end.stream.poll_read_ready(context).map_ok(|()| 0)
         } else {
             again(context, TcpStream::poll_read_ready, &self.end.stream, || self.end.stream.try_read(&mut piece))
@@ -251,7 +252,7 @@ impl StreamProducer<StoreState> for SocketReceiver {
     }
 }
 
-/// The guest receives no more.
+/// Shuts down the receiving side.
 impl Drop for SocketReceiver {
     fn drop(&mut self) {
         let _closed = shutdown(&self.end.stream, Shutdown::Read);
@@ -265,7 +266,7 @@ fn end(ended: &mut Option<SocketStreamEnd>, result: Result<(), ErrorCode>) {
     }
 }
 
-/// Tries until it works, fails or has to wait.
+/// Retries until the operation succeeds, fails or must wait.
 fn again(
     context: &mut Context<'_>,
     is_ready: impl Fn(&TcpStream, &mut Context<'_>) -> Poll<io::Result<()>>,

@@ -1,8 +1,8 @@
-//! Sockets: connections go only where the grant allows, and what each socket has the host hold is drawn from the call. UDP,
-//! listening and choosing one's own address are closed.
+//! Sockets. Connections are limited to what the grant allows, and the host memory of each socket is
+//! charged to the call. UDP, listening and choosing a local address are not available.
 //!
-//! A socket can be made without a grant, because only its connection says what the guest wants: the denial then names
-//! host and port. Until then it is one of the call's descriptors.
+//! A guest without a grant can create a socket, because only a connection attempt shows the host
+//! and port that the denial must name. Until then, the socket uses one of the call's descriptors.
 
 use std::net::SocketAddr;
 
@@ -22,10 +22,10 @@ use crate::state::StoreState;
 
 type Handle = Resource<TcpState>;
 
-/// How the stream of a connection ended.
+/// Future for the end of a connection's stream.
 type ConnectionStreamEnd = FutureReader<Result<(), ErrorCode>>;
 
-/// A UDP socket. There is none.
+/// A UDP socket; no value exists.
 enum Udp {}
 
 const UDP: [ClosedFunction; 14] = [
@@ -73,7 +73,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         state.table().get(&socket)?;
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        // It is not: the gate says so to the operator.
+        // It never is: the check reports the denial to the operator.
         let _is_allowed = state.sockets.gate().allows(nowhere, SocketAddrUse::TcpListen);
         wasmtime::error::Ok((Err::<StreamReader<Handle>, _>(ErrorCode::AccessDenied),))
     })?;
@@ -97,7 +97,8 @@ fn create(state: &mut StoreState, family: IpAddressFamily) -> wasmtime::Result<R
     }
 }
 
-/// The system chooses where a connection comes from: a guest may only ask for that.
+/// Binds a socket. The system chooses the local address of a connection, so a guest may only bind
+/// the unspecified address.
 fn bind(state: &mut StoreState, socket: &Handle, address: SocketAddr) -> wasmtime::Result<Result<(), ErrorCode>> {
     let socket = state.table().get(socket)?;
     if let Err(code) = socket.check_new() {

@@ -1,7 +1,7 @@
-//! The names of the interfaces.
+//! Names of the interfaces.
 
-/// The version of the interfaces that `wasmtime-wasi` links for WASI 0.3. What is defined here must have the same name; a
-/// test with a guest for each fails otherwise.
+/// Appends the version of the interfaces that `wasmtime-wasi` links for WASI 0.3. A definition must
+/// have the same name; otherwise, a test with a guest for each interface fails.
 macro_rules! versioned {
     ($interface:literal) => {
         concat!($interface, "@0.3.0")

@@ -1,4 +1,4 @@
-//! What operations answer to a guest.
+//! Results of operations for the guest.
 
 use serde::{Deserialize, Serialize};
 use toolbay_state::StateError;
@@ -7,7 +7,7 @@ use wasmtime::component::{ComponentType, Lower};
 use crate::account::BudgetExceeded;
 use crate::state::StoreState;
 
-/// Why an operation failed (`store.error`).
+/// Error of an operation (`store.error`).
 #[derive(Debug, Deserialize, Serialize, ComponentType, Lower)]
 #[component(variant)]
 pub(super) enum KeyValueError {
@@ -19,15 +19,15 @@ pub(super) enum KeyValueError {
     Other(String),
 }
 
-/// An answer for the guest, or an error that ends the call.
+/// Result for the guest, or an error that ends the call.
 pub(super) type KeyValueResult<T> = wasmtime::Result<Result<T, KeyValueError>>;
 
-/// The answer of the store to an operation.
+/// Converts the store's result of an operation.
 pub(super) fn answered<T>(state: &mut StoreState, result: Result<T, StateError>) -> KeyValueResult<T> {
     let error = match result {
         Ok(value) => return Ok(Ok(value)),
         Err(StateError::Stopped) if state.account.is_overdrawn() => return Err(BudgetExceeded.into()),
-        // Nothing else stops an operation that the call still waits for.
+        // Only the deadline stops an operation that the call still waits for.
         Err(StateError::Stopped) => return Err(state.kept.deadline_limit().into()),
         Err(error) => error,
     };

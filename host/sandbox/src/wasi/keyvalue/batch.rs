@@ -1,4 +1,4 @@
-//! `wasi:keyvalue/batch`, which is the same in all versions.
+//! `wasi:keyvalue/batch`, which is identical in all versions.
 
 use toolbay_state::BucketChange;
 use wasmtime::component::Linker;
@@ -24,7 +24,7 @@ type BatchEntry = Option<(String, Vec<u8>)>;
 
 async fn get_many(state: &mut StoreState, handle: &BucketHandle, keys: Vec<String>) -> KeyValueResult<Vec<BatchEntry>> {
     let bucket = bucket(state, handle)?;
-    // The keys once more: they go back to the guest beside their values.
+    // Charge the keys twice: they are returned to the guest with their values.
     let bytes: usize = keys.iter().map(|key| key.len() + KEY_HELD).sum();
     let _memory = state.account.hold(2 * bytes)?;
     let values = values(state, &bucket, keys.clone()).await?;

@@ -1,4 +1,5 @@
-//! `wasi:keyvalue@0.2.0-draft`, as most toolchains have it: numbers without a sign, and cursors that are numbers.
+//! `wasi:keyvalue@0.2.0-draft`, the version of most toolchains: unsigned numbers and numeric
+//! cursors.
 
 use toolbay_state::PageStart;
 use wasmtime::component::{ComponentType, Linker, Lower};
@@ -41,8 +42,9 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     batch::add(linker, BATCH)
 }
 
-/// The cursor is the number of keys before it. The handle knows the last of them, so that keys that come and go do not
-/// move it; of another handle's cursor, as many keys are passed over.
+/// Returns a page of keys. The cursor is the number of keys before the page. The handle stores the
+/// last of these keys, so that concurrent insertions and deletions do not shift the page. For a
+/// cursor of another handle, the store skips that number of keys.
 async fn list(state: &mut StoreState, handle: &BucketHandle, cursor: Option<u64>) -> KeyValueResult<KeyResponse> {
     let known = state.table().get(handle)?.last.clone();
     let start = match (cursor, known) {

@@ -1,4 +1,4 @@
-//! `wasi:keyvalue@0.2.0-draft2`: numbers with a sign, cursors that are keys, and compare-and-swap.
+//! `wasi:keyvalue@0.2.0-draft2`: signed numbers, cursors that are keys, and compare-and-swap.
 
 use toolbay_state::{BucketChange, ChangeOutcome, KEY, PageStart, ValueVersion};
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
@@ -12,7 +12,7 @@ const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
 const ATOMICS: &str = "wasi:keyvalue/atomics@0.2.0-draft2";
 const BATCH: &str = "wasi:keyvalue/batch@0.2.0-draft2";
 
-/// Bytes that the handle of a comparison holds: its key, and names.
+/// Memory that the handle of a comparison uses for its key and names, in bytes.
 const COMPARISON_HELD: usize = 2 * KEY;
 
 type CasHandle = Resource<CompareOperation>;
@@ -25,7 +25,7 @@ struct KeyResponse {
     cursor: Option<String>,
 }
 
-/// Why a value was not swapped (`atomics.cas-error`).
+/// Error of a swap (`atomics.cas-error`).
 #[derive(ComponentType, Lower)]
 #[component(variant)]
 enum CasError {
@@ -87,7 +87,7 @@ async fn begin(state: &mut StoreState, handle: &BucketHandle, key: String) -> Ke
     Ok(Ok(state.table().push(CompareOperation { bucket, key, expected, _memory: memory })?))
 }
 
-/// The value as it is now: it is what the swap compares with from here on.
+/// Returns the current value. The swap compares with it from then on.
 async fn current(state: &mut StoreState, cas: &CasHandle) -> KeyValueResult<Option<Vec<u8>>> {
     let (bucket, key) = {
         let comparison = state.table().get(cas)?;

@@ -1,4 +1,4 @@
-//! What the functions of all versions do with a bucket, and with the keys in it.
+//! Operations on buckets and keys, which all versions share.
 
 use std::ops::RangeInclusive;
 
@@ -16,24 +16,24 @@ use crate::keyvalue_call::{BucketError, KeyValueCall};
 use crate::state::StoreState;
 use crate::tape::OperationKind;
 
-/// Bytes that the handle of a bucket holds: a key, and names.
+/// Memory that the handle of a bucket uses for a key and names, in bytes.
 const BUCKET_HELD: usize = 2 * KEY;
 
-/// Bytes that a list of keys holds for each key, besides its text.
+/// Memory that a list of keys uses per key in addition to its text, in bytes.
 pub(super) const KEY_HELD: usize = size_of::<String>();
 
-/// Keys of an operation that its description names.
+/// Maximum number of keys in the description of an operation.
 const NAMED: usize = 8;
 
-/// A bucket that a guest has open.
+/// A bucket that a guest has opened.
 pub(super) struct OpenBucket {
     bucket: StateBucket,
-    /// A cursor that was given to the guest, and the last key before it.
+    /// The last cursor that the guest received, and the key before it.
     pub(super) last: Option<(u64, String)>,
     _memory: MemoryReservation,
 }
 
-/// A comparison that a guest has begun: the key, and what its value was.
+/// A compare-and-swap that a guest has started: the key and the expected value.
 pub(super) struct CompareOperation {
     pub(super) bucket: StateBucket,
     pub(super) key: String,
@@ -91,7 +91,7 @@ fn open(state: &mut StoreState, name: &str) -> KeyValueResult<BucketHandle> {
     opened(state, answer, bucket.ok())
 }
 
-/// The handle of a bucket that can be opened.
+/// Returns the handle of an opened bucket.
 fn opened(
     state: &mut StoreState,
     answer: Result<(), KeyValueError>,
@@ -107,7 +107,7 @@ fn opened(
     }
 }
 
-/// Reports why a bucket cannot be opened, and says it to the guest.
+/// Reports why a bucket cannot be opened, and returns the error for the guest.
 fn refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
     let (why, remedy) = match closed {
         BucketError::Denied => ("This tool may not keep state.", Some(StateGrant::REMEDY)),
@@ -125,7 +125,7 @@ fn refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
     }
 }
 
-/// A bucket that a guest has open. The guest gave its handle, so it is there.
+/// Returns the bucket of a handle. The guest passed the handle, so the bucket exists.
 pub(super) fn bucket(state: &mut StoreState, handle: &BucketHandle) -> wasmtime::Result<StateBucket> {
     Ok(state.table().get(handle)?.bucket.clone())
 }
@@ -193,7 +193,7 @@ pub(super) async fn change_in(
     bucket: &StateBucket,
     change: BucketChange,
 ) -> KeyValueResult<ChangeOutcome> {
-    // What the guest gave was copied, and waits for its turn.
+    // The arguments were copied from the guest and wait in the queue.
     let _memory = state.account.hold(change.bytes())?;
     let begun = state.effects.begin(OperationKind::State, || described(bucket, &change))?;
     once(state, begun, async move |state| {
@@ -204,7 +204,7 @@ pub(super) async fn change_in(
     .await
 }
 
-/// Does an operation, unless the call did it before: then the answer is the one of that time.
+/// Performs an operation, unless an earlier run or the recording of the call has its result.
 async fn once<T: Serialize + DeserializeOwned>(
     state: &mut StoreState,
     begun: EffectStart,
@@ -221,7 +221,7 @@ async fn once<T: Serialize + DeserializeOwned>(
     Ok(answer)
 }
 
-/// An operation, as the author knows it.
+/// Describes an operation in terms that the plugin's author recognizes.
 fn named<'a>(operation: &str, bucket: &StateBucket, keys: impl IntoIterator<Item = &'a String>) -> String {
     let keys: Vec<&str> = keys.into_iter().take(NAMED).map(String::as_str).collect();
     format!("{operation} {} in the bucket {}", keys.join(", "), bucket.name())

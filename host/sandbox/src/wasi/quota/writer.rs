@@ -17,25 +17,26 @@ use wasmtime_wasi::p2::{FsResult, OutputStream, Pollable, StreamError, StreamRes
 use crate::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file_length, inode_id};
 use crate::wasi::stream::BUFFER;
 
-/// Where a write begins.
+/// Position of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WriteOffset {
     Offset(u64),
     End,
 }
 
-/// How a change of a file's length went.
+/// Result of an attempt to change a file's length.
 enum ResizeAttempt<F, T> {
     Done(T),
-    /// There seems to be no room, but the folder was not counted for a while.
+    /// There seems to be no space, but the last scan of the directory is old.
     Full(ChangePermit, F),
 }
 
-/// Makes a change to a file after which it has the length that `to` makes of the one before, if it fits.
+/// Changes a file if the new length fits in the quota. `to` maps the current length to the new one,
+/// and `make` performs the change.
 ///
 /// # Errors
 ///
-/// There is no room, or the change failed.
+/// Fails if there is no space, or if the change fails.
 pub(super) async fn resize<T: Send + 'static>(
     quota: CallQuota,
     file: Arc<File>,
@@ -44,7 +45,7 @@ pub(super) async fn resize<T: Send + 'static>(
 ) -> io::Result<T> {
     let change = quota.ledger.change().await?;
     let attempt = move |change: ChangePermit, quota: CallQuota, file: Arc<File>, make, last| {
-        // On a thread that goes on if the call ends.
+        // The thread continues if the call ends.
         tokio::task::spawn_blocking(move || attempt(change, &quota, &file, to, make, last))
     };
     match attempt(change, quota.clone(), Arc::clone(&file), make, false).await.map_err(io::Error::other)?? {
@@ -79,11 +80,11 @@ fn attempt<T, F: FnOnce(&File) -> io::Result<T>>(
     result.map(ResizeAttempt::Done)
 }
 
-/// Writes all of the bytes, or nothing if there is no room for them. Returns how many there were.
+/// Writes all bytes, or nothing if there is no space for them. Returns the number of bytes.
 pub(super) async fn write(quota: CallQuota, file: Arc<File>, bytes: Bytes, at: WriteOffset) -> io::Result<usize> {
     let more = bytes.len() as u64;
     let to = move |length: u64| match at {
-        // Writing nothing does not make a file longer, wherever it is written.
+        // An empty write does not extend a file, at any offset.
         _ if more == 0 => length,
         WriteOffset::Offset(offset) => offset.saturating_add(more).max(length),
         WriteOffset::End => length.saturating_add(more),
@@ -117,7 +118,7 @@ fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
     Ok(pwritev2(file, &[io::IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND)?)
 }
 
-/// A stream that writes to a file in a mount with a quota.
+/// Output stream to a file in a mount with a quota.
 pub(in crate::wasi) struct QuotaWriter {
     quota: CallQuota,
     file: Arc<File>,
@@ -127,7 +128,7 @@ pub(in crate::wasi) struct QuotaWriter {
 
 enum WriteFuture {
     Ready,
-    /// A write that has not ended. Dropping it stops one that is still waiting.
+    /// A write in progress. Dropping it cancels a write that is still waiting.
     Pending(PendingWrite),
     Failed(io::Error),
     Closed,
@@ -142,7 +143,7 @@ impl Drop for PendingWrite {
 }
 
 impl QuotaWriter {
-    /// A stream that writes from `offset` on, or at the end.
+    /// Creates a stream that writes from `offset`, or at the end of the file.
     pub(in crate::wasi) fn new(
         quota: CallQuota,
         file: &wasmtime_wasi::filesystem::File,
@@ -155,7 +156,7 @@ impl QuotaWriter {
         Ok(Self { quota, file: Arc::clone(&file.file), at, state: WriteFuture::Ready })
     }
 
-    /// The error of the write before, once.
+    /// Returns the error of the previous write, once.
     fn failure(&mut self) -> StreamResult<()> {
         match mem::replace(&mut self.state, WriteFuture::Closed) {
             WriteFuture::Failed(error) => Err(StreamError::LastOperationFailed(error.into())),
