@@ -111,7 +111,7 @@ impl Components {
                 Err(LoadError::Gone) => unreachable!("the file is there"),
             }
         });
-        assert_eq!(self.sandbox.live(), 0, "a guest outlived its call");
+        assert_eq!(self.sandbox.pool_usage(), 0, "a guest outlived its call");
         self.empty_cache();
     }
 
@@ -124,7 +124,7 @@ impl Components {
     /// A loaded component must be in the compile cache, and opening it there must give the same.
     async fn again(&self, first: &LoadOutcome) {
         let digest = first.plugin.component.digest;
-        assert!(self.sandbox.find_open(digest).is_some(), "it is not in the compile cache");
+        assert!(self.sandbox.open_cached(digest).is_some(), "it is not in the compile cache");
         let second = match self.load().await {
             Ok(second) => second,
             Err(error) => unreachable!("it loaded once, and not again: {error:?}"),

@@ -67,7 +67,7 @@ impl Grants {
     /// The system does not provide threads or memory.
     pub fn new() -> anyhow::Result<Self> {
         let mut settings = Config::default().sandbox()?;
-        (settings.calls, settings.cache, settings.compiler) = (0, None, None);
+        (settings.max_calls, settings.cache, settings.compiler) = (0, None, None);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { sandbox: Sandbox::new(settings)?, runtime })
     }

@@ -145,7 +145,7 @@ impl PluginLoader {
     /// Notes which components have been read, for the next start. This one is over. Blocks.
     pub(crate) fn note(&self) {
         if let Some(notes) = self.known_files.finish() {
-            self.sandbox.note_folder(&self.absolute(), notes);
+            self.sandbox.save_folder_notes(&self.absolute(), notes);
         }
     }
 
@@ -331,11 +331,11 @@ impl PluginLoader {
     ) -> Result<(Plugin, Vec<String>), LoadError> {
         kept.remarks.extend(kept.secrets.problems());
         let (mut terms, remarks) = self.rules.now().terms(&component, grant, kept);
-        let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
+        let requests = self.sandbox.plugin_http(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
         let permissions = &terms.environment.permissions;
         let (connections, key_value) =
-            (self.sandbox.connections(permissions), self.sandbox.key_value(&id, permissions));
+            (self.sandbox.plugin_connections(permissions), self.sandbox.key_value(&id, permissions));
         terms.share(&requests, &connections, &key_value);
         let mounts;
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
@@ -404,7 +404,7 @@ impl PluginLoader {
             return Ok(Some(ProbedComponent::Ready(component)));
         }
         let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin { loader: Arc::clone(self), id: id.to_owned() });
-        let Some((callable, description, about)) = self.sandbox.find(digest, &origin) else { return Ok(None) };
+        let Some((callable, description, about)) = self.sandbox.find_cached(digest, &origin) else { return Ok(None) };
         let stored = StoredComponent { digest, callable, description, about };
         if !stored.is_little() {
             return Ok(Some(ProbedComponent::Stored(Box::new(stored))));
@@ -459,7 +459,7 @@ impl PluginLoader {
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
             let said = about.description.clone();
-            loader.sandbox.keep(digest, scratch, &prepared, description, about);
+            loader.sandbox.add_to_cache(digest, scratch, &prepared, description, about);
             Ok(LoadedComponent { digest, callable: Some(Arc::new(prepared.into())), contents, about: said, remarks })
         };
         let component = self.remember(digest, self.checking(work).await)?;

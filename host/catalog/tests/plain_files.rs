@@ -57,13 +57,13 @@ impl Folder {
         }
         let compile = CompileLimits { memory: ByteSize::gib(2), cpu: PATIENCE, timeout: PATIENCE };
         let settings = SandboxSettings {
-            calls: 0,
-            waiting: 0,
-            stack: ByteSize::kib(512),
-            ceiling: Limits::CEILING,
-            concurrent: true,
+            max_calls: 0,
+            max_waiting_calls: 0,
+            stack_size: ByteSize::kib(512),
+            max_limits: Limits::CEILING,
+            allow_async: true,
             compiler: None,
-            compile,
+            compile_limits: compile,
             cache: None,
             http_client: NetworkOptions::default(),
             state: None,

@@ -14,8 +14,8 @@ use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, decode, embed
 use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
 use crate::contract_interface::ContractInterface;
+use crate::contract_versions::SERVED_VERSIONS;
 use crate::foreign_host::ModuleNames;
-use crate::versions::SERVED;
 
 /// A WIT file: its name and its text.
 type WitPage = (&'static str, &'static str);
@@ -266,7 +266,7 @@ struct ServedContract<'a> {
 ///
 /// It implements several.
 fn contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> {
-    let mut served = SERVED.into_iter().filter_map(|(version, wit)| {
+    let mut served = SERVED_VERSIONS.into_iter().filter_map(|(version, wit)| {
         let parts = look.contract.get(version)?;
         Some(ServedContract { version, wit, parts })
     });
@@ -353,7 +353,7 @@ fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
 /// Why a core module cannot be called, and what would help.
 fn untyped(look: &ModuleSummary, wit: &str) -> String {
     if let Some(version) = look.contract.keys().next() {
-        let served = SERVED.map(|(version, _)| version).join(" and ");
+        let served = SERVED_VERSIONS.map(|(version, _)| version).join(" and ");
         return format!(
             "a core WebAssembly module that exports functions of toolbay:plugin@{}, but this version of Toolbay supports \
              {served}",

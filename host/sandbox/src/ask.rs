@@ -429,7 +429,7 @@ mod tests {
     use super::*;
     use crate::account::MemoryBudget;
     use crate::effects::NotReplayable;
-    use crate::tape::ReplayTape;
+    use crate::replay_log::ReplayTape;
 
     fn asking(journal: CallJournal, answerable: QuestionKindSet) -> QuestionContext {
         let journal = Arc::new(journal);

@@ -38,8 +38,8 @@ pub(crate) use self::code::{memory, open, open_memory};
 use self::key::{CacheKey, EntryClaim};
 use crate::about::PluginSummary;
 use crate::component_summary::ComponentSummary;
+use crate::contract_versions::SERVED_VERSIONS;
 use crate::error::describe_too_large;
-use crate::versions::SERVED;
 
 /// An older temporary file was left behind by a server that was killed.
 const ABANDONED: Duration = Duration::from_hours(1);
@@ -71,7 +71,7 @@ fn maker(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     FORM.hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
-    SERVED.map(|(version, _)| version).hash(&mut hasher);
+    SERVED_VERSIONS.map(|(version, _)| version).hash(&mut hasher);
     derivation.hash(&mut hasher);
     hasher.finish()
 }

@@ -95,10 +95,10 @@ impl Sandbox {
         };
         let talk = prepared.stdio_transport();
         let seed = entry.environment.permissions.deterministic.then(|| CallSeed::new(asked));
-        let files = self.files();
+        let files = self.new_call_descriptors();
         let opening = async {
             let secrets = entry.environment.secrets.open(entry.caller).await.map_err(CallError::Internal)?;
-            let folders = CallDirectories::open(&entry, &files, self.ledgers(), self.scratches()).await;
+            let folders = CallDirectories::open(&entry, &files, self.usage_ledgers(), self.scratch_directories()).await;
             Ok((secrets, folders.map_err(CallError::Failed)?))
         };
         let opened = timeout_at(deadline, opening).await;
@@ -110,7 +110,7 @@ impl Sandbox {
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
         let asks = prepared.can_ask();
-        let given = CallResources { secrets, folders, stdin, talk, seed, asks };
+        let given = CallResources { secrets, directories: folders, stdin, stdio_transport: talk, seed, can_ask: asks };
         let finished = match self.enter(prepared, &entry, files, given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
@@ -125,7 +125,7 @@ impl Sandbox {
         };
         if let Some(scratch) = scratch {
             // With the permit of the call, but not for ever: a file system can hang.
-            let _ = tokio::time::timeout(REMOVAL, scratch.end()).await;
+            let _ = tokio::time::timeout(REMOVAL, scratch.remove()).await;
         }
         finished
     }
@@ -142,8 +142,8 @@ impl Sandbox {
         let limits = &entry.environment.limits;
         let (meter, fuel) = (CpuMeter::default(), limits.fuel);
         let state = StoreState::new(entry, given, files, meter.clone());
-        let stacks = prepared.extra_stacks().saturating_mul(engine::stack_size(self.stack()));
-        state.account.take(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
+        let stacks = prepared.extra_stacks().saturating_mul(engine::stack_size(self.stack_size()));
+        state.memory_budget.take(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
         let mut store = Store::new(prepared.engine(), state);
         store.limiter(|state| &mut state.limiter);
         if let Some(table) = store.concurrent_resource_table() {
@@ -168,9 +168,9 @@ impl Sandbox {
             store,
             limits,
             meter,
-            stack: self.stack(),
+            stack: self.stack_size(),
             started: Instant::now(),
-            _ticking: self.ticker().start_guest(),
+            _ticking: self.epoch_ticker().start_guest(),
         })
     }
 }
@@ -197,16 +197,16 @@ impl EnteredStore<'_> {
         let (stdout, stderr) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
-        let (http_requests, http_bytes) = state.requests.usage();
-        let (tcp_connections, tcp_bytes) = state.sockets.traffic().used();
-        let memory = state.account.peak() as u64;
+        let (http_requests, http_bytes) = state.outgoing_http.usage();
+        let (tcp_connections, tcp_bytes) = state.call_sockets.tcp_usage().totals();
+        let memory = state.memory_budget.peak() as u64;
         let mut usage = CallUsage { fuel: burnt, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
             Ok(Err(error)) => {
                 let evidence = TrapEvidence {
-                    memory_refused: state.account.is_overdrawn()
+                    memory_refused: state.memory_budget.is_overdrawn()
                         || state.limiter.memory_refused(self.store.gc_heap_capacity()),
                     table_refused: state.limiter.table_refused,
                     stderr: tail(&stderr),
@@ -217,8 +217,8 @@ impl EnteredStore<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        let full = state.full.get().copied().map(HostDenial::Limit);
-        let hindered = state.requests.first_denial(self.limits).or_else(|| state.kept.first_denial()).or(full);
+        let full = state.exceeded_bound.get().copied().map(HostDenial::Limit);
+        let hindered = state.outgoing_http.first_denial(self.limits).or_else(|| state.kept.first_denial()).or(full);
         let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
         let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
         let idled = self.meter.has_idled();

@@ -13,7 +13,7 @@ use crate::connections::PluginConnections;
 use crate::keyvalue::KeyValue;
 use crate::mount_roots::MountRoots;
 use crate::plugin_http::PluginHttp;
-use crate::tape::ReplayTape;
+use crate::replay_log::ReplayTape;
 
 /// The limits, permissions and resources that every call of a plugin or tool gets.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@ use toolbay_model::Limit;
 use crate::call_context::CallContext;
 use crate::descriptors::{CallDescriptors, OpenDescriptor};
 use crate::mount_roots::MountedDirectory;
-use crate::scratch::{CallFolder, TemporaryFolders};
+use crate::scratch_directories::{ScratchDirectory, TemporaryFolders};
 use crate::usage_ledger::{CallQuota, LedgerRegistry};
 
 /// The directories of one call.
@@ -18,7 +18,7 @@ pub(crate) struct CallDirectories {
     /// The first quota that the call exceeded.
     pub(crate) full: Arc<OnceLock<Limit>>,
     /// The temporary directory, which is removed when the call ends.
-    pub(crate) scratch: Option<CallFolder>,
+    pub(crate) scratch: Option<ScratchDirectory>,
     /// The reserved file descriptors of the directories that are opened for the call.
     pub(crate) opened: Vec<OpenDescriptor>,
 }
@@ -46,8 +46,8 @@ impl CallDirectories {
         let Some(grant) = &permissions.scratch else {
             return Ok(Self { mounted, full, scratch: None, opened });
         };
-        let scratch = scratches.begin().await?;
-        let (ledger, bounds) = (Arc::clone(&scratch.ledger), CallFolder::bounds(grant));
+        let scratch = scratches.create().await?;
+        let (ledger, bounds) = (Arc::clone(&scratch.ledger), ScratchDirectory::bounds(grant));
         let quota = Some(CallQuota { ledger, bounds, reached: Arc::clone(&full) });
         mounted.push(MountedDirectory { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota, mount: None });
         Ok(Self { mounted, full, scratch: Some(scratch), opened })

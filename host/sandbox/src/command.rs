@@ -8,7 +8,7 @@ use wasmtime_wasi::I32Exit;
 
 use crate::block::RawBlock;
 use crate::guest_reply::{GuestFailure, ToolResult};
-use crate::run::LinkedCommand;
+use crate::linked_command::LinkedCommand;
 use crate::state::StoreState;
 
 /// The tool's placeholder name. The plugin's file name replaces it.

@@ -12,10 +12,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use toolbay_model::text::{duration, joined};
 
+use crate::compiler_process::{self, EXIT_WRITE_FAILED, MAX_NOTES_BYTES, WorkerEngines, WorkerJob, WorkerNotes};
 use crate::preinit;
 use crate::prepare_error::PrepareError;
 use crate::source::CompileSource;
-use crate::worker::{self, NOTES, UNWRITTEN, WorkerEngines, WorkerJob, WorkerNotes};
 
 /// Longest error text that is read from a child.
 const COMPLAINT: usize = 4096;
@@ -77,7 +77,7 @@ impl Compiler {
             }
             CompilePlace::Here(engines) => {
                 let (engines, source) = (WorkerEngines::clone(engines), source.clone());
-                here(move || worker::compile(&engines, source.file, &source.wit), output).await
+                here(move || compiler_process::compile(&engines, source.file, &source.wit), output).await
             }
         }
     }
@@ -110,7 +110,7 @@ impl Compiler {
             }
             CompilePlace::Here(_) => {
                 let CompileSource { file, wit } = source.clone();
-                here(move || Ok((worker::snapshot(file, &wit, &image)?, ())), output).await
+                here(move || Ok((compiler_process::snapshot(file, &wit, &image)?, ())), output).await
             }
         }
     }
@@ -164,7 +164,7 @@ impl Compiler {
         let complaint = joined(&String::from_utf8_lossy(said.get(..COMPLAINT).unwrap_or(said)));
         match signal {
             None if status.success() => Ok(()),
-            None if status.code() == Some(UNWRITTEN.into()) => Err(PrepareError::WriteFailed),
+            None if status.code() == Some(EXIT_WRITE_FAILED.into()) => Err(PrepareError::WriteFailed),
             // A compiler that runs out of memory may still unwind and report it.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
             None => Err(PrepareError::Invalid(complaint)),
@@ -226,7 +226,7 @@ async fn converse(child: &mut Child, source: &CompileSource, rest: &[u8]) -> std
     let read = async {
         let mut said = Vec::new();
         if let Some(stderr) = stderr {
-            stderr.take((NOTES + COMPLAINT) as u64).read_to_end(&mut said).await?;
+            stderr.take((MAX_NOTES_BYTES + COMPLAINT) as u64).read_to_end(&mut said).await?;
         }
         Ok::<_, std::io::Error>(said)
     };

@@ -5,7 +5,7 @@ use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, MediaContent, R
 
 use crate::block::{BlockKind, RawBlock};
 use crate::cleaner::{TextCleaner, quoted};
-use crate::syntax::{is_mime_type, is_time, is_uri};
+use crate::syntax::{is_mime_type, is_timestamp, is_uri};
 
 /// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
 pub(crate) fn content(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
@@ -56,7 +56,7 @@ fn annotated(body: ContentBody, block: RawBlock, cleaner: &mut TextCleaner<'_>) 
         return Err(format!("has the priority {priority}, which is not between 0.0 and 1.0"));
     }
     let last_modified = block.last_modified.map(|text| cleaner.text(text));
-    if let Some(when) = last_modified.as_deref().filter(|when| !is_time(when)) {
+    if let Some(when) = last_modified.as_deref().filter(|when| !is_timestamp(when)) {
         let when = quoted(when);
         return Err(format!("was last modified at {when}, which is not a time such as \"2026-01-12T15:00:58Z\""));
     }

@@ -22,10 +22,10 @@ use wasmtime::{Engine, Store};
 use self::interface::{ExportedInterface, ExportedInterfaces};
 use crate::asked::PluginRequest;
 use crate::contract_interface::{ContractInterface, export_names};
+use crate::contract_versions::SERVED_VERSIONS;
 use crate::guest_reply::{GuestFailure, GuestReply};
 use crate::prepare_error::PrepareError;
 use crate::state::StoreState;
-use crate::versions::SERVED;
 
 /// The interface of the contract that plugins import, up to its version.
 const HOST: &str = "toolbay:plugin/host@";
@@ -138,7 +138,7 @@ impl ContractComponent {
 /// What it exports, for messages.
 impl fmt::Display for ContractComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [(oldest, _), (newest, _)] = SERVED;
+        let [(oldest, _), (newest, _)] = SERVED_VERSIONS;
         let version = match self.adapter {
             ContractAdapter::V0_1(_) => oldest,
             ContractAdapter::V0_2(_) => newest,

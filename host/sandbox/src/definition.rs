@@ -10,7 +10,7 @@ use serde_json::Value;
 use toolbay_model::text::{clean, line};
 use toolbay_model::{ComponentDescription, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
 
-use crate::syntax::{is_mime_type, is_time, is_uri};
+use crate::syntax::{is_mime_type, is_timestamp, is_uri};
 
 /// Keywords whose values take part in checking, or are values themselves: they are not text to read.
 const MEANT: [&str; 21] = [
@@ -140,7 +140,7 @@ fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut DroppedEntri
         .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, SHOWN)));
     let priority = resource.priority.take_if(|priority| !(0.0..=1.0).contains(priority));
     let priority = priority.map(|priority| format!("its priority is not shown: {priority} is not between 0.0 and 1.0"));
-    let time = unfit(&mut resource.last_modified, is_time).map(|time| {
+    let time = unfit(&mut resource.last_modified, is_timestamp).map(|time| {
         let time = line(&time, SHOWN);
         format!("when it was last modified is not shown: {time:?} is not a time such as \"2026-01-12T15:00:58Z\"")
     });

@@ -14,13 +14,13 @@ use crate::call::FinishedCall;
 use crate::call_context::{CallContext, PluginContext};
 use crate::compiled::CompiledFile;
 use crate::coop::coop;
+use crate::mcp_server::{self, RequestReply, ServerTransport};
 use crate::prepared_component::PreparedComponent;
 use crate::raw_description::RawDescription;
+use crate::replay_log::ReplayTape;
 use crate::sandbox::Sandbox;
-use crate::server::{self, RequestReply, ServerTransport};
 use crate::state::CallResources;
-use crate::talk::StdioConversation;
-use crate::tape::ReplayTape;
+use crate::stdio_transport::StdioConversation;
 
 /// The paths at which handlers of HTTP requests are asked, in this order.
 const PATHS: [&str; 2] = ["/mcp", "/"];
@@ -34,7 +34,7 @@ impl Sandbox {
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
     pub async fn describe(&self, compiled: &CompiledFile, limits: &Limits) -> FinishedCall<RawDescription> {
-        let _describing = self.describing().await;
+        let _describing = self.acquire_describe_permit().await;
         let environment = PluginContext { limits: limits.clone(), ..PluginContext::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = CallContext {
@@ -51,13 +51,13 @@ impl Sandbox {
         let prepared = &compiled.prepared;
         let probe = |wire| ServerProbe { sandbox: self, prepared, entry: &entry, wire };
         match prepared.wire() {
-            Some(wire @ ServerTransport::Handler(pre)) => return probe(wire).handler(pre.interface()).await,
-            Some(wire @ ServerTransport::Command(_)) if compiled.speaks => {
+            Some(wire @ ServerTransport::Http(pre)) => return probe(wire).handler(pre.interface()).await,
+            Some(wire @ ServerTransport::Stdio(_)) if compiled.speaks => {
                 return probe(wire).command().await;
             }
             _ => {}
         }
-        match self.enter(prepared, &entry, self.files(), CallResources::default()) {
+        match self.enter(prepared, &entry, self.new_call_descriptors(), CallResources::default()) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.list(&mut entered.store);
@@ -114,7 +114,7 @@ impl ServerProbe<'_> {
     async fn command(self) -> FinishedCall<RawDescription> {
         for (revision, ask) in [(STATELESS, GuestMethod::Discover), (SESSIONS, GuestMethod::Initialize)] {
             // Its input ends there: a command that reads all of it first must not wait for more.
-            match self.meets(manner(revision), &ask, Some(StdioConversation::once())).await {
+            match self.meets(manner(revision), &ask, Some(StdioConversation::single_request())).await {
                 Ok((server, manner)) => return self.listed(&server, manner).await,
                 Err(ProbeRefusal::Ended(finished)) => return *finished,
                 Err(ProbeRefusal::Other(_) | ProbeRefusal::Absent(_)) => {}
@@ -145,8 +145,10 @@ impl ServerProbe<'_> {
                 lists::discovered(result)
             }
             RequestReply::Outcome(RequestOutcome::Result(result)) => lists::initialized(result),
-            RequestReply::Other(404 | 405, _) => return Err(ProbeRefusal::Absent(server::shown(&said))),
-            said => Err(server::shown(said)),
+            RequestReply::NotMcp(404 | 405, _) => {
+                return Err(ProbeRefusal::Absent(mcp_server::describe_response(&said)));
+            }
+            said => Err(mcp_server::describe_response(said)),
         };
         match understood {
             Ok(server) => {
@@ -173,7 +175,7 @@ impl ServerProbe<'_> {
                     let why = format!("{} has more than {PAGES} pages", list.method());
                     return FinishedCall::unentered(Err(CallError::Failed(why)));
                 }
-                let talk = matches!(self.wire, ServerTransport::Command(_)).then(StdioConversation::default);
+                let talk = matches!(self.wire, ServerTransport::Stdio(_)).then(StdioConversation::default);
                 let finished = self.once(&manner, &GuestMethod::List(list, cursor.as_deref()), talk).await;
                 let finished = finished.and_then(|answer| entries(list, answer, &mut room, &mut said));
                 let next = match &finished.result {
@@ -209,12 +211,12 @@ impl ServerProbe<'_> {
         ask: &GuestMethod<'_>,
         talk: Option<StdioConversation>,
     ) -> FinishedCall<RequestReply> {
-        let given = CallResources { talk, ..CallResources::default() };
-        match self.sandbox.enter(self.prepared, self.entry, self.sandbox.files(), given) {
+        let given = CallResources { stdio_transport: talk, ..CallResources::default() };
+        match self.sandbox.enter(self.prepared, self.entry, self.sandbox.new_call_descriptors(), given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let answers = QuestionAnswers::default();
-                let call = server::ask(self.wire, &mut entered.store, manner, ask, &answers);
+                let call = mcp_server::send_request(self.wire, &mut entered.store, manner, ask, &answers);
                 let call = coop(entered.meter.clone(), exchanges, None, call);
                 let answer = timeout_at(self.entry.deadline.into(), call).await;
                 entered.finish(answer, Ok)
@@ -249,7 +251,7 @@ fn entries(
     let result = match answer {
         RequestReply::Outcome(RequestOutcome::Result(result)) => result,
         RequestReply::Outcome(RequestOutcome::Problem(problem)) if problem.is_unknown_method() => return Ok(None),
-        other => return Err(failed(server::shown(&other))),
+        other => return Err(failed(mcp_server::describe_response(&other))),
     };
     let most = *room;
     *room = room

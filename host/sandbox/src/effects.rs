@@ -12,7 +12,7 @@ use toolbay_model::{CallJournal, Limits, RecordedEffect};
 use toolbay_recording::MissingInput;
 
 use crate::account::{MemoryBudget, MemoryReservation};
-use crate::tape::{NotRecorded, OperationKind, ReplayTape};
+use crate::replay_log::{NotRecorded, OperationKind, ReplayTape};
 
 /// Longest description of an operation, in bytes. Two that differ only beyond it count as the same.
 const WHAT: usize = 512;
@@ -124,8 +124,8 @@ impl SideEffects {
             return Ok(EffectStart::Now(EffectNumber::NONE));
         }
         let what = what();
-        let (what, taped) = (shortened(&what), shortened(&self.tape.named(&what)));
-        if let Some(result) = self.tape.again(kind, &taped)? {
+        let (what, taped) = (shortened(&what), shortened(&self.tape.redact_name(&what)));
+        if let Some(result) = self.tape.replay_operation(kind, &taped)? {
             // It lasts: a call that asks afterwards cannot do it again.
             if let Some(mut recorded) = self.recorded()
                 && recorded.take(what.len() + result.len())
@@ -138,11 +138,11 @@ impl SideEffects {
             Some(mut recorded) => recorded.begin(&what)?,
             None => (None, None),
         };
-        let tape = self.tape.begin(kind, &taped);
+        let tape = self.tape.start_operation(kind, &taped);
         Ok(match before {
             Some(result) => {
                 if let Some(number) = tape {
-                    self.tape.end(number, &result);
+                    self.tape.record_result(number, &result);
                 }
                 EffectStart::Before(result)
             }
@@ -163,22 +163,22 @@ impl SideEffects {
         if self.tape.is_off() {
             return Ok(EffectStart::Now(EffectNumber::NONE));
         }
-        let what = shortened(&self.tape.named(&what()));
-        Ok(match self.tape.again(kind, &what)? {
+        let what = shortened(&self.tape.redact_name(&what()));
+        Ok(match self.tape.replay_operation(kind, &what)? {
             Some(result) => EffectStart::Before(result),
-            None => EffectStart::Now(EffectNumber { journal: None, tape: self.tape.begin(kind, &what) }),
+            None => EffectStart::Now(EffectNumber { journal: None, tape: self.tape.start_operation(kind, &what) }),
         })
     }
 
     /// Whether a recording has the results of all operations.
     pub(crate) fn plays(&self) -> bool {
-        self.tape.plays()
+        self.tape.is_replay()
     }
 
     /// The operation has this result. What does not fit bars the call from asking.
     pub(crate) fn end(&self, number: EffectNumber, result: Vec<u8>) {
         if let Some(number) = number.tape {
-            self.tape.end(number, &result);
+            self.tape.record_result(number, &result);
         }
         let (Some(mut recorded), Some(number)) = (self.recorded(), number.journal) else { return };
         if recorded.take(result.len())
@@ -190,13 +190,13 @@ impl SideEffects {
 
     /// Whether anybody still wants a result that grows by `bytes` and has `size` with them.
     pub(crate) fn grows(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
-        let taped = number.tape.is_some_and(|number| self.tape.hold(number, bytes));
+        let taped = number.tape.is_some_and(|number| self.tape.reserve_result(number, bytes));
         taped || number.journal.is_some() && size <= self.room()
     }
 
     /// The call used what no recording has.
     pub(crate) fn lacks(&self, missing: MissingInput) {
-        self.tape.lacks(missing);
+        self.tape.note_missing(missing);
     }
 
     /// The call can no longer ask.

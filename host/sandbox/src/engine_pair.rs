@@ -157,6 +157,6 @@ mod tests {
         assert!(sandbox.engines().is_concurrent_made());
         let three = concurrent.call("three", &json!({})).unwrap().structured.unwrap().to_string();
         assert_eq!((two(&concurrent), three), (two(&ordinary), r#"{"result":3}"#.to_owned()));
-        assert_eq!(sandbox.live(), 0, "all slots of both pools are free again");
+        assert_eq!(sandbox.pool_usage(), 0, "all slots of both pools are free again");
     }
 }

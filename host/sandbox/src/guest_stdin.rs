@@ -6,7 +6,7 @@ use bytes::Bytes;
 use wasmtime_wasi::p2::InputStream as _;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 
-use crate::talk::ConversationReader;
+use crate::stdio_transport::ConversationReader;
 
 /// The standard input of a guest. Clones share the position: bytes that were read from one are not
 /// in the others.

@@ -9,7 +9,7 @@ use toolbay_model::{CallObserver, Limit, LogLevel, ProgressUpdate};
 use toolbay_secrets::SecretFilter;
 
 use crate::call_context::PluginContext;
-use crate::tape::ReplayTape;
+use crate::replay_log::ReplayTape;
 
 /// Maximum size of a progress message, in bytes. No client shows more.
 const MAX_PROGRESS_MESSAGE_BYTES: usize = 4 << 10;
@@ -116,7 +116,7 @@ impl HostFunctions {
 
     /// Returns whether the call was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.tape.cancelled(|| self.observer.cancelled())
+        self.tape.is_cancelled(|| self.observer.cancelled())
     }
 
     /// Returns the value of a key of `[config]`.

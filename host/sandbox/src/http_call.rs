@@ -35,7 +35,7 @@ use crate::call_context::{CallContext, PluginContext};
 use crate::effects::{EffectMismatch, EffectStart, SideEffects};
 use crate::host_denial::HostDenial;
 use crate::pending_requests::{ResponseDriver, SendFuture};
-use crate::tape::OperationKind;
+use crate::replay_log::OperationKind;
 
 /// Maximum size of the names and values in one set of fields, in bytes. Servers commonly accept no
 /// more.
@@ -67,7 +67,7 @@ impl HttpCall {
         let PluginContext { limits, requests, .. } = environment;
         let outlet = requests.outlet();
         Self {
-            is_open: tape.http().unwrap_or(outlet.is_some()),
+            is_open: tape.recorded_http().unwrap_or(outlet.is_some()),
             outlet,
             meter: Arc::new(RequestMeter::new(limits.http_requests, limits.http_bytes.as_u64())),
             held: None,

@@ -33,10 +33,10 @@ use crate::preamble::check_preamble;
 use crate::preinit::{ACCESS_EXPORT, INITIALIZE_EXPORT};
 use crate::prepare_error::PrepareError;
 use crate::prepared_component::PreparedComponent;
+use crate::replay_log::ReplayTape;
 use crate::sandbox::Sandbox;
 use crate::source::CompileSource;
 use crate::state::{CallResources, StoreState};
-use crate::tape::ReplayTape;
 
 /// Maximum length of quoted plugin text, in bytes.
 const MAX_QUOTED_BYTES: usize = 300;
@@ -250,7 +250,8 @@ impl Sandbox {
         // A fixed seed makes the output reproducible.
         let seed = Some(CallSeed::of_file(job.source.digest().to_string().as_bytes()));
         let given = CallResources { seed, ..CallResources::default() };
-        let mut entered = self.enter(prepared, &entry, self.files(), given).map_err(OptimizeError::Failed)?;
+        let mut entered =
+            self.enter(prepared, &entry, self.new_call_descriptors(), given).map_err(OptimizeError::Failed)?;
         let exchanges = entered.store.data().exchanges.clone();
         let store = &mut entered.store;
         let began = Instant::now();

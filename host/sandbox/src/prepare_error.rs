@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::versions;
+use crate::contract_versions;
 
 /// The reason why a file cannot be a plugin. The texts address the plugin's author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum PrepareError {
     /// texts are its export, and the major and minor number of the version.
     #[error(
         "exports {0}, but this version of Toolbay supports {served}; use Toolbay {1} or newer",
-        served = versions::served()
+        served = contract_versions::served_versions_text()
     )]
     UnknownContract(String, String),
     /// The component's types differ from those of the version of the contract that it exports.

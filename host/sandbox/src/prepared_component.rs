@@ -15,15 +15,15 @@ use crate::engine_pair::LinkedEngine;
 use crate::functions::{self, FunctionTools, UnlinkedFunctions};
 use crate::guest_reply::{GuestFailure, GuestReply, ToolResult};
 use crate::http_handler::{self, HandlerPre};
+use crate::linked_command::LinkedCommand;
+use crate::mcp_server::ServerTransport;
 use crate::prepare_error::PrepareError;
 use crate::raw_description::RawDescription;
-use crate::run::LinkedCommand;
-use crate::server::ServerTransport;
 use crate::state::StoreState;
-use crate::surplus::{is_wasi, other_exports, shown, unprovided};
-use crate::talk::StdioConversation;
+use crate::stdio_transport::StdioConversation;
+use crate::unknown_items::{display_name, is_wasi, other_exports, unprovided_imports};
 use crate::wasi_p3_names::is_wasi_p3;
-use crate::{command, definition, server, wide};
+use crate::{command, definition, mcp_server, wide_integers};
 
 /// Name of the export that makes a component a command.
 const RUN_EXPORT: &str = "wasi:cli/run";
@@ -80,7 +80,7 @@ impl PreparedComponent {
     pub(crate) fn new(linked: &LinkedEngine, component: &Component, tasked: Option<u32>) -> Result<Self, PrepareError> {
         let LinkedEngine { engine, linker } = linked;
         let ty = component.component_type();
-        let unknown = unprovided(engine, &ty);
+        let unknown = unprovided_imports(engine, &ty);
         if !unknown.is_empty() {
             return Err(PrepareError::UnknownImports(unknown));
         }
@@ -237,7 +237,7 @@ impl PreparedComponent {
 
     /// Describes the exports that are not offered, for people. Returns `None` if there are none.
     fn left_out_remark(&self) -> Option<String> {
-        let names: Vec<String> = self.left_out.iter().map(|name| shown(name)).collect();
+        let names: Vec<String> = self.left_out.iter().map(|name| display_name(name)).collect();
         if names.is_empty() {
             return None;
         }
@@ -254,8 +254,8 @@ impl PreparedComponent {
     /// Returns the wire for messages to the component, if it may be an MCP server.
     pub(crate) fn wire(&self) -> Option<ServerTransport<'_>> {
         match &self.form {
-            ComponentForm::Handler(pre) => Some(ServerTransport::Handler(pre)),
-            ComponentForm::Command(pre) => Some(ServerTransport::Command(pre)),
+            ComponentForm::Handler(pre) => Some(ServerTransport::Http(pre)),
+            ComponentForm::Command(pre) => Some(ServerTransport::Stdio(pre)),
             ComponentForm::Contract(_) | ComponentForm::Act(_) | ComponentForm::Functions(..) => None,
         }
     }
@@ -307,7 +307,7 @@ impl PreparedComponent {
         let mut description = definition::cleaned(listed);
         description.remarks.extend_from_slice(refused);
         description.remarks.extend(self.left_out_remark());
-        description.remarks.extend(wide::remark(&description.tools));
+        description.remarks.extend(wide_integers::wide_integer_warning(&description.tools));
         description
     }
 
@@ -338,7 +338,7 @@ impl PreparedComponent {
         asked: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
         if let (Some(manner), Some(wire)) = (&self.manner, self.wire()) {
-            return server::call(wire, store, manner, asked).await;
+            return mcp_server::call(wire, store, manner, asked).await;
         }
         let result = match (&self.form, asked) {
             (ComponentForm::Contract(contract), _) => return contract.call(store, asked).await,
@@ -372,7 +372,7 @@ fn nothing_offered(
     refused: Option<Result<UnlinkedFunctions, String>>,
 ) -> PrepareError {
     let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
-    let exports: Vec<String> = ty.exports(engine).map(|(name, _)| shown(name)).collect();
+    let exports: Vec<String> = ty.exports(engine).map(|(name, _)| display_name(name)).collect();
     let exports = if exports.is_empty() { nothing() } else { line(&exports.join(", "), MAX_LEFT_OUT_BYTES) };
     let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
     PrepareError::NothingOffered(why.map_or(exports.clone(), |why| format!("{exports} ({why})")))

@@ -25,6 +25,7 @@ use crate::callable::{LazyComponent, Recompile, UnopenedCode};
 use crate::compilations::{CompilationCounts, CompileCounts};
 use crate::compile::{CompileLimits, Compiler};
 use crate::compiled::{CompiledFile, UncachedCode};
+use crate::compiler_process::WorkerNotes;
 use crate::component_summary::ComponentSummary;
 use crate::connections::PluginConnections;
 use crate::cores::cores;
@@ -38,10 +39,9 @@ use crate::plugin_http::PluginHttp;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
 use crate::prepared_component::PreparedComponent;
-use crate::scratch::TemporaryFolders;
+use crate::scratch_directories::TemporaryFolders;
 use crate::source::CompileSource;
 use crate::usage_ledger::LedgerRegistry;
-use crate::worker::WorkerNotes;
 
 /// Maximum number of threads for blocking host calls of guests, such as file I/O and name
 /// resolution. Bounded, because a file system that hangs blocks them.
@@ -49,7 +49,7 @@ const BLOCKING_THREADS: usize = 64;
 
 /// Maximum number of plugins that list their offers at the same time, when they are loaded. They
 /// have separate slots, so that loading many plugins takes no slots from calls.
-const DESCRIBING: u32 = 8;
+const MAX_CONCURRENT_DESCRIBES: u32 = 8;
 
 /// Settings of a [`Sandbox`].
 #[derive(Clone, Debug)]
@@ -57,22 +57,22 @@ pub struct SandboxSettings {
     /// Maximum number of concurrent calls, whether they compute or wait. The instance pool has a
     /// slot for each call, and a few more for listing what plugins offer. 0 means no pool and no
     /// bound.
-    pub calls: u32,
+    pub max_calls: u32,
     /// Number of these calls that are expected to wait when all of them are active. If the process
     /// has too few file descriptors for the files of all calls, the maximum is reduced by up to
     /// this number.
-    pub waiting: u32,
+    pub max_waiting_calls: u32,
     /// Size of a guest's native stack.
-    pub stack: ByteSize,
+    pub stack_size: ByteSize,
     /// The highest limits that a call can have. They determine the size of the pool's slots.
-    pub ceiling: Limits,
+    pub max_limits: Limits,
     /// If set, components may have async functions.
-    pub concurrent: bool,
+    pub allow_async: bool,
     /// Path of the `toolbay` executable that compiles in a child process. `None` compiles in this
     /// process, without limits; only for benchmarks and fuzzing.
     pub compiler: Option<PathBuf>,
     /// Resource limits of the compiler.
-    pub compile: CompileLimits,
+    pub compile_limits: CompileLimits,
     /// Directory and maximum size of the compile cache; `None` disables it.
     pub cache: Option<(PathBuf, ByteSize)>,
     /// Options of the HTTP client for plugins.
@@ -91,15 +91,15 @@ pub struct Sandbox {
 
 struct SandboxState {
     engines: EnginePair,
-    calls: usize,
+    max_calls: usize,
     /// Maximum memory of a component.
-    most_memory: ByteSize,
+    max_memory: ByteSize,
     /// Permits for listing what a plugin offers.
-    describing: Semaphore,
+    describe_permits: Semaphore,
     compiler: Compiler,
     descriptors: Arc<DescriptorTable>,
-    ledgers: Arc<LedgerRegistry>,
-    scratches: Arc<TemporaryFolders>,
+    usage_ledgers: Arc<LedgerRegistry>,
+    scratch_directories: Arc<TemporaryFolders>,
     http_client: ConnectorOptions,
     state: Option<Arc<dyn StateStore>>,
     /// The HTTP client of plugins, or the reason why it is unavailable. Created for the first
@@ -110,7 +110,7 @@ struct SandboxState {
     /// The compile cache, or the reason why it is off.
     cache: Result<Arc<CompileCache>, String>,
     compilations: CompilationCounts,
-    entrance: CallDispatcher,
+    dispatcher: CallDispatcher,
     /// Runtime of the guests. Guests run on separate threads, so that the operating system keeps
     /// scheduling the protocol's threads. `None` only during drop.
     runtime: Option<Runtime>,
@@ -124,22 +124,22 @@ impl Sandbox {
     /// Fails if the system does not provide the threads or the memory.
     pub fn new(settings: SandboxSettings) -> anyhow::Result<Self> {
         let SandboxSettings {
-            calls,
-            waiting,
-            stack,
-            ceiling,
-            concurrent,
+            max_calls: calls,
+            max_waiting_calls: waiting,
+            stack_size: stack,
+            max_limits: ceiling,
+            allow_async: concurrent,
             compiler,
-            compile,
+            compile_limits: compile,
             cache,
             http_client,
             state,
             scratch,
         } = settings;
-        let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
+        let slots = if calls == 0 { 0 } else { calls.saturating_add(MAX_CONCURRENT_DESCRIBES) };
         let most_memory = ceiling.memory;
         let engines = EnginePair::new(slots, stack, ceiling, concurrent)?;
-        let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
+        let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize);
         let calls = slots.min(DescriptorTable::calls(calls as usize, waiting as usize));
         let cache = match cache {
             Some((folder, size)) => {
@@ -161,12 +161,12 @@ impl Sandbox {
             .context("failed to start the guests' runtime")?;
         let entrance =
             CallDispatcher::start(runtime.handle()).context("failed to prepare the guests' runtime for calls")?;
-        let describing = Semaphore::new(DESCRIBING as usize);
+        let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
         let scratches = Arc::new(TemporaryFolders::new(scratch, calls));
         let swept = Arc::clone(&scratches);
         let tidied = cache.as_ref().ok().map(Arc::clone);
         runtime.spawn_blocking(move || {
-            swept.sweep();
+            swept.remove_leftovers();
             if let Some(cache) = tidied {
                 cache.tidy();
             }
@@ -174,20 +174,20 @@ impl Sandbox {
         let descriptors = Arc::new(DescriptorTable::of_process(calls));
         let inner = SandboxState {
             engines,
-            calls,
-            most_memory,
-            describing,
+            max_calls: calls,
+            max_memory: most_memory,
+            describe_permits: describing,
             compiler,
             descriptors,
-            ledgers: Arc::default(),
-            scratches,
+            usage_ledgers: Arc::default(),
+            scratch_directories: scratches,
             cache,
             compilations: CompilationCounts::default(),
             http_client,
             state,
             connector: OnceLock::new(),
             lookups: Arc::new(LookupLimiter::new(Arc::new(SystemResolver))),
-            entrance,
+            dispatcher: entrance,
             runtime: Some(runtime),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -199,7 +199,7 @@ impl Sandbox {
     /// # Errors
     ///
     /// Returns the reason why no requests can be sent.
-    pub fn requests(&self, permissions: &Permissions, limits: &Limits) -> Result<PluginHttp, String> {
+    pub fn plugin_http(&self, permissions: &Permissions, limits: &Limits) -> Result<PluginHttp, String> {
         let Permissions { http, network_private, .. } = permissions;
         if http.is_empty() {
             return Ok(PluginHttp::default());
@@ -218,7 +218,7 @@ impl Sandbox {
 
     /// Returns the TCP connections of a plugin with these permissions. All calls of the plugin
     /// share them.
-    pub fn connections(&self, permissions: &Permissions) -> PluginConnections {
+    pub fn plugin_connections(&self, permissions: &Permissions) -> PluginConnections {
         let Permissions { tcp, network_private, .. } = permissions;
         if tcp.is_empty() {
             return PluginConnections::default();
@@ -237,14 +237,14 @@ impl Sandbox {
     /// Looks up a component in the compile cache, with its description and the summary of its file.
     /// The first call opens the code; `remake` recompiles it if the code is unusable by then.
     /// Blocks for a fraction of a millisecond.
-    pub fn find(
+    pub fn find_cached(
         &self,
         digest: Digest,
         remake: &Arc<dyn Recompile>,
     ) -> Option<(LazyComponent, ComponentDescription, PluginSummary)> {
         let engines = &self.inner.engines;
         let CachedComponent { notes: cache::ComponentNotes { facts, room, description, about, tasked }, code } =
-            self.found(digest)?;
+            self.look_up_cached(digest)?;
         if !engines.supports(tasked) {
             // Recompiling reports the reason.
             return None;
@@ -255,21 +255,21 @@ impl Sandbox {
             LazyComponent::stored(facts, stored)
         } else {
             // The entry was stored with a different pool size.
-            self.open_code(&stored)?.into()
+            self.open_stored_code(&stored)?.into()
         };
         Some((callable, description, about))
     }
 
     /// Looks up a component in the compile cache and opens its code. Blocks for milliseconds, and
     /// longer for megabytes of code and for thousands of plain functions.
-    pub fn find_open(&self, digest: Digest) -> Option<(PreparedComponent, ComponentDescription, PluginSummary)> {
+    pub fn open_cached(&self, digest: Digest) -> Option<(PreparedComponent, ComponentDescription, PluginSummary)> {
         let CachedComponent { notes: cache::ComponentNotes { description, about, tasked, .. }, code } =
-            self.found(digest)?;
-        let prepared = self.open_with(&code, tasked, description.manner.clone())?;
+            self.look_up_cached(digest)?;
+        let prepared = self.open_and_link(&code, tasked, description.manner.clone())?;
         Some((prepared, description, about))
     }
 
-    fn found(&self, digest: Digest) -> Option<CachedComponent> {
+    fn look_up_cached(&self, digest: Digest) -> Option<CachedComponent> {
         let found = self.cache()?.find(digest);
         self.inner.compilations.looked_up(found.is_some());
         found
@@ -280,11 +280,11 @@ impl Sandbox {
     }
 
     /// Opens and links stored code; returns `None` if it must be recompiled.
-    fn open_code(&self, stored: &UnopenedCode) -> Option<PreparedComponent> {
-        self.open_with(&stored.code, stored.tasked, stored.manner.clone())
+    fn open_stored_code(&self, stored: &UnopenedCode) -> Option<PreparedComponent> {
+        self.open_and_link(&stored.code, stored.tasked, stored.manner.clone())
     }
 
-    fn open_with(
+    fn open_and_link(
         &self,
         code: &StoredCode,
         tasked: Option<u32>,
@@ -297,13 +297,13 @@ impl Sandbox {
         let mut prepared = PreparedComponent::new(linked, &component, tasked).ok()?;
         prepared.set_mcp_endpoint(manner);
         // Recompiling reports the reason.
-        self.starts_large(&prepared).is_none().then_some(prepared)
+        self.initial_memory_error(&prepared).is_none().then_some(prepared)
     }
 
     /// Returns an error message if the component's initial memory exceeds the ceiling. The pool
     /// detects this only if the ceiling is larger than what the pool needs for GC heaps.
-    fn starts_large(&self, prepared: &PreparedComponent) -> Option<String> {
-        let most = self.inner.most_memory;
+    fn initial_memory_error(&self, prepared: &PreparedComponent) -> Option<String> {
+        let most = self.inner.max_memory;
         let size = prepared.memory().map(ByteSize::b).filter(|size| *size > most)?;
         Some(error::initial_memory_message(&error::format_bytes(size), &error::format_bytes(most)))
     }
@@ -318,7 +318,7 @@ impl Sandbox {
         let opened = tokio::task::spawn_blocking(move || {
             // Read the notes for the new code first: opening damaged code removes the cache entry.
             let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
-            sandbox.open_code(&wanted).ok_or_else(|| known.map(Box::new))
+            sandbox.open_stored_code(&wanted).ok_or_else(|| known.map(Box::new))
         });
         let known = match opened.await {
             Ok(Ok(prepared)) => return Ok(prepared),
@@ -331,7 +331,7 @@ impl Sandbox {
         let kept = tokio::task::spawn_blocking(move || {
             if let Some(known) = known {
                 let cache::ComponentNotes { description, about, .. } = known.notes;
-                sandbox.keep(stored.digest, scratch, &prepared, description, about);
+                sandbox.add_to_cache(stored.digest, scratch, &prepared, description, about);
             }
             prepared
         });
@@ -345,17 +345,17 @@ impl Sandbox {
     /// Returns the reason why the file is not a valid plugin.
     pub async fn compile(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         let began = Instant::now();
-        let compiled = self.compiled(source).await;
+        let compiled = self.compile_and_link(source).await;
         self.inner.compilations.compiled(began.elapsed(), compiled.is_ok());
         compiled
     }
 
     /// Returns how many components were compiled, and how many were found in the cache.
-    pub fn compilations(&self) -> CompileCounts {
+    pub fn compile_counts(&self) -> CompileCounts {
         self.inner.compilations.counts()
     }
 
-    async fn compiled(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
+    async fn compile_and_link(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         check_preamble(&source.file)?;
         let assembled = |prepared, WorkerNotes { docs, remarks, about, speaks, tasked }, code| CompiledFile {
             prepared,
@@ -372,7 +372,8 @@ impl Sandbox {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
                     let code = scratch.as_file().try_clone().map_err(|_| PrepareError::WriteFailed)?;
-                    let prepared = self.opened(notes.tasked, move |engine| cache::open(engine, &code)).await?;
+                    let prepared =
+                        self.open_on_blocking_thread(notes.tasked, move |engine| cache::open(engine, &code)).await?;
                     return Ok(assembled(prepared, notes, Some(scratch)));
                 }
                 // The component is usable even if it cannot be cached.
@@ -385,12 +386,13 @@ impl Sandbox {
         let unwritten = |_| PrepareError::WriteFailed;
         let mut code = cache::memory().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
-        let prepared = self.opened(notes.tasked, move |engine| cache::open_memory(engine, &mut code)).await?;
+        let prepared =
+            self.open_on_blocking_thread(notes.tasked, move |engine| cache::open_memory(engine, &mut code)).await?;
         Ok(assembled(prepared, notes, None))
     }
 
     /// Adds the compiled code of `prepared_component` to the compile cache. Blocks for milliseconds; errors are logged.
-    pub fn keep(
+    pub fn add_to_cache(
         &self,
         digest: Digest,
         scratch: UncachedCode,
@@ -404,21 +406,21 @@ impl Sandbox {
         }
     }
 
-    /// Returns the notes that [`Sandbox::note_folder`] stored about the files in a plugin
+    /// Returns the notes that [`Sandbox::save_folder_notes`] stored about the files in a plugin
     /// directory. Only this user can have written them.
     pub fn folder_notes(&self, folder: &Path) -> Option<String> {
         self.cache()?.folder_notes(folder)
     }
 
     /// Stores notes about the files in a plugin directory, as JSON, in the compile cache.
-    pub fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
+    pub fn save_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
         if let Some(cache) = self.cache() {
             cache.note_folder(folder, notes);
         }
     }
 
     /// Returns the reason why the compile cache is off; `None` if it is on.
-    pub fn keeps_nothing(&self) -> Option<&str> {
+    pub fn cache_off_reason(&self) -> Option<&str> {
         self.inner.cache.as_ref().err().map(String::as_str)
     }
 
@@ -435,13 +437,13 @@ impl Sandbox {
 
     /// Returns whether the compile cache has the component with this digest, in lowercase
     /// hexadecimal.
-    pub fn keeps(&self, digest: &str) -> bool {
+    pub fn is_cached(&self, digest: &str) -> bool {
         self.inner.cache.as_ref().is_ok_and(|cache| cache.has(digest))
     }
 
     /// Opens and links compiled code on a thread that may block: both steps take time in proportion
     /// to the size of the component.
-    async fn opened(
+    async fn open_on_blocking_thread(
         &self,
         tasked: Option<u32>,
         open: impl FnOnce(&Engine) -> wasmtime::Result<Component> + Send + 'static,
@@ -457,7 +459,7 @@ impl Sandbox {
                 }
             })?;
             let prepared = PreparedComponent::new(linked, &component, tasked)?;
-            match sandbox.starts_large(&prepared) {
+            match sandbox.initial_memory_error(&prepared) {
                 Some(why) => Err(PrepareError::TooLarge(why)),
                 None => Ok(prepared),
             }
@@ -482,49 +484,49 @@ impl Sandbox {
 
     /// Spawns a future that runs a call. If no other call runs, the first poll may happen on the
     /// current thread, which costs the least. The caller must not hold a lock that a call takes.
-    pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.inner.entrance.dispatch(call, || self.inner.engines.ticker().is_running());
+    pub fn dispatch(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.inner.dispatcher.dispatch(call, || self.inner.engines.ticker().is_running());
     }
 
     /// Moves the current call to the guests' runtime, before a step that may take long. Until then,
     /// a call that was [admitted](Sandbox::admit) may run on the thread that received it and block
     /// it.
-    pub async fn moved(&self) {
+    pub async fn move_to_guest_runtime(&self) {
         dispatcher::move_to_guest_runtime().await;
     }
 
     /// Returns how much of the pools is in use; 0 if no guest is alive.
-    pub fn live(&self) -> u64 {
+    pub fn pool_usage(&self) -> u64 {
         self.inner.engines.pool_usage()
     }
 
-    /// Calls that can be entered at once: as many as [`SandboxSettings::calls`], or fewer where the machine has too little address
+    /// Calls that can be entered at once: as many as [`SandboxSettings::max_calls`], or fewer where the machine has too little address
     /// space or the process may have too few descriptors. Without a pool, nothing here bounds them.
-    pub fn calls(&self) -> usize {
-        self.inner.calls
+    pub fn max_calls(&self) -> usize {
+        self.inner.max_calls
     }
 
     /// Waits for a permit to list what a plugin offers. The semaphore is never closed.
-    pub(crate) async fn describing(&self) -> Option<SemaphorePermit<'_>> {
-        self.inner.describing.acquire().await.ok()
+    pub(crate) async fn acquire_describe_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.inner.describe_permits.acquire().await.ok()
     }
 
     /// Returns the descriptors of a new call.
-    pub(crate) fn files(&self) -> CallDescriptors {
+    pub(crate) fn new_call_descriptors(&self) -> CallDescriptors {
         self.inner.descriptors.files()
     }
 
     /// Returns the usage records of directories with a quota.
-    pub(crate) fn ledgers(&self) -> &Arc<LedgerRegistry> {
-        &self.inner.ledgers
+    pub(crate) fn usage_ledgers(&self) -> &Arc<LedgerRegistry> {
+        &self.inner.usage_ledgers
     }
 
     /// Returns the temporary directories of calls.
-    pub(crate) fn scratches(&self) -> &Arc<TemporaryFolders> {
-        &self.inner.scratches
+    pub(crate) fn scratch_directories(&self) -> &Arc<TemporaryFolders> {
+        &self.inner.scratch_directories
     }
 
-    pub(crate) fn ticker(&self) -> &EpochTicker {
+    pub(crate) fn epoch_ticker(&self) -> &EpochTicker {
         self.inner.engines.ticker()
     }
 
@@ -538,7 +540,7 @@ impl Sandbox {
         &self.inner.engines
     }
 
-    pub(crate) fn stack(&self) -> ByteSize {
+    pub(crate) fn stack_size(&self) -> ByteSize {
         self.inner.engines.stack()
     }
 }

@@ -14,6 +14,7 @@ use crate::account::{BudgetExceeded, MemoryBudget, MemoryReservation};
 use crate::ask::QuestionContext;
 use crate::call_context::{CallContext, PluginContext};
 use crate::call_directories::CallDirectories;
+use crate::call_sockets::CallSockets;
 use crate::coop::CpuMeter;
 use crate::descriptors::{CallDescriptors, DescriptorHandle};
 use crate::determinism::{CallSeed, CallTime};
@@ -25,12 +26,11 @@ use crate::http_call::{HttpCall, MAX_FIELDS_BYTES};
 use crate::keyvalue_call::KeyValueCall;
 use crate::limiter::StoreLimiter;
 use crate::mount_roots::MountedDirectory;
+use crate::output_capture::GuestOutput;
 use crate::pending_requests::PendingRequests;
-use crate::sockets::CallSockets;
-use crate::stdio::GuestOutput;
-use crate::talk::StdioConversation;
-use crate::tape::ReplayTape;
-use crate::traffic::TcpTraffic;
+use crate::replay_log::ReplayTape;
+use crate::stdio_transport::StdioConversation;
+use crate::tcp_usage::TcpTraffic;
 use crate::usage_ledger::CallQuota;
 
 /// What a call is given besides its [`CallContext`].
@@ -39,15 +39,15 @@ pub(crate) struct CallResources {
     /// The secrets of the caller.
     pub(crate) secrets: Arc<OpenedSecrets>,
     /// The directories of the call.
-    pub(crate) folders: CallDirectories,
+    pub(crate) directories: CallDirectories,
     /// Standard input of a guest that returns its result on standard output.
     pub(crate) stdin: Option<String>,
     /// Transport over the standard streams of a guest that is an MCP server.
-    pub(crate) talk: Option<StdioConversation>,
+    pub(crate) stdio_transport: Option<StdioConversation>,
     /// Seed of the clocks and the random numbers, if each call gets the same ones.
     pub(crate) seed: Option<CallSeed>,
     /// True if the guest can ask its caller questions.
-    pub(crate) asks: bool,
+    pub(crate) can_ask: bool,
 }
 
 /// Data of one store. It lives as long as one call.
@@ -58,9 +58,9 @@ pub(crate) struct StoreState {
     /// The mounted directories.
     pub(crate) mounts: Vec<MountedDirectory>,
     /// The first bound of a mounted directory that the call reached.
-    pub(crate) full: Arc<OnceLock<Limit>>,
+    pub(crate) exceeded_bound: Arc<OnceLock<Limit>>,
     /// The descriptors for the files and directories that the call has open.
-    pub(crate) files: CallDescriptors,
+    pub(crate) descriptors: CallDescriptors,
     /// The descriptors of `wasi:filesystem` handles, by their entries in the resource table.
     pub(crate) open_files: BTreeMap<u32, Arc<DescriptorHandle>>,
     /// The quotas of directory handles, by their entries in the resource table.
@@ -69,16 +69,16 @@ pub(crate) struct StoreState {
     pub(crate) reach: BTreeMap<u32, DirectoryReach>,
     /// True if a file was not opened because no descriptor was left. Such a failure is logged once.
     pub(crate) files_refused: bool,
-    pub(crate) requests: HttpCall,
+    pub(crate) outgoing_http: HttpCall,
     /// The HTTP requests that are in progress.
     pub(crate) exchanges: PendingRequests,
-    pub(crate) sockets: CallSockets,
+    pub(crate) call_sockets: CallSockets,
     /// The clock of a call with a fixed time; `None` for the system clock.
-    pub(crate) time: Option<CallTime>,
+    pub(crate) fixed_time: Option<CallTime>,
     /// The plugin's persistent state.
     pub(crate) kept: KeyValueCall,
     /// The memory budget of the call.
-    pub(crate) account: MemoryBudget,
+    pub(crate) memory_budget: MemoryBudget,
     /// What the handles of `wasi:http_call` hold of it, by their entries in the resource table.
     pub(crate) http_memory: BTreeMap<u32, MemoryReservation>,
     pub(crate) limiter: StoreLimiter,
@@ -86,7 +86,7 @@ pub(crate) struct StoreState {
     /// Standard input, for WASI 0.3.
     pub(crate) input: GuestStdin,
     /// Transport over the standard streams, if the guest is an MCP server.
-    pub(crate) talk: Option<StdioConversation>,
+    pub(crate) stdio_transport: Option<StdioConversation>,
     pub(crate) secrets: Arc<SecretFilter>,
     pub(crate) imports: HostFunctions,
     /// The call's side effects.
@@ -94,17 +94,24 @@ pub(crate) struct StoreState {
     pub(crate) tape: ReplayTape,
     /// True if the call has mounted directories, or had them when it was recorded.
     pub(crate) has_mounts: bool,
-    pub(crate) asking: QuestionContext,
+    pub(crate) question_context: QuestionContext,
 }
 
 impl StoreState {
     /// Creates the state of a call with these resources.
     pub(crate) fn new(entry: &CallContext<'_>, given: CallResources, files: CallDescriptors, meter: CpuMeter) -> Self {
-        let CallResources { secrets: opened, folders, stdin: text, talk, seed, asks } = given;
+        let CallResources {
+            secrets: opened,
+            directories: folders,
+            stdin: text,
+            stdio_transport: talk,
+            seed,
+            can_ask: asks,
+        } = given;
         let CallDirectories { mounted: mounts, full, .. } = folders;
         let CallContext { environment, trace, observer, deadline, tape, .. } = entry;
         let PluginContext { limits, permissions, connections, .. } = environment;
-        tape.redact(&opened.secrets);
+        tape.set_secrets(&opened.secrets);
         let account = MemoryBudget::new(limits.memory);
         let effects = SideEffects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
         let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.secrets));
@@ -117,7 +124,8 @@ impl StoreState {
             input = GuestStdin::Text(text.clone());
             context.stdin(text);
             // One byte more than the output limit is enough to detect output that is too large.
-            stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
+            stdio = stdio
+                .with_stdout_limit(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
         }
         match &talk {
             Some(talk) => context.stdin(talk.stdin()).stdout(talk.stdout(stdio.stdout())),
@@ -131,11 +139,11 @@ impl StoreState {
         }
         let time = seed.map(|seed| seed.apply(&mut context));
         if time.is_none() {
-            tape.apply(&mut context);
+            tape.configure_wasi(&mut context);
         }
         // The trace context differs between calls.
-        let trace = trace.filter(|_| time.is_none()).map(variables).unwrap_or_default();
-        for (name, value) in tape.trace(trace) {
+        let trace = trace.filter(|_| time.is_none()).map(trace_variables).unwrap_or_default();
+        for (name, value) in tape.trace_variables(trace) {
             context.env(name, value);
         }
         let mut table = ResourceTable::new();
@@ -156,29 +164,29 @@ impl StoreState {
             table,
             http,
             mounts,
-            full,
-            files,
+            exceeded_bound: full,
+            descriptors: files,
             open_files: BTreeMap::new(),
             quotas: BTreeMap::new(),
             reach: BTreeMap::new(),
             files_refused: false,
-            requests,
+            outgoing_http: requests,
             exchanges: PendingRequests::default(),
-            sockets,
-            time,
+            call_sockets: sockets,
+            fixed_time: time,
             kept: KeyValueCall::new(entry, account.clone(), meter),
             limiter: StoreLimiter::new(limits, account.clone()),
-            account,
+            memory_budget: account,
             http_memory: BTreeMap::new(),
             stdio,
             input,
-            talk,
+            stdio_transport: talk,
             secrets: Arc::clone(&opened.secrets),
             imports: HostFunctions::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer), tape.clone()),
             effects,
             tape: tape.clone(),
-            has_mounts: tape.mounts().unwrap_or(!permissions.mounts.is_empty()),
-            asking,
+            has_mounts: tape.recorded_mounts().unwrap_or(!permissions.mounts.is_empty()),
+            question_context: asking,
         }
     }
 
@@ -188,15 +196,15 @@ impl StoreState {
     }
 
     /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is dropped or consumed.
-    pub(crate) fn http_held<T>(&mut self, made: Resource<T>, bytes: usize) -> Result<Resource<T>, BudgetExceeded> {
-        self.http_memory.insert(made.rep(), self.account.hold(bytes)?);
+    pub(crate) fn hold_http<T>(&mut self, made: Resource<T>, bytes: usize) -> Result<Resource<T>, BudgetExceeded> {
+        self.http_memory.insert(made.rep(), self.memory_budget.hold(bytes)?);
         Ok(made)
     }
 }
 
 /// Returns the trace context as environment variables, the OpenTelemetry convention for programs in
 /// any language.
-fn variables(trace: &TraceContext) -> Vec<(&'static str, String)> {
+fn trace_variables(trace: &TraceContext) -> Vec<(&'static str, String)> {
     let others = [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)];
     let others = others.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
     [("TRACEPARENT", trace.parent())].into_iter().chain(others).collect()
@@ -210,6 +218,6 @@ impl WasiView for StoreState {
 
 impl WasiHttpView for StoreState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.requests }
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outgoing_http }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn is_mime_type(text: &str) -> bool {
 
 /// Returns whether the text is an RFC 3339 timestamp with uppercase `T` and `Z`, which all
 /// validators accept. Clients reject a whole list if one timestamp is invalid.
-pub(crate) fn is_time(text: &str) -> bool {
+pub(crate) fn is_timestamp(text: &str) -> bool {
     let Some((date, time)) = text.split_once('T') else { return false };
     let (time, offset) = match time.strip_suffix('Z') {
         Some(time) => (time, None),
@@ -26,8 +26,8 @@ pub(crate) fn is_time(text: &str) -> bool {
     };
     let (time, fraction) = time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
     let is_fraction = |digits: &str| (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-    let Some([year, month, day]) = numbers(date, '-', [4, 2, 2]) else { return false };
-    let Some([hour, minute, second]) = numbers(time, ':', [2, 2, 2]) else { return false };
+    let Some([year, month, day]) = parse_numbers(date, '-', [4, 2, 2]) else { return false };
+    let Some([hour, minute, second]) = parse_numbers(time, ':', [2, 2, 2]) else { return false };
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         4 | 6 | 9 | 11 => 30,
@@ -36,7 +36,7 @@ pub(crate) fn is_time(text: &str) -> bool {
         1..=12 => 31,
         _ => 0,
     };
-    let is_offset = |offset: &str| matches!(numbers(offset, ':', [2, 2]), Some([0..24, 0..60]));
+    let is_offset = |offset: &str| matches!(parse_numbers(offset, ':', [2, 2]), Some([0..24, 0..60]));
     (1..=days).contains(&day)
         && hour < 24
         && minute < 60
@@ -47,7 +47,7 @@ pub(crate) fn is_time(text: &str) -> bool {
 }
 
 /// Parses numbers with the given numbers of digits, separated by `between`.
-fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u32; N]> {
+fn parse_numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u32; N]> {
     let mut parts = text.split(between);
     let mut found = [0; N];
     for (number, digits) in found.iter_mut().zip(digits) {
@@ -87,7 +87,7 @@ mod tests {
             &["http://[::1/", "http://", "x://h:99999/", "", "a", "1a:b", ":b", "a b:c", "a:b c", "a:b\u{1b}"],
         );
         check(
-            is_time,
+            is_timestamp,
             &["2026-01-12T15:00:58Z", "2026-01-12T15:00:58.123+01:00", "2024-02-29T23:59:59-11:30"],
             &[
                 "",

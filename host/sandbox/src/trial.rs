@@ -21,13 +21,13 @@ pub(crate) fn sandbox() -> Sandbox {
     let compile =
         CompileLimits { memory: ByteSize::gib(2), cpu: Duration::from_mins(1), timeout: Duration::from_mins(1) };
     let settings = SandboxSettings {
-        calls: 16,
-        waiting: 0,
-        stack: ByteSize::kib(512),
-        ceiling: Limits::CEILING,
-        concurrent: true,
+        max_calls: 16,
+        max_waiting_calls: 0,
+        stack_size: ByteSize::kib(512),
+        max_limits: Limits::CEILING,
+        allow_async: true,
         compiler: None,
-        compile,
+        compile_limits: compile,
         cache: None,
         http_client: toolbay_outgoing::ConnectorOptions::default(),
         state: None,

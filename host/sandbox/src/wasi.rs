@@ -8,20 +8,20 @@
 
 mod clocks;
 mod config;
-mod counted;
+mod counted_stream;
+mod directory_listing;
+mod empty_root;
 mod files;
-mod handler;
 mod http;
 mod keyvalue;
-mod listing;
 mod logging;
-mod nowhere;
-mod opening;
+mod metered_stream;
+mod open_at;
+mod outgoing_handler;
+mod path_denial;
 mod poll;
 mod quota;
-mod reached;
 mod sockets;
-mod stream;
 mod version;
 
 use wasmtime::component::Linker;
@@ -32,11 +32,11 @@ use crate::state::StoreState;
 pub(crate) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     files::replace(linker)?;
-    nowhere::replace(linker)?;
+    empty_root::replace(linker)?;
     quota::replace(linker)?;
-    listing::replace(linker)?;
+    directory_listing::replace(linker)?;
     http::replace(linker)?;
-    handler::replace(linker)?;
+    outgoing_handler::replace(linker)?;
     sockets::replace(linker)?;
     clocks::replace(linker)?;
     poll::replace(linker)?;

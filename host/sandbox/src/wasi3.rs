@@ -8,16 +8,16 @@
 //! nothing here bounds them.
 
 mod cli;
-mod client;
 mod clocks;
-mod closed;
+mod closed_resources;
 mod filesystem;
 mod http;
-mod names;
-mod options;
-mod pieces;
-mod socket;
+mod http_client;
+mod name_lookup;
+mod socket_options;
 mod sockets;
+mod stream_chunks;
+mod tcp_socket;
 mod version;
 
 use wasmtime::component::Linker;
@@ -32,11 +32,11 @@ pub(crate) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p3::random::add_to_linker(linker)?;
     filesystem::add(linker)?;
     sockets::add(linker)?;
-    names::add(linker)?;
+    name_lookup::add(linker)?;
     wasmtime_wasi_http::p3::add_to_linker(linker)?;
     linker.allow_shadowing(true);
     http::replace(linker)?;
-    client::replace(linker)?;
+    http_client::replace(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }

@@ -447,13 +447,13 @@ impl Config {
         let (ceiling, _) = self.ceiling();
         let CompileConfig { memory, cpu, timeout, .. } = self.compile;
         Ok(SandboxSettings {
-            calls,
-            waiting: u32::try_from(self.server.waiting).unwrap_or(u32::MAX),
-            stack: self.server.stack,
-            ceiling,
-            concurrent: self.engine.concurrent,
+            max_calls: calls,
+            max_waiting_calls: u32::try_from(self.server.waiting).unwrap_or(u32::MAX),
+            stack_size: self.server.stack,
+            max_limits: ceiling,
+            allow_async: self.engine.concurrent,
             compiler: Some(compiler),
-            compile: CompileLimits { memory, cpu, timeout },
+            compile_limits: CompileLimits { memory, cpu, timeout },
             cache: self.compile.store(),
             http_client: self.http_client.options(),
             state: self.database().map(|database| Arc::new(database) as Arc<dyn StateStore>),

@@ -137,7 +137,7 @@ impl ConsoleOperations for ConsoleBackend {
             waiting: admission.waiting(),
             memory: admission.reserved(),
             notes: notes.collect(),
-            no_cache: self.service.sandbox().keeps_nothing().map(str::to_owned),
+            no_cache: self.service.sandbox().cache_off_reason().map(str::to_owned),
             audit: self.audit.is_some(),
             contents: self.contents,
         }

@@ -157,6 +157,6 @@ impl Host for CallService {
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {
-        self.sandbox().admit(work);
+        self.sandbox().dispatch(work);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn gathered(service: &CallService, traffic: Option<TransportTraffic>)
             ("template", snapshot.templates.len() as u64),
             ("skill", snapshot.skills.len() as u64),
         ],
-        compilations: service.sandbox().compilations(),
+        compilations: service.sandbox().compile_counts(),
         traffic,
         state: service.state_size(),
         lost: service.lost_lines(),

@@ -94,7 +94,7 @@ impl RecordingSink {
         let fits = room.take(arguments.len() + answers);
         let tape = ReplayTape::record(seed, self.recorder.salt(), room);
         if !fits {
-            tape.overflow();
+            tape.mark_too_large();
         }
         let arguments = if fits { arguments.to_owned() } else { String::new() };
         let (offer, journal, at) = (Arc::clone(offer), Arc::clone(journal), SystemTime::now());
@@ -112,7 +112,7 @@ impl RecordedRun {
     /// The call ended with this result of its guest, of which `size` bytes were returned.
     pub(crate) fn end(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
         let Self { recorder, tape, mut of } = self;
-        let Some(mut taped) = tape.taped() else { return };
+        let Some(mut taped) = tape.finish_recording() else { return };
         let mut missing = Vec::new();
         match result {
             Err(CallError::Limit { limit: Limit::Deadline(_), .. }) => missing.push(MissingInput::Deadline),
@@ -120,14 +120,14 @@ impl RecordedRun {
             _ => {}
         }
         let came = match result {
-            Ok(Some(reply)) if taped.take(size) => RunOutcome::Reply(reply.clone()),
+            Ok(Some(reply)) if taped.reserve(size) => RunOutcome::Reply(reply.clone()),
             Ok(Some(reply)) => RunOutcome::Outcome(RecordedOutcome::Value(replied(reply)).digest()),
             // No tool is unknown to its plugin.
             Ok(None) => return,
             Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(failed(error))),
         };
         let number = recorder.number();
-        let room = taped.room().or_else(|| {
+        let room = taped.take_reservation().or_else(|| {
             // What did not fit is left out, and so is the rest.
             of.arguments = String::new();
             recorder.room().and_then(|mut room| room.take(FIXED).then_some(room))
@@ -155,7 +155,7 @@ impl RunContext {
         let environment = plugin.environment(&offer.definition.tool.name);
         let permissions = &environment.permissions;
         let secrets = Arc::clone(taped.secrets());
-        let (mut answers, lacks) = taped.answers();
+        let (mut answers, lacks) = taped.into_answers();
         missing.extend(lacks);
         let mut given = [&arguments].into_iter().chain(environment.config.values()).chain(journal.answers.values());
         answers.redacted |= !secrets.is_empty() && given.any(|text| secrets.are_in(text.as_bytes()));

@@ -160,7 +160,7 @@ impl CallService {
             catalog,
             admission: CallAdmission::new(
                 &config.server,
-                sandbox.calls(),
+                sandbox.max_calls(),
                 config.client_rate_limit,
                 config.http.listen.is_some(),
             ),
@@ -397,7 +397,7 @@ impl CallService {
             return failed(CallFailure::InvalidArguments { violations, example });
         }
         if !activity.pace.is_quick() {
-            self.inner.sandbox.moved().await;
+            self.inner.sandbox.move_to_guest_runtime().await;
         }
         let mut course = StageTimer::start(&activity.pace, metered, span);
         let record = client.records.of(plugin, || CallerRecord::of(plugin));
@@ -610,7 +610,7 @@ impl CallService {
         line: Option<&mut CallLine>,
         held: &mut Option<Arc<CallPermit>>,
     ) -> CallResult {
-        self.inner.sandbox.moved().await;
+        self.inner.sandbox.move_to_guest_runtime().await;
         let size = reading.size();
         // As it is read, and as it is written.
         let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);

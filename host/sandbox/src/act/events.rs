@@ -85,7 +85,7 @@ impl StreamConsumer<StoreState> for ActEventReader {
             let bytes = size(&event);
             self.room = self.room.saturating_sub(bytes);
             let state = store.data();
-            state.account.take(bytes)?;
+            state.memory_budget.take(bytes)?;
             if let ToolEvent::Content(part) = &mut event {
                 progress(state, &std::mem::take(&mut part.metadata));
             }

@@ -354,7 +354,7 @@ impl host::Host for StoreState {
 
     fn ask(&mut self, questions: Vec<types::Question>) -> wasmtime::Result<Result<Vec<String>, types::AskError>> {
         let questions: Vec<_> = questions.into_iter().map(posed).collect();
-        let answers = self.asking.ask(&questions)?;
+        let answers = self.question_context.ask(&questions)?;
         Ok(answers.map_err(|refused| match refused {
             QuestionRefusal::Unsupported(why) => types::AskError::Unsupported(why),
             QuestionRefusal::Invalid(why) => types::AskError::Invalid(why),

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::account::MemoryBudget;
     use crate::effects::EffectStart;
-    use crate::tape::{OperationKind, ReplayTape};
+    use crate::replay_log::{OperationKind, ReplayTape};
 
     fn effects(past: &[toolbay_model::RecordedEffect]) -> SideEffects {
         let past = CallJournal { effects: past.to_vec(), ..CallJournal::default() };

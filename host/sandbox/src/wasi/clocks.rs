@@ -20,49 +20,49 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
     clock.func_wrap("subscribe-duration", |mut store, (duration,): (u64,)| {
         let state = store.data_mut();
-        let Some(time) = state.time.clone() else {
-            if state.tape.plays() {
-                return Ok((wait(state, None, 0, 0)?,));
+        let Some(time) = state.fixed_time.clone() else {
+            if state.tape.is_replay() {
+                return Ok((push_timer(state, None, 0, 0)?,));
             }
             return Ok((state.clocks().subscribe_duration(duration)?,));
         };
         let until = time.look().saturating_add(duration);
-        Ok((wait(state, Some(time), duration, until)?,))
+        Ok((push_timer(state, Some(time), duration, until)?,))
     })?;
     clock.func_wrap("subscribe-instant", |mut store, (until,): (u64,)| {
         let state = store.data_mut();
-        let Some(time) = state.time.clone() else {
-            if state.tape.plays() {
+        let Some(time) = state.fixed_time.clone() else {
+            if state.tape.is_replay() {
                 // The original call read the clock here, and the recording has that reading.
                 state.clocks().now()?;
-                return Ok((wait(state, None, 0, 0)?,));
+                return Ok((push_timer(state, None, 0, 0)?,));
             }
             return Ok((state.clocks().subscribe_instant(until)?,));
         };
         let duration = until.saturating_sub(time.look());
-        Ok((wait(state, Some(time), duration, until)?,))
+        Ok((push_timer(state, Some(time), duration, until)?,))
     })
 }
 
-fn wait(
+fn push_timer(
     state: &mut StoreState,
     time: Option<CallTime>,
     duration: u64,
     until: u64,
 ) -> wasmtime::Result<Resource<DynPollable>> {
-    let duration = if state.tape.plays() { 0 } else { duration };
+    let duration = if state.tape.is_replay() { 0 } else { duration };
     // `None` if the time cannot be represented; the wait then never ends.
     let over = Instant::now().checked_add(Duration::from_nanos(duration));
     let table = state.clocks().table;
-    let timer = table.push(ClockTimer { time, over, until, yielded: false })?;
+    let timer = table.push(ClockTimer { fixed_time: time, deadline: over, clock_target: until, yielded: false })?;
     subscribe(table, timer)
 }
 
 /// Timer that waits until a deadline, and then moves the call's clock to a target time.
 struct ClockTimer {
-    time: Option<CallTime>,
-    over: Option<Instant>,
-    until: u64,
+    fixed_time: Option<CallTime>,
+    deadline: Option<Instant>,
+    clock_target: u64,
     /// True if the timer has yielded once, so that a guest that polls in a loop does not block
     /// other tasks.
     yielded: bool,
@@ -71,7 +71,7 @@ struct ClockTimer {
 #[async_trait]
 impl Pollable for ClockTimer {
     async fn ready(&mut self) {
-        match self.over {
+        match self.deadline {
             Some(over) if over > Instant::now() => tokio::time::sleep_until(over).await,
             Some(_) if self.yielded => {}
             Some(_) => {
@@ -80,8 +80,8 @@ impl Pollable for ClockTimer {
             }
             None => std::future::pending().await,
         }
-        if let Some(time) = &self.time {
-            time.reach(self.until);
+        if let Some(time) = &self.fixed_time {
+            time.reach(self.clock_target);
         }
     }
 }

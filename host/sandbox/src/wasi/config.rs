@@ -5,7 +5,7 @@ use wasmtime::component::{ComponentType, Linker, Lower};
 use crate::state::StoreState;
 
 /// The version that toolchains use. As a release candidate, it is compatible with no other version.
-const STORE: &str = "wasi:config/store@0.2.0-rc.1";
+const CONFIG_STORE_INTERFACE: &str = "wasi:config/store@0.2.0-rc.1";
 
 /// Error of reading a value (`store.error`). Values are in memory, so it never occurs.
 #[derive(ComponentType, Lower)]
@@ -19,7 +19,7 @@ enum ConfigStoreError {
 }
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
-    let mut store = linker.instance(STORE)?;
+    let mut store = linker.instance(CONFIG_STORE_INTERFACE)?;
     store.func_wrap("get", |store, (key,): (String,)| {
         Ok((Ok::<_, ConfigStoreError>(store.data().imports.config(&key)),))
     })?;

@@ -13,11 +13,11 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
-use super::nowhere;
-use super::opening::{OpenRequest, OpenedFile, answered};
+use super::empty_root;
+use super::metered_stream::{MeteredStream, STREAM_BUFFER_BYTES};
+use super::open_at::{OpenRequest, OpenedFile, to_guest_result};
+use super::path_denial::{ROOT_PATH, UsedPath};
 use super::quota::{self, QuotaWriter};
-use super::reached::{ROOT, UsedPath};
-use super::stream::{BUFFER, MeteredStream};
 use super::version::versioned;
 use crate::descriptors::{DescriptorHandle, OpenDescriptor};
 use crate::directory_reach::DirectoryReach;
@@ -25,7 +25,7 @@ use crate::state::StoreState;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
-    preopens.func_wrap("get-directories", |mut store, (): ()| Ok((folders(store.data_mut())?,)))?;
+    preopens.func_wrap("get-directories", |mut store, (): ()| Ok((preopened_directories(store.data_mut())?,)))?;
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
     types.resource("descriptor", ResourceType::host::<Descriptor>(), |mut store, rep| {
         let state = store.data_mut();
@@ -42,27 +42,27 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Box::new(async move {
                 let opening = OpenRequest { path_flags, path, open_flags, flags };
                 let opened = open(store.data_mut(), folder, opening).await;
-                Ok((answered(opened)?,))
+                Ok((to_guest_result(opened)?,))
             })
         },
     )?;
     types.func_wrap("[method]descriptor.read-via-stream", |mut store, (file, offset): (OpenedFile, u64)| {
-        Ok((answered(input(store.data_mut(), file, offset))?,))
+        Ok((to_guest_result(input_stream(store.data_mut(), file, offset))?,))
     })?;
     types.func_wrap("[method]descriptor.write-via-stream", |mut store, (file, offset): (OpenedFile, u64)| {
-        Ok((answered(output(store.data_mut(), file, Some(offset)))?,))
+        Ok((to_guest_result(output_stream(store.data_mut(), file, Some(offset)))?,))
     })?;
     types.func_wrap("[method]descriptor.append-via-stream", |mut store, (file,): (OpenedFile,)| {
-        Ok((answered(output(store.data_mut(), file, None))?,))
+        Ok((to_guest_result(output_stream(store.data_mut(), file, None))?,))
     })
 }
 
 /// Returns the mounted directories, and an empty root if no mount is the root. All calls share the
 /// descriptors of these directories, so they do not count.
-fn folders(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>> {
+fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>> {
     if state.has_mounts {
         // A guest gets the preopens before it uses any file.
-        state.tape.lacks(MissingInput::Files);
+        state.tape.note_missing(MissingInput::Files);
     }
     let mounts = state.mounts.clone();
     let mut folders = Vec::with_capacity(mounts.len() + 1);
@@ -77,18 +77,18 @@ fn folders(state: &mut StoreState) -> wasmtime::Result<Vec<(OpenedFile, String)>
     }
     // The root is the last entry: some languages use the first one as the current directory, and
     // adding the root must not change it.
-    if !folders.iter().any(|(_, guest)| Path::new(guest) == Path::new(ROOT))
-        && let Some(root) = nowhere::root(state)?
+    if !folders.iter().any(|(_, guest)| Path::new(guest) == Path::new(ROOT_PATH))
+        && let Some(root) = empty_root::push_empty_root(state)?
     {
-        folders.push((root, ROOT.to_owned()));
+        folders.push((root, ROOT_PATH.to_owned()));
     }
     Ok(folders)
 }
 
 /// Takes a descriptor for another file. WASI has no error code for a process without free
 /// descriptors; `busy` is the closest one.
-pub(super) fn take(state: &mut StoreState) -> FsResult<OpenDescriptor> {
-    let opened = state.files.take();
+pub(super) fn take_descriptor(state: &mut StoreState) -> FsResult<OpenDescriptor> {
+    let opened = state.descriptors.take();
     if opened.is_none() && !std::mem::replace(&mut state.files_refused, true) {
         tracing::info!(
             target: "toolbay_sandbox::denied",
@@ -100,21 +100,21 @@ pub(super) fn take(state: &mut StoreState) -> FsResult<OpenDescriptor> {
 
 /// Opens a file or a directory.
 async fn open(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
-    let at = UsedPath::opened(&folder, &opening);
-    at.exists(state)?;
+    let at = UsedPath::for_open(&folder, &opening);
+    at.check_mounted(state)?;
     let opened = open_in(state, folder, opening).await;
-    at.explained(state, opened).await
+    at.report_if_prohibited(state, opened).await
 }
 
 async fn open_in(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
-    let taken = take(state)?;
-    if opening.changes() || opening.writes() {
-        quota::noted(state, &folder);
+    let taken = take_descriptor(state)?;
+    if opening.creates_or_truncates() || opening.opens_for_writing() {
+        quota::note_file_change(state, &folder);
     }
     let quota = state.quotas.get(&folder.rep()).cloned();
     let mut files = state.filesystem();
     let opened = match (quota.clone(), files.table.get(&folder)?) {
-        (Some(quota), Descriptor::Dir(dir)) if opening.changes() && !dir.perms.write_not_permitted() => {
+        (Some(quota), Descriptor::Dir(dir)) if opening.creates_or_truncates() && !dir.perms.write_not_permitted() => {
             let opened = quota::open(quota, Descriptor::Dir(dir.clone()), opening).await?;
             state.filesystem().table.push(opened)?
         }
@@ -136,17 +136,17 @@ async fn open_in(state: &mut StoreState, folder: OpenedFile, opening: OpenReques
     Ok(opened)
 }
 
-fn input(state: &mut StoreState, file: OpenedFile, offset: u64) -> FsResult<Resource<DynInputStream>> {
+fn input_stream(state: &mut StoreState, file: OpenedFile, offset: u64) -> FsResult<Resource<DynInputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let stream = state.filesystem().read_via_stream(file, offset)?;
-    let buffer = state.account.hold(BUFFER)?;
+    let buffer = state.memory_budget.hold(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
     let stream: DynInputStream = Box::new(MeteredStream::new(table.delete(stream)?, buffer, opened));
     Ok(table.push(stream)?)
 }
 
 /// Returns a stream that writes from `offset`, or at the end of the file.
-fn output(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
+fn output_stream(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let quota = state.quotas.get(&file.rep()).cloned();
     let mut files = state.filesystem();
@@ -159,7 +159,7 @@ fn output(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) -> FsRe
         };
         files.table.delete(stream)?
     };
-    let buffer = state.account.hold(BUFFER)?;
+    let buffer = state.memory_budget.hold(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
     let stream: DynOutputStream = Box::new(MeteredStream::new(stream, buffer, opened));
     Ok(table.push(stream)?)

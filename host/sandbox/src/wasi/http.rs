@@ -28,14 +28,14 @@ type BodyHandle = Resource<HostOutgoingBody>;
 type ResponseResource = Resource<HostOutgoingResponse>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
-    fields(linker)?;
-    requests(linker)?;
-    incoming(linker)?;
-    responses(linker)?;
-    bodies(linker)
+    replace_fields(linker)?;
+    replace_requests(linker)?;
+    replace_incoming_requests(linker)?;
+    replace_responses(linker)?;
+    replace_bodies(linker)
 }
 
-fn fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
         let state = store.data_mut();
@@ -45,14 +45,14 @@ fn fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
         let state = store.data_mut();
-        let forbidden = state.requests.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
+        let forbidden = state.outgoing_http.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
         let made = types::HostFields::from_list(&mut state.http(), entries);
-        Ok((match headers(state, made, forbidden)? {
-            Ok(made) => Ok(state.http_held(made, FIELDS_MEMORY_BYTES)?),
+        Ok((match headers_result(state, made, forbidden)? {
+            Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
             Err(error) => Err(error),
         },))
     })?;
@@ -60,25 +60,25 @@ fn fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[method]fields.set",
         |mut store, (fields, name, values): (FieldsHandle, String, Vec<Vec<u8>>)| {
             let state = store.data_mut();
-            let forbidden = state.requests.find_forbidden_header([name.as_str()].into_iter());
+            let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
             let set = types::HostFields::set(&mut state.http(), fields, name, values);
-            Ok((headers(state, set, forbidden)?,))
+            Ok((headers_result(state, set, forbidden)?,))
         },
     )?;
     types.func_wrap("[method]fields.append", |mut store, (fields, name, value): (FieldsHandle, String, Vec<u8>)| {
         let state = store.data_mut();
-        let forbidden = state.requests.find_forbidden_header([name.as_str()].into_iter());
+        let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
         let appended = types::HostFields::append(&mut state.http(), fields, name, value);
-        Ok((headers(state, appended, forbidden)?,))
+        Ok((headers_result(state, appended, forbidden)?,))
     })?;
     types.func_wrap("[method]fields.clone", |mut store, (fields,): (FieldsHandle,)| {
         let state = store.data_mut();
         let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
-fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("outgoing-request", ResourceType::host::<HostOutgoingRequest>(), |mut store, rep| {
         let state = store.data_mut();
@@ -89,7 +89,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         state.http_memory.remove(&fields.rep());
         let made = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,))
     })?;
     types.func_wrap(
         "[method]outgoing-request.set-method",
@@ -98,7 +98,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             Ok((if is_short {
                 let set = types::HostOutgoingRequest::set_method(&mut state.http(), request, method)?;
-                set.inspect_err(|()| state.requests.deny_request(&DenialReason::MalformedMethod))
+                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedMethod))
             } else {
                 Err(())
             },))
@@ -111,7 +111,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             Ok((if is_short {
                 let set = types::HostOutgoingRequest::set_scheme(&mut state.http(), request, scheme)?;
-                set.inspect_err(|()| state.requests.deny_request(&DenialReason::Scheme))
+                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::Scheme))
             } else {
                 Err(())
             },))
@@ -128,7 +128,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             } else {
                 Err(())
             };
-            Ok((set.inspect_err(|()| state.requests.deny_request(&DenialReason::authority(&written))),))
+            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::authority(&written))),))
         },
     )?;
     types.func_wrap(
@@ -138,7 +138,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             Ok((if is_short {
                 let set = types::HostOutgoingRequest::set_path_with_query(&mut state.http(), request, path)?;
-                set.inspect_err(|()| state.requests.deny_request(&DenialReason::MalformedPath))
+                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedPath))
             } else {
                 Err(())
             },))
@@ -147,7 +147,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap("[method]outgoing-request.headers", |mut store, (request,): (RequestHandle,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap("[method]outgoing-request.body", |mut store, (request,): (RequestHandle,)| {
         let state = store.data_mut();
@@ -155,25 +155,25 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
         if is_first && made.is_err() {
             // The declared length is not a number.
-            state.requests.deny_request(&DenialReason::MalformedHeader);
+            state.outgoing_http.deny_request(&DenialReason::MalformedHeader);
         }
-        Ok((held_body(state, made)?,))
+        Ok((hold_body(state, made)?,))
     })
 }
 
 /// Incoming requests. Only a plugin that is a server gets one, from the host.
-fn incoming(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_incoming_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap("[method]incoming-request.headers", |mut store, (request,): (Resource<HostIncomingRequest>,)| {
         let state = store.data_mut();
         let made = types::HostIncomingRequest::headers(&mut state.http(), request)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
 /// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
 /// is not a server.
-fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("outgoing-response", ResourceType::host::<HostOutgoingResponse>(), |mut store, rep| {
         let state = store.data_mut();
@@ -184,37 +184,37 @@ fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         state.http_memory.remove(&fields.rep());
         let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap(
         "[method]incoming-response.headers",
         |mut store, (response,): (Resource<HostIncomingResponse>,)| {
             let state = store.data_mut();
             let made = types::HostIncomingResponse::headers(&mut state.http(), response)?;
-            Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
         },
     )?;
     types.func_wrap("[method]future-trailers.get", |mut store, (trailers,): (Resource<HostFutureTrailers>,)| {
         let state = store.data_mut();
         let got = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
         if let Some(Ok(Ok(Some(fields)))) = &got {
-            state.http_memory.insert(fields.rep(), state.account.hold(FIELDS_MEMORY_BYTES)?);
+            state.http_memory.insert(fields.rep(), state.memory_budget.hold(FIELDS_MEMORY_BYTES)?);
         }
         Ok((got,))
     })?;
     types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (ResponseResource,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap("[method]outgoing-response.body", |mut store, (response,): (ResponseResource,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingResponse::body(&mut state.http(), response)?;
-        Ok((held_body(state, made)?,))
+        Ok((hold_body(state, made)?,))
     })
 }
 
-fn bodies(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_bodies(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("outgoing-body", ResourceType::host::<HostOutgoingBody>(), |mut store, rep| {
         let state = store.data_mut();
@@ -239,7 +239,7 @@ fn bodies(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 }
 
 /// Converts the result of creating or changing headers. Reports rejected headers.
-fn headers<T>(
+fn headers_result<T>(
     state: &StoreState,
     changed: Result<T, Refused>,
     forbidden: Option<String>,
@@ -248,14 +248,14 @@ fn headers<T>(
         Ok(done) => return Ok(Ok(done)),
         Err(error) => error.downcast()?,
     };
-    state.requests.deny_headers(why, forbidden);
+    state.outgoing_http.deny_headers(why, forbidden);
     Ok(Err(why))
 }
 
 /// Reserves memory for a body, if there is one.
-fn held_body(state: &mut StoreState, made: Result<BodyHandle, ()>) -> Result<Result<BodyHandle, ()>, BudgetExceeded> {
+fn hold_body(state: &mut StoreState, made: Result<BodyHandle, ()>) -> Result<Result<BodyHandle, ()>, BudgetExceeded> {
     match made {
-        Ok(made) => state.http_held(made, BODY_MEMORY_BYTES).map(Ok),
+        Ok(made) => state.hold_http(made, BODY_MEMORY_BYTES).map(Ok),
         Err(()) => Ok(Err(())),
     }
 }

@@ -1,9 +1,9 @@
 //! `wasi:keyvalue`: the plugin's persistent state. Without a grant, opening a bucket fails.
 
-mod answer;
 mod batch;
 mod draft;
 mod draft2;
+mod guest_result;
 mod operation;
 
 use wasmtime::component::Linker;

@@ -6,7 +6,7 @@ use wasmtime::component::{ComponentType, Lift, Linker};
 use crate::state::StoreState;
 
 /// Names under which components import the interface: as the draft, and without a version.
-const LOGGING: [&str; 2] = ["wasi:logging/logging@0.1.0-draft", "wasi:logging/logging"];
+const LOGGING_INTERFACES: [&str; 2] = ["wasi:logging/logging@0.1.0-draft", "wasi:logging/logging"];
 
 /// Severity of a message (`logging.level`).
 #[derive(Clone, Copy, ComponentType, Lift)]
@@ -29,7 +29,7 @@ enum LoggingLevel {
 }
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
-    for name in LOGGING {
+    for name in LOGGING_INTERFACES {
         linker.instance(name)?.func_wrap(
             "log",
             |mut store, (level, context, message): (LoggingLevel, String, String)| {

@@ -24,8 +24,8 @@ async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime:
     if handles.len() < 2 || state.tape.is_off() {
         return state.table().poll(handles).await;
     }
-    if let Some(before) = state.tape.polled_before() {
-        let waited = before.iter().map(|index| handles.get(usize::try_from(*index).ok()?).map(again));
+    if let Some(before) = state.tape.next_recorded_poll() {
+        let waited = before.iter().map(|index| handles.get(usize::try_from(*index).ok()?).map(reborrow));
         if let Some(waited) = waited.collect::<Option<Vec<_>>>().filter(|waited| !waited.is_empty()) {
             // These become ready soon, because a replay does not wait for time.
             for handle in waited {
@@ -36,12 +36,12 @@ async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime:
         // Otherwise the plugin polls other handles than in the recording.
     }
     let ready = state.table().poll(handles).await?;
-    state.tape.polled(&ready);
+    state.tape.record_poll(&ready);
     Ok(ready)
 }
 
 async fn ready(state: &mut StoreState, handle: PollableHandle) -> wasmtime::Result<bool> {
-    match state.tape.polled_before().as_deref() {
+    match state.tape.next_recorded_poll().as_deref() {
         Some([]) => return Ok(false),
         Some([_]) => {
             state.table().block(handle).await?;
@@ -50,10 +50,10 @@ async fn ready(state: &mut StoreState, handle: PollableHandle) -> wasmtime::Resu
         _ => {}
     }
     let ready = state.table().ready(handle).await?;
-    state.tape.polled(if ready { &[0] } else { &[] });
+    state.tape.record_poll(if ready { &[0] } else { &[] });
     Ok(ready)
 }
 
-fn again(handle: &PollableHandle) -> PollableHandle {
+fn reborrow(handle: &PollableHandle) -> PollableHandle {
     Resource::new_borrow(handle.rep())
 }

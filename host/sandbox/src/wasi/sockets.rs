@@ -17,51 +17,53 @@ use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket;
 use wasmtime_wasi::p2::{DynPollable, Pollable, SocketError, SocketResult, TcpSocket, UdpSocket, subscribe};
 use wasmtime_wasi::sockets::WasiSocketsView as _;
 
-use super::counted::{count_input, count_output};
+use super::counted_stream::{count_input, count_output};
 use super::version::versioned;
 use crate::account::MemoryReservation;
-use crate::sockets::{KERNEL, LOOKUP_HELD, NoSocket, ResolveFailure, ResolvedName, is_of_a_host};
+use crate::call_sockets::{
+    CreateSocketError, KERNEL_BUFFER_BYTES, LOOKUP_MEMORY_BYTES, ResolveFailure, ResolvedName, is_connectable,
+};
 use crate::state::StoreState;
 
 type TcpHandle = Resource<TcpSocket>;
 type ConnectFuture = (TcpHandle, Resource<Network>, IpSocketAddress);
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
-    tcp(linker)?;
-    names(linker)?;
+    replace_tcp(linker)?;
+    replace_name_lookup(linker)?;
     let mut udp = linker.instance(versioned!("wasi:sockets/udp-create-socket"))?;
     udp.func_wrap_async("create-udp-socket", |store, (_,): (IpAddressFamily,)| {
-        store.data().sockets.gate().refuse_udp();
+        store.data().call_sockets.gate().report_udp();
         Box::new(async { Ok((Err::<Resource<UdpSocket>, _>(ErrorCode::AccessDenied),)) })
     })
 }
 
-fn tcp(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_tcp(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut create = linker.instance(versioned!("wasi:sockets/tcp-create-socket"))?;
     create.func_wrap("create-tcp-socket", |mut store, (family,): (IpAddressFamily,)| {
-        Ok((answered(create_socket(store.data_mut(), family))?,))
+        Ok((to_guest_result(create_socket(store.data_mut(), family))?,))
     })?;
     let mut tcp = linker.instance(versioned!("wasi:sockets/tcp"))?;
     tcp.resource("tcp-socket", ResourceType::host::<TcpSocket>(), |mut store, rep| {
         let state = store.data_mut();
         HostTcpSocket::drop(&mut state.sockets(), TcpHandle::new_own(rep))?;
-        state.sockets.close(rep);
+        state.call_sockets.release(rep);
         Ok(())
     })?;
     tcp.func_wrap("[method]tcp-socket.start-connect", |mut store, (socket, network, address): ConnectFuture| {
         let state = store.data_mut();
-        let started = answered(HostTcpSocket::start_connect(&mut state.sockets(), socket, network, address))?;
+        let started = to_guest_result(HostTcpSocket::start_connect(&mut state.sockets(), socket, network, address))?;
         let address = SocketAddr::from(address);
         // The access check does not run for these addresses.
-        if started == Err(ErrorCode::InvalidArgument) && !is_of_a_host(address) {
-            state.sockets.gate().refuse_address(address);
+        if started == Err(ErrorCode::InvalidArgument) && !is_connectable(address) {
+            state.call_sockets.gate().report_invalid_address(address);
         }
         Ok((started,))
     })?;
     tcp.func_wrap("[method]tcp-socket.finish-connect", |mut store, (socket,): (TcpHandle,)| {
         let state = store.data_mut();
-        let finished = answered(HostTcpSocket::finish_connect(&mut state.sockets(), socket))?;
-        let traffic = state.sockets.traffic();
+        let finished = to_guest_result(HostTcpSocket::finish_connect(&mut state.sockets(), socket))?;
+        let traffic = state.call_sockets.tcp_usage();
         match finished {
             Ok((input, output)) => {
                 let table = state.sockets().table;
@@ -77,22 +79,32 @@ fn tcp(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })?;
     tcp.func_wrap("[method]tcp-socket.set-receive-buffer-size", |mut store, (socket, size): (TcpHandle, u64)| {
         let mut sockets = store.data_mut().sockets();
-        Ok((answered(HostTcpSocket::set_receive_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
+        Ok((to_guest_result(HostTcpSocket::set_receive_buffer_size(
+            &mut sockets,
+            socket,
+            size.min(KERNEL_BUFFER_BYTES),
+        ))?,))
     })?;
     tcp.func_wrap("[method]tcp-socket.set-send-buffer-size", |mut store, (socket, size): (TcpHandle, u64)| {
         let mut sockets = store.data_mut().sockets();
-        Ok((answered(HostTcpSocket::set_send_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
+        Ok(
+            (to_guest_result(HostTcpSocket::set_send_buffer_size(
+                &mut sockets,
+                socket,
+                size.min(KERNEL_BUFFER_BYTES),
+            ))?,),
+        )
     })
 }
 
-fn names(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_name_lookup(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut names = linker.instance(versioned!("wasi:sockets/ip-name-lookup"))?;
     names.resource("resolve-address-stream", ResourceType::host::<NameLookup>(), |mut store, rep| {
         store.data_mut().sockets().table.delete(Resource::<NameLookup>::new_own(rep))?;
         Ok(())
     })?;
     names.func_wrap("resolve-addresses", |mut store, (network, name): (Resource<Network>, String)| {
-        Ok((answered(begin(store.data_mut(), &network, &name))?,))
+        Ok((to_guest_result(start_lookup(store.data_mut(), &network, &name))?,))
     })?;
     names.func_wrap(
         "[method]resolve-address-stream.resolve-next-address",
@@ -109,7 +121,7 @@ fn names(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 
 /// Converts the result of a host function: an error code for the guest, or an error that ends the
 /// call.
-fn answered<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
+fn to_guest_result<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(error) => error.downcast().map(Err),
@@ -117,43 +129,43 @@ fn answered<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, ErrorCode>
 }
 
 fn create_socket(state: &mut StoreState, family: IpAddressFamily) -> SocketResult<TcpHandle> {
-    let files = &state.files;
-    let holds = state.sockets.room(|| files.take()).map_err(|error| match error {
-        NoSocket::Limit => ErrorCode::NewSocketLimit.into(),
-        NoSocket::Memory(overdrawn) => SocketError::trap(overdrawn),
+    let files = &state.descriptors;
+    let holds = state.call_sockets.reserve(|| files.take()).map_err(|error| match error {
+        CreateSocketError::Limit => ErrorCode::NewSocketLimit.into(),
+        CreateSocketError::Memory(overdrawn) => SocketError::trap(overdrawn),
     })?;
     let socket = tcp_create_socket::Host::create_tcp_socket(&mut state.sockets(), family)?;
     let rep = socket.rep();
-    state.sockets.opened(rep, holds);
+    state.call_sockets.attach(rep, holds);
     let mut sockets = state.sockets();
-    HostTcpSocket::set_receive_buffer_size(&mut sockets, TcpHandle::new_borrow(rep), KERNEL)?;
-    HostTcpSocket::set_send_buffer_size(&mut sockets, TcpHandle::new_borrow(rep), KERNEL)?;
+    HostTcpSocket::set_receive_buffer_size(&mut sockets, TcpHandle::new_borrow(rep), KERNEL_BUFFER_BYTES)?;
+    HostTcpSocket::set_send_buffer_size(&mut sockets, TcpHandle::new_borrow(rep), KERNEL_BUFFER_BYTES)?;
     Ok(socket)
 }
 
 /// Starts a lookup. Fails immediately for a name that the guest may not resolve.
-fn begin(state: &mut StoreState, network: &Resource<Network>, name: &str) -> SocketResult<Resource<NameLookup>> {
+fn start_lookup(state: &mut StoreState, network: &Resource<Network>, name: &str) -> SocketResult<Resource<NameLookup>> {
     state.sockets().table.get(network)?;
-    let held = state.account.hold(LOOKUP_HELD).map_err(SocketError::trap)?;
-    let addresses = state.sockets.resolve(name).map_err(code)?;
-    let mut lookup = NameLookup { progress: TcpProgress::Waiting(Box::pin(addresses)), _held: held };
+    let held = state.memory_budget.hold(LOOKUP_MEMORY_BYTES).map_err(SocketError::trap)?;
+    let addresses = state.call_sockets.resolve(name).map_err(error_code)?;
+    let mut lookup = NameLookup { state: TcpProgress::Waiting(Box::pin(addresses)), _held: held };
     // Poll once, so that the lookup starts before the guest polls it.
     let _is_pending = lookup.poll(&mut Context::from_waker(Waker::noop()));
     Ok(state.sockets().table.push(lookup)?)
 }
 
-fn code(unresolved: ResolveFailure) -> ErrorCode {
+fn error_code(unresolved: ResolveFailure) -> ErrorCode {
     match unresolved {
         ResolveFailure::Denied => ErrorCode::AccessDenied,
         ResolveFailure::Malformed => ErrorCode::InvalidArgument,
         ResolveFailure::Failed => ErrorCode::NameUnresolvable,
-        ResolveFailure::Refused => ErrorCode::TemporaryResolverFailure,
+        ResolveFailure::LimitReached => ErrorCode::TemporaryResolverFailure,
     }
 }
 
 /// The addresses of a name, which the guest reads one by one (`resolve-address-stream`).
 struct NameLookup {
-    progress: TcpProgress,
+    state: TcpProgress,
     _held: MemoryReservation,
 }
 
@@ -164,15 +176,15 @@ enum TcpProgress {
 
 impl NameLookup {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let TcpProgress::Waiting(addresses) = &mut self.progress else { return Poll::Ready(()) };
+        let TcpProgress::Waiting(addresses) = &mut self.state else { return Poll::Ready(()) };
         addresses.as_mut().poll(context).map(|resolved| {
-            self.progress = TcpProgress::Done(resolved.map(Vec::into_iter).map_err(code));
+            self.state = TcpProgress::Done(resolved.map(Vec::into_iter).map_err(error_code));
         })
     }
 
     fn next(&mut self) -> Result<Option<IpAddress>, ErrorCode> {
         let _is_pending = self.poll(&mut Context::from_waker(Waker::noop()));
-        match &mut self.progress {
+        match &mut self.state {
             TcpProgress::Waiting(_) => Err(ErrorCode::WouldBlock),
             TcpProgress::Done(Ok(addresses)) => Ok(addresses.next().map(IpAddress::from)),
             TcpProgress::Done(Err(code)) => Err(*code),

@@ -17,7 +17,7 @@ use wasmtime_wasi::p3::bindings::cli::{
     environment, exit, terminal_input, terminal_output, terminal_stderr, terminal_stdin, terminal_stdout,
 };
 
-use super::pieces::{PIECE, STREAM_HELD, next, put};
+use super::stream_chunks::{MAX_CHUNK_BYTES, STREAM_MEMORY_BYTES, next_chunk, write_chunk};
 use super::version::versioned;
 use crate::account::MemoryReservation;
 use crate::guest_stdin::GuestStdin;
@@ -35,44 +35,45 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     terminal_stdout::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
     terminal_stderr::add_to_linker::<_, WasiCli>(linker, StoreState::cli)?;
     let mut stdin = linker.instance(versioned!("wasi:cli/stdin"))?;
-    stdin.func_wrap("read-via-stream", |store, (): ()| Ok((read(store)?,)))?;
+    stdin.func_wrap("read-via-stream", |store, (): ()| Ok((read_stdin(store)?,)))?;
     let mut stdout = linker.instance(versioned!("wasi:cli/stdout"))?;
     stdout.func_wrap("write-via-stream", |store, (data,): (StreamReader<u8>,)| {
         let state = store.data();
         let stream = state.stdio.stdout();
-        let stream = match &state.talk {
+        let stream = match &state.stdio_transport {
             Some(talk) => talk.stdout(stream).p2_stream(),
             None => Box::new(stream),
         };
-        Ok((write(store, data, stream)?,))
+        Ok((write_output(store, data, stream)?,))
     })?;
     let mut stderr = linker.instance(versioned!("wasi:cli/stderr"))?;
     stderr.func_wrap("write-via-stream", |store, (data,): (StreamReader<u8>,)| {
         let stream = Box::new(store.data().stdio.stderr());
-        Ok((write(store, data, stream)?,))
+        Ok((write_output(store, data, stream)?,))
     })
 }
 
-fn read(mut store: StoreContextMut<'_, StoreState>) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
-    let (over, ended) = ended(&mut store)?;
+fn read_stdin(mut store: StoreContextMut<'_, StoreState>) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
+    let (over, ended) = end_future(&mut store)?;
     let state = store.data();
-    let reading = StdinReader { input: state.input.clone(), _held: state.account.hold(STREAM_HELD)?, _over: over };
+    let reading =
+        StdinReader { input: state.input.clone(), _held: state.memory_budget.hold(STREAM_MEMORY_BYTES)?, _end: over };
     Ok((StreamReader::new(&mut store, reading)?, ended))
 }
 
-fn write(
+fn write_output(
     mut store: StoreContextMut<'_, StoreState>,
     data: StreamReader<u8>,
     stream: Box<dyn OutputStream>,
 ) -> wasmtime::Result<StreamEnd> {
-    let (over, ended) = ended(&mut store)?;
-    let held = store.data().account.hold(STREAM_HELD)?;
-    data.pipe(&mut store, StdoutWriter { stream, _held: held, _over: over })?;
+    let (over, ended) = end_future(&mut store)?;
+    let held = store.data().memory_budget.hold(STREAM_MEMORY_BYTES)?;
+    data.pipe(&mut store, StdoutWriter { stream, _held: held, _end: over })?;
     Ok(ended)
 }
 
 /// Returns a future that completes when the sender is dropped.
-fn ended(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
+fn end_future(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
     let (over, is_over) = oneshot::channel();
     let ended = FutureReader::new(store, async move {
         let _dropped = is_over.await;
@@ -85,7 +86,7 @@ fn ended(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(onesh
 struct StdinReader {
     input: GuestStdin,
     _held: MemoryReservation,
-    _over: oneshot::Sender<()>,
+    _end: oneshot::Sender<()>,
 }
 
 impl StreamProducer<StoreState> for StdinReader {
@@ -99,13 +100,13 @@ impl StreamProducer<StoreState> for StdinReader {
         to: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        let room = to.remaining(&mut store).unwrap_or(PIECE).min(PIECE);
+        let room = to.remaining(&mut store).unwrap_or(MAX_CHUNK_BYTES).min(MAX_CHUNK_BYTES);
         if room == 0 {
             return Poll::Ready(Ok(StreamResult::Completed));
         }
         Poll::Ready(Ok(match self.input.poll(context, room) {
             Poll::Ready(Some(piece)) => {
-                put(to, store, &piece);
+                write_chunk(to, store, &piece);
                 StreamResult::Completed
             }
             Poll::Ready(None) => StreamResult::Dropped,
@@ -119,7 +120,7 @@ impl StreamProducer<StoreState> for StdinReader {
 struct StdoutWriter {
     stream: Box<dyn OutputStream>,
     _held: MemoryReservation,
-    _over: oneshot::Sender<()>,
+    _end: oneshot::Sender<()>,
 }
 
 impl StreamConsumer<StoreState> for StdoutWriter {
@@ -133,7 +134,7 @@ impl StreamConsumer<StoreState> for StdoutWriter {
         _finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
         let mut from = from.as_direct(store);
-        let piece = Bytes::copy_from_slice(next(&mut from));
+        let piece = Bytes::copy_from_slice(next_chunk(&mut from));
         let length = piece.len();
         Poll::Ready(match self.stream.write(piece) {
             Ok(()) => {

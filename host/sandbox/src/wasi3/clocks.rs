@@ -16,9 +16,9 @@ use crate::state::StoreState;
 #[derive(Clone, Copy)]
 enum ClockWait {
     /// This duration has passed.
-    Passed(u64),
+    Elapsed(u64),
     /// The guest's clock has reached this time.
-    Shown(u64),
+    ClockTime(u64),
 }
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -26,9 +26,11 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
     clock.func_wrap_concurrent("wait-for", |store, (duration,): (u64,)| {
-        Box::pin(wait(store, ClockWait::Passed(duration)))
+        Box::pin(wait(store, ClockWait::Elapsed(duration)))
     })?;
-    clock.func_wrap_concurrent("wait-until", |store, (when,): (u64,)| Box::pin(wait(store, ClockWait::Shown(when))))?;
+    clock.func_wrap_concurrent("wait-until", |store, (when,): (u64,)| {
+        Box::pin(wait(store, ClockWait::ClockTime(when)))
+    })?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -36,17 +38,17 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Result<()> {
     let (time, now) = store.with(|mut access| {
         let state = access.data_mut();
-        let time = state.time.clone();
+        let time = state.fixed_time.clone();
         let now = match (&time, until) {
             (Some(time), _) => time.look(),
-            (None, ClockWait::Passed(_)) => 0,
-            (None, ClockWait::Shown(_)) => state.clocks().now()?,
+            (None, ClockWait::Elapsed(_)) => 0,
+            (None, ClockWait::ClockTime(_)) => state.clocks().now()?,
         };
         wasmtime::error::Ok((time, now))
     })?;
     let (duration, when) = match until {
-        ClockWait::Passed(duration) => (duration, now.saturating_add(duration)),
-        ClockWait::Shown(when) => (when.saturating_sub(now), when),
+        ClockWait::Elapsed(duration) => (duration, now.saturating_add(duration)),
+        ClockWait::ClockTime(when) => (when.saturating_sub(now), when),
     };
     if duration == 0 {
         // Yield, so that a guest that waits in a loop does not block other tasks.

@@ -6,15 +6,15 @@
 
 use wasmtime::component::{Linker, Resource, ResourceType};
 
-use super::closed::ClosedFunction::{Async, Sync};
-use super::closed::{ClosedFunction, close};
+use super::closed_resources::ClosedFunction::{Async, Sync};
+use super::closed_resources::{ClosedFunction, define_closed};
 use super::version::versioned;
 use crate::state::StoreState;
 
 /// A file or directory; no value exists.
-enum Descriptor {}
+enum NoDescriptor {}
 
-const FUNCTIONS: [ClosedFunction; 25] = [
+const DESCRIPTOR_FUNCTIONS: [ClosedFunction; 25] = [
     Sync("[method]descriptor.read-via-stream"),
     Sync("[method]descriptor.write-via-stream"),
     Sync("[method]descriptor.append-via-stream"),
@@ -44,8 +44,8 @@ const FUNCTIONS: [ClosedFunction; 25] = [
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
-    preopens.func_wrap("get-directories", |_, (): ()| Ok((Vec::<(Resource<Descriptor>, String)>::new(),)))?;
+    preopens.func_wrap("get-directories", |_, (): ()| Ok((Vec::<(Resource<NoDescriptor>, String)>::new(),)))?;
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.resource("descriptor", ResourceType::host::<Descriptor>(), |_, _| Ok(()))?;
-    close(&mut types, &FUNCTIONS)
+    types.resource("descriptor", ResourceType::host::<NoDescriptor>(), |_, _| Ok(()))?;
+    define_closed(&mut types, &DESCRIPTOR_FUNCTIONS)
 }

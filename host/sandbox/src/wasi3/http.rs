@@ -23,7 +23,7 @@ use crate::http_call::memory_bounds::{
 };
 use crate::state::StoreState;
 
-type Fields = Resource<FieldMap>;
+type FieldsResource = Resource<FieldMap>;
 
 /// Body of a request or a response that the guest creates.
 type BodyContents = Option<StreamReader<u8>>;
@@ -33,13 +33,13 @@ type BodyEnd = FutureReader<Result<Option<Resource<Trailers>>, ErrorCode>>;
 type BodyVerdict = FutureReader<Result<(), ErrorCode>>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
-    fields(linker)?;
-    requests(linker)?;
-    parts(linker)?;
-    responses(linker)
+    replace_fields(linker)?;
+    replace_requests(linker)?;
+    replace_request_setters(linker)?;
+    replace_responses(linker)
 }
 
-fn fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
         let state = store.data_mut();
@@ -49,37 +49,43 @@ fn fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
         let state = store.data_mut();
-        let forbidden = state.requests.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
+        let forbidden = state.outgoing_http.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
         let made = state.http().from_list(entries);
-        Ok((match headers(state, made, forbidden)? {
-            Ok(made) => Ok(state.http_held(made, FIELDS_MEMORY_BYTES)?),
+        Ok((match headers_result(state, made, forbidden)? {
+            Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
             Err(error) => Err(error),
         },))
     })?;
-    types.func_wrap("[method]fields.set", |mut store, (fields, name, values): (Fields, String, Vec<Vec<u8>>)| {
-        let state = store.data_mut();
-        let forbidden = state.requests.find_forbidden_header([name.as_str()].into_iter());
-        let set = state.http().set(fields, name, values);
-        Ok((headers(state, set, forbidden)?,))
-    })?;
-    types.func_wrap("[method]fields.append", |mut store, (fields, name, value): (Fields, String, Vec<u8>)| {
-        let state = store.data_mut();
-        let forbidden = state.requests.find_forbidden_header([name.as_str()].into_iter());
-        let appended = state.http().append(fields, name, value);
-        Ok((headers(state, appended, forbidden)?,))
-    })?;
-    types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
+    types.func_wrap(
+        "[method]fields.set",
+        |mut store, (fields, name, values): (FieldsResource, String, Vec<Vec<u8>>)| {
+            let state = store.data_mut();
+            let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
+            let set = state.http().set(fields, name, values);
+            Ok((headers_result(state, set, forbidden)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]fields.append",
+        |mut store, (fields, name, value): (FieldsResource, String, Vec<u8>)| {
+            let state = store.data_mut();
+            let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
+            let appended = state.http().append(fields, name, value);
+            Ok((headers_result(state, appended, forbidden)?,))
+        },
+    )?;
+    types.func_wrap("[method]fields.clone", |mut store, (fields,): (FieldsResource,)| {
         let state = store.data_mut();
         let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
-fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("request", ResourceType::host::<Request>(), |mut store, rep| {
         store.data_mut().http_memory.remove(&rep);
@@ -88,7 +94,12 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[static]request.new",
         |mut store,
-         (fields, contents, end, options): (Fields, BodyContents, BodyEnd, Option<Resource<RequestOptions>>)| {
+         (fields, contents, end, options): (
+            FieldsResource,
+            BodyContents,
+            BodyEnd,
+            Option<Resource<RequestOptions>>,
+        )| {
             store.data_mut().http_memory.remove(&fields.rep());
             let (made, sent) = <WasiHttp as HostRequestWithStore<StoreState>>::new(
                 access(&mut store),
@@ -97,7 +108,7 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 end,
                 options,
             )?;
-            Ok(((store.data_mut().http_held(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?, sent),))
+            Ok(((store.data_mut().hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?, sent),))
         },
     )?;
     types.func_wrap(
@@ -112,19 +123,19 @@ fn requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap("[method]request.get-headers", |mut store, (request,): (Resource<Request>,)| {
         let state = store.data_mut();
         let made = types::HostRequest::get_headers(&mut state.http(), request)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
 /// Setters of the request head. Rejected values are reported.
-fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap("[method]request.set-method", |mut store, (request, method): (Resource<Request>, Method)| {
         let is_short = !matches!(&method, Method::Other(name) if name.len() > MAX_CUSTOM_NAME_BYTES);
         let state = store.data_mut();
         Ok((if is_short {
             let set = state.http().set_method(request, method)?;
-            set.inspect_err(|()| state.requests.deny_request(&DenialReason::MalformedMethod))
+            set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedMethod))
         } else {
             Err(())
         },))
@@ -136,7 +147,7 @@ fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_scheme(request, scheme)?;
-                set.inspect_err(|()| state.requests.deny_request(&DenialReason::Scheme))
+                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::Scheme))
             } else {
                 Err(())
             },))
@@ -149,7 +160,7 @@ fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let is_short = authority.as_ref().is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
             let written = authority.clone().filter(|_| is_short).unwrap_or_default();
             let set = if is_short { state.http().set_authority(request, authority)? } else { Err(()) };
-            Ok((set.inspect_err(|()| state.requests.deny_request(&DenialReason::authority(&written))),))
+            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::authority(&written))),))
         },
     )?;
     types.func_wrap(
@@ -159,7 +170,7 @@ fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_path_with_query(request, path)?;
-                set.inspect_err(|()| state.requests.deny_request(&DenialReason::MalformedPath))
+                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedPath))
             } else {
                 Err(())
             },))
@@ -169,7 +180,7 @@ fn parts(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 
 /// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
 /// is not a server.
-fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("response", ResourceType::host::<Response>(), |mut store, rep| {
         store.data_mut().http_memory.remove(&rep);
@@ -177,11 +188,11 @@ fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })?;
     types.func_wrap(
         "[static]response.new",
-        |mut store, (fields, contents, end): (Fields, BodyContents, BodyEnd)| {
+        |mut store, (fields, contents, end): (FieldsResource, BodyContents, BodyEnd)| {
             store.data_mut().http_memory.remove(&fields.rep());
             let (made, sent) =
                 <WasiHttp as HostResponseWithStore<StoreState>>::new(access(&mut store), fields, contents, end)?;
-            Ok(((store.data_mut().http_held(made, FIELDS_MEMORY_BYTES)?, sent),))
+            Ok(((store.data_mut().hold_http(made, FIELDS_MEMORY_BYTES)?, sent),))
         },
     )?;
     types.func_wrap(
@@ -196,7 +207,7 @@ fn responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap("[method]response.get-headers", |mut store, (response,): (Resource<Response>,)| {
         let state = store.data_mut();
         let made = types::HostResponse::get_headers(&mut state.http(), response)?;
-        Ok((state.http_held(made, FIELDS_MEMORY_BYTES)?,))
+        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })
 }
 
@@ -206,7 +217,7 @@ fn access<'a>(store: &'a mut StoreContextMut<'_, StoreState>) -> Access<'a, Stor
 }
 
 /// Converts the result of creating or changing headers. Reports rejected headers.
-fn headers<T>(
+fn headers_result<T>(
     state: &StoreState,
     changed: Result<T, TrappableError<HeaderError>>,
     forbidden: Option<String>,
@@ -216,8 +227,8 @@ fn headers<T>(
         Err(error) => error.downcast()?,
     };
     match &error {
-        HeaderError::Forbidden => state.requests.deny_headers(Why::Forbidden, forbidden),
-        HeaderError::InvalidSyntax => state.requests.deny_headers(Why::InvalidSyntax, None),
+        HeaderError::Forbidden => state.outgoing_http.deny_headers(Why::Forbidden, forbidden),
+        HeaderError::InvalidSyntax => state.outgoing_http.deny_headers(Why::InvalidSyntax, None),
         // A mistake of the guest, which is not a denied request.
         HeaderError::Immutable | HeaderError::SizeExceeded | HeaderError::Other(_) => {}
     }

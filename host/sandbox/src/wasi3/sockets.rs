@@ -12,23 +12,23 @@ use wasmtime::component::{Accessor, FutureReader, Linker, Resource, ResourceType
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily, IpSocketAddress};
 use wasmtime_wasi::sockets::SocketAddrUse;
 
-use super::closed::ClosedFunction::{Async, Sync};
-use super::closed::{ClosedFunction, close};
-use super::options;
-use super::socket::{SocketReceiver, SocketSender, TcpState};
+use super::closed_resources::ClosedFunction::{Async, Sync};
+use super::closed_resources::{ClosedFunction, define_closed};
+use super::socket_options;
+use super::tcp_socket::{SocketReceiver, SocketSender, TcpState};
 use super::version::versioned;
-use crate::sockets::{NoSocket, is_of_a_host};
+use crate::call_sockets::{CreateSocketError, is_connectable};
 use crate::state::StoreState;
 
-type Handle = Resource<TcpState>;
+type TcpSocketHandle = Resource<TcpState>;
 
 /// Future for the end of a connection's stream.
 type ConnectionStreamEnd = FutureReader<Result<(), ErrorCode>>;
 
 /// A UDP socket; no value exists.
-enum Udp {}
+enum NoUdpSocket {}
 
-const UDP: [ClosedFunction; 14] = [
+const UDP_FUNCTIONS: [ClosedFunction; 14] = [
     Sync("[method]udp-socket.bind"),
     Sync("[method]udp-socket.connect"),
     Sync("[method]udp-socket.disconnect"),
@@ -47,49 +47,59 @@ const UDP: [ClosedFunction; 14] = [
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:sockets/types"))?;
-    types.resource("udp-socket", ResourceType::host::<Udp>(), |_, _| Ok(()))?;
+    types.resource("udp-socket", ResourceType::host::<NoUdpSocket>(), |_, _| Ok(()))?;
     types.func_wrap("[static]udp-socket.create", |store, (_,): (IpAddressFamily,)| {
-        store.data().sockets.gate().refuse_udp();
-        Ok((Err::<Resource<Udp>, _>(ErrorCode::AccessDenied),))
+        store.data().call_sockets.gate().report_udp();
+        Ok((Err::<Resource<NoUdpSocket>, _>(ErrorCode::AccessDenied),))
     })?;
-    close(&mut types, &UDP)?;
+    define_closed(&mut types, &UDP_FUNCTIONS)?;
     types.resource("tcp-socket", ResourceType::host::<TcpState>(), |mut store, rep| {
-        store.data_mut().table().delete(Handle::new_own(rep))?;
+        store.data_mut().table().delete(TcpSocketHandle::new_own(rep))?;
         Ok(())
     })?;
     types.func_wrap("[static]tcp-socket.create", |mut store, (family,): (IpAddressFamily,)| {
-        Ok((create(store.data_mut(), family)?,))
+        Ok((create_socket(store.data_mut(), family)?,))
     })?;
-    types.func_wrap("[method]tcp-socket.bind", |mut store, (socket, address): (Handle, IpSocketAddress)| {
-        Ok((bind(store.data_mut(), &socket, address.into())?,))
-    })?;
+    types.func_wrap(
+        "[method]tcp-socket.bind",
+        |mut store, (socket, address): (TcpSocketHandle, IpSocketAddress)| {
+            Ok((bind(store.data_mut(), &socket, address.into())?,))
+        },
+    )?;
     types.func_wrap_concurrent(
         "[method]tcp-socket.connect",
-        |store, (socket, address): (Handle, IpSocketAddress)| {
+        |store, (socket, address): (TcpSocketHandle, IpSocketAddress)| {
             Box::pin(async move { Ok((connect(store, &socket, address.into()).await?,)) })
         },
     )?;
-    types.func_wrap("[method]tcp-socket.listen", |mut store, (socket,): (Handle,)| {
+    types.func_wrap("[method]tcp-socket.listen", |mut store, (socket,): (TcpSocketHandle,)| {
         let state = store.data_mut();
         state.table().get(&socket)?;
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         // It never is: the check reports the denial to the operator.
-        let _is_allowed = state.sockets.gate().allows(nowhere, SocketAddrUse::TcpListen);
-        wasmtime::error::Ok((Err::<StreamReader<Handle>, _>(ErrorCode::AccessDenied),))
+        let _is_allowed = state.call_sockets.gate().allows(nowhere, SocketAddrUse::TcpListen);
+        wasmtime::error::Ok((Err::<StreamReader<TcpSocketHandle>, _>(ErrorCode::AccessDenied),))
     })?;
-    types.func_wrap("[method]tcp-socket.send", |store, (socket, data): (Handle, StreamReader<u8>)| {
+    types.func_wrap("[method]tcp-socket.send", |store, (socket, data): (TcpSocketHandle, StreamReader<u8>)| {
         Ok((send(store, &socket, data)?,))
     })?;
-    types.func_wrap("[method]tcp-socket.receive", |store, (socket,): (Handle,)| Ok((receive(store, &socket)?,)))?;
-    options::add(&mut types)
+    types.func_wrap("[method]tcp-socket.receive", |store, (socket,): (TcpSocketHandle,)| {
+        Ok((receive(store, &socket)?,))
+    })?;
+    socket_options::add(&mut types)
 }
 
-fn create(state: &mut StoreState, family: IpAddressFamily) -> wasmtime::Result<Result<Handle, ErrorCode>> {
-    let files = &state.files;
-    let room = match state.sockets.room(|| files.take()) {
+fn create_socket(
+    state: &mut StoreState,
+    family: IpAddressFamily,
+) -> wasmtime::Result<Result<TcpSocketHandle, ErrorCode>> {
+    let files = &state.descriptors;
+    let room = match state.call_sockets.reserve(|| files.take()) {
         Ok(room) => room,
-        Err(NoSocket::Limit) => return Ok(Err(ErrorCode::Other(Some("too many sockets are open".to_owned())))),
-        Err(NoSocket::Memory(overdrawn)) => return Err(overdrawn.into()),
+        Err(CreateSocketError::Limit) => {
+            return Ok(Err(ErrorCode::Other(Some("too many sockets are open".to_owned()))));
+        }
+        Err(CreateSocketError::Memory(overdrawn)) => return Err(overdrawn.into()),
     };
     match TcpState::new(family, room) {
         Ok(socket) => Ok(Ok(state.table().push(socket)?)),
@@ -99,39 +109,43 @@ fn create(state: &mut StoreState, family: IpAddressFamily) -> wasmtime::Result<R
 
 /// Binds a socket. The system chooses the local address of a connection, so a guest may only bind
 /// the unspecified address.
-fn bind(state: &mut StoreState, socket: &Handle, address: SocketAddr) -> wasmtime::Result<Result<(), ErrorCode>> {
+fn bind(
+    state: &mut StoreState,
+    socket: &TcpSocketHandle,
+    address: SocketAddr,
+) -> wasmtime::Result<Result<(), ErrorCode>> {
     let socket = state.table().get(socket)?;
     if let Err(code) = socket.check_new() {
         return Ok(Err(code));
     }
-    if !socket.reaches(address) {
+    if !socket.supports_address(address) {
         return Ok(Err(ErrorCode::InvalidArgument));
     }
-    let is_allowed = state.sockets.gate().allows(address, SocketAddrUse::TcpBind);
+    let is_allowed = state.call_sockets.gate().allows(address, SocketAddrUse::TcpBind);
     Ok(if is_allowed { Ok(()) } else { Err(ErrorCode::AccessDenied) })
 }
 
 async fn connect(
     store: &Accessor<StoreState>,
-    socket: &Handle,
+    socket: &TcpSocketHandle,
     address: SocketAddr,
 ) -> wasmtime::Result<Result<(), ErrorCode>> {
     let begun = store.with(|mut access| {
         let state = access.data_mut();
-        let (gate, traffic) = (state.sockets.gate(), state.sockets.traffic());
+        let (gate, traffic) = (state.call_sockets.gate(), state.call_sockets.tcp_usage());
         let socket = state.table().get_mut(socket)?;
         if let Err(code) = socket.check_new() {
             return Ok(Err(code));
         }
-        if !is_of_a_host(address) {
-            gate.refuse_address(address);
+        if !is_connectable(address) {
+            gate.report_invalid_address(address);
             return Ok(Err(ErrorCode::InvalidArgument));
         }
-        if !socket.reaches(address) {
+        if !socket.supports_address(address) {
             return Ok(Err(ErrorCode::InvalidArgument));
         }
         if gate.allows(address, SocketAddrUse::TcpConnect) {
-            return wasmtime::error::Ok(socket.begin());
+            return wasmtime::error::Ok(socket.start_connect());
         }
         match traffic.exceeded() {
             Some(limit) => Err(limit.into()),
@@ -142,18 +156,18 @@ async fn connect(
         Ok(unconnected) => unconnected.connect(address).await,
         Err(code) => return Ok(Err(code)),
     };
-    store.with(|mut access| Ok(access.data_mut().table().get_mut(socket)?.finish(connected)))
+    store.with(|mut access| Ok(access.data_mut().table().get_mut(socket)?.finish_connect(connected)))
 }
 
 fn send(
     mut store: StoreContextMut<'_, StoreState>,
-    socket: &Handle,
+    socket: &TcpSocketHandle,
     mut data: StreamReader<u8>,
 ) -> wasmtime::Result<ConnectionStreamEnd> {
-    let (over, ended) = ended(&mut store)?;
+    let (over, ended) = end_future(&mut store)?;
     let state = store.data_mut();
-    let traffic = state.sockets.traffic();
-    match state.table().get_mut(socket)?.end(true) {
+    let traffic = state.call_sockets.tcp_usage();
+    match state.table().get_mut(socket)?.take_half(true) {
         Ok(end) => data.pipe(&mut store, SocketSender::new(end, traffic, over))?,
         Err(code) => {
             data.close(&mut store)?;
@@ -165,12 +179,12 @@ fn send(
 
 fn receive(
     mut store: StoreContextMut<'_, StoreState>,
-    socket: &Handle,
+    socket: &TcpSocketHandle,
 ) -> wasmtime::Result<(StreamReader<u8>, ConnectionStreamEnd)> {
-    let (over, ended) = ended(&mut store)?;
+    let (over, ended) = end_future(&mut store)?;
     let state = store.data_mut();
-    let traffic = state.sockets.traffic();
-    let received = match state.table().get_mut(socket)?.end(false) {
+    let traffic = state.call_sockets.tcp_usage();
+    let received = match state.table().get_mut(socket)?.take_half(false) {
         Ok(end) => StreamReader::new(&mut store, SocketReceiver::new(end, traffic, over))?,
         Err(code) => {
             drop(over.send(Err(code)));
@@ -180,7 +194,7 @@ fn receive(
     Ok((received, ended))
 }
 
-fn ended(
+fn end_future(
     store: &mut StoreContextMut<'_, StoreState>,
 ) -> wasmtime::Result<(oneshot::Sender<Result<(), ErrorCode>>, ConnectionStreamEnd)> {
     let (over, is_over) = oneshot::channel();

@@ -22,7 +22,7 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
     block_on(async {
         let server = Server::builder(config).watch(false).audit(false).record(false).start()?;
         let sandbox = server.service().sandbox();
-        if let Some(why) = sandbox.keeps_nothing() {
+        if let Some(why) = sandbox.cache_off_reason() {
             bail!("{why}");
         }
         let snapshot = wait_until_loaded(&server).await;
@@ -37,7 +37,7 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
             }
             if report.status != PluginFileStatus::Ready {
                 complain(&format!("{}: {}", line(id, NAME), line(&report.problems.join("; "), WHY)));
-            } else if report.digest.as_deref().is_some_and(|digest| sandbox.keeps(digest)) {
+            } else if report.digest.as_deref().is_some_and(|digest| sandbox.is_cached(digest)) {
                 print(&format!("{}  compiled\n", line(id, NAME)));
                 continue;
             } else {

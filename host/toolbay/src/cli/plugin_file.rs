@@ -81,7 +81,7 @@ pub(super) async fn load_plugin(
 ) -> anyhow::Result<LoadedPlugin> {
     let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", line(why, MAX_REASON_BYTES));
     let (size, digest) = (source.file.len() as u64, source.digest());
-    if let Some((prepared, description, about)) = sandbox.find_open(digest) {
+    if let Some((prepared, description, about)) = sandbox.open_cached(digest) {
         return Ok(LoadedPlugin { prepared, description, about, compile_ms: None });
     }
     let LoadPolicy { bounds, describe: limits, .. } = rules;
@@ -102,7 +102,7 @@ pub(super) async fn load_plugin(
     let description = compiled.description(listed);
     bounds.check(&description).map_err(|why| unusable(&why))?;
     let (prepared, scratch, about) = compiled.into_parts();
-    sandbox.keep(digest, scratch, &prepared, description.clone(), about.clone());
+    sandbox.add_to_cache(digest, scratch, &prepared, description.clone(), about.clone());
     Ok(LoadedPlugin { prepared, description, about, compile_ms: Some(compile_ms) })
 }
 

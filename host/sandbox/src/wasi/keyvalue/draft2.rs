@@ -3,17 +3,19 @@
 use toolbay_state::{BucketChange, ChangeOutcome, KEY, PageStart, ValueVersion};
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 
-use super::answer::{KeyValueError, KeyValueResult};
 use super::batch;
-use super::operation::{BucketHandle, CompareOperation, add_store, bucket, change_in, increment, keys, value};
+use super::guest_result::{KeyValueError, KeyValueResult};
+use super::operation::{
+    BucketHandle, CompareOperation, add_store, apply_change_in, get_bucket, get_value, increment, list_keys,
+};
 use crate::state::StoreState;
 
-const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
-const ATOMICS: &str = "wasi:keyvalue/atomics@0.2.0-draft2";
-const BATCH: &str = "wasi:keyvalue/batch@0.2.0-draft2";
+const STORE_INTERFACE: &str = "wasi:keyvalue/store@0.2.0-draft2";
+const ATOMICS_INTERFACE: &str = "wasi:keyvalue/atomics@0.2.0-draft2";
+const BATCH_INTERFACE: &str = "wasi:keyvalue/batch@0.2.0-draft2";
 
 /// Memory that the handle of a comparison uses for its key and names, in bytes.
-const COMPARISON_HELD: usize = 2 * KEY;
+const COMPARISON_MEMORY_BYTES: usize = 2 * KEY;
 
 type CasHandle = Resource<CompareOperation>;
 
@@ -36,13 +38,13 @@ enum CasError {
 }
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
-    add_store(linker, STORE)?;
-    linker.instance(STORE)?.func_wrap_async(
+    add_store(linker, STORE_INTERFACE)?;
+    linker.instance(STORE_INTERFACE)?.func_wrap_async(
         "[method]bucket.list-keys",
         |mut store, (bucket, cursor): (BucketHandle, Option<String>)| {
             Box::new(async move {
                 let start = cursor.map_or(PageStart::First, PageStart::After);
-                let page = keys(store.data_mut(), &bucket, start).await?;
+                let page = list_keys(store.data_mut(), &bucket, start).await?;
                 Ok((page.map(|page| {
                     let cursor = if page.more { page.keys.last().cloned() } else { None };
                     KeyResponse { keys: page.keys, cursor }
@@ -50,16 +52,16 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             })
         },
     )?;
-    let mut atomics = linker.instance(ATOMICS)?;
+    let mut atomics = linker.instance(ATOMICS_INTERFACE)?;
     atomics.resource("cas", ResourceType::host::<CompareOperation>(), |mut store, rep| {
         store.data_mut().table().delete(CasHandle::new_own(rep))?;
         Ok(())
     })?;
     atomics.func_wrap_async("[static]cas.new", |mut store, (bucket, key): (BucketHandle, String)| {
-        Box::new(async move { Ok((begin(store.data_mut(), &bucket, key).await?,)) })
+        Box::new(async move { Ok((start_comparison(store.data_mut(), &bucket, key).await?,)) })
     })?;
     atomics.func_wrap_async("[method]cas.current", |mut store, (cas,): (CasHandle,)| {
-        Box::new(async move { Ok((current(store.data_mut(), &cas).await?,)) })
+        Box::new(async move { Ok((refresh_comparison(store.data_mut(), &cas).await?,)) })
     })?;
     atomics.func_wrap_async("swap", |mut store, (cas, value): (CasHandle, Vec<u8>)| {
         Box::new(async move { Ok((swap(store.data_mut(), cas, value).await?,)) })
@@ -71,16 +73,16 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Ok((sum.map(|sum| i64::try_from(sum).unwrap_or(i64::MAX)),))
         })
     })?;
-    batch::add(linker, BATCH)
+    batch::add(linker, BATCH_INTERFACE)
 }
 
-async fn begin(state: &mut StoreState, handle: &BucketHandle, key: String) -> KeyValueResult<CasHandle> {
-    let bucket = bucket(state, handle)?;
+async fn start_comparison(state: &mut StoreState, handle: &BucketHandle, key: String) -> KeyValueResult<CasHandle> {
+    let bucket = get_bucket(state, handle)?;
     if key.len() > KEY {
         return Ok(Err(KeyValueError::Other(toolbay_state::StateError::Key(key.len()).to_string())));
     }
-    let memory = state.account.hold(COMPARISON_HELD)?;
-    let expected = match value(state, &bucket, key.clone()).await? {
+    let memory = state.memory_budget.hold(COMPARISON_MEMORY_BYTES)?;
+    let expected = match get_value(state, &bucket, key.clone()).await? {
         Ok(value) => ValueVersion::of(value.as_deref()),
         Err(error) => return Ok(Err(error)),
     };
@@ -88,12 +90,12 @@ async fn begin(state: &mut StoreState, handle: &BucketHandle, key: String) -> Ke
 }
 
 /// Returns the current value. The swap compares with it from then on.
-async fn current(state: &mut StoreState, cas: &CasHandle) -> KeyValueResult<Option<Vec<u8>>> {
+async fn refresh_comparison(state: &mut StoreState, cas: &CasHandle) -> KeyValueResult<Option<Vec<u8>>> {
     let (bucket, key) = {
         let comparison = state.table().get(cas)?;
         (comparison.bucket.clone(), comparison.key.clone())
     };
-    let value = value(state, &bucket, key).await?;
+    let value = get_value(state, &bucket, key).await?;
     if let Ok(value) = &value {
         state.table().get_mut(cas)?.expected = ValueVersion::of(value.as_deref());
     }
@@ -103,7 +105,7 @@ async fn current(state: &mut StoreState, cas: &CasHandle) -> KeyValueResult<Opti
 async fn swap(state: &mut StoreState, cas: CasHandle, value: Vec<u8>) -> wasmtime::Result<Result<(), CasError>> {
     let comparison = state.table().delete(cas)?;
     let change = BucketChange::Swap { key: comparison.key.clone(), expected: comparison.expected, value };
-    Ok(match change_in(state, &comparison.bucket, change).await? {
+    Ok(match apply_change_in(state, &comparison.bucket, change).await? {
         Ok(ChangeOutcome::Conflict(expected)) => {
             Err(CasError::Failed(state.table().push(CompareOperation { expected, ..comparison })?))
         }

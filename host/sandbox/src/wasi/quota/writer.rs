@@ -15,7 +15,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsResult, OutputStream, Pollable, StreamError, StreamResult};
 
 use crate::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file_length, inode_id};
-use crate::wasi::stream::BUFFER;
+use crate::wasi::metered_stream::STREAM_BUFFER_BYTES;
 
 /// Position of a write.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(super) async fn resize<T: Send + 'static>(
     let change = quota.ledger.change().await?;
     let attempt = move |change: ChangePermit, quota: CallQuota, file: Arc<File>, make, last| {
         // The thread continues if the call ends.
-        tokio::task::spawn_blocking(move || attempt(change, &quota, &file, to, make, last))
+        tokio::task::spawn_blocking(move || try_resize(change, &quota, &file, to, make, last))
     };
     match attempt(change, quota.clone(), Arc::clone(&file), make, false).await.map_err(io::Error::other)?? {
         ResizeAttempt::Done(value) => Ok(value),
@@ -60,7 +60,7 @@ pub(super) async fn resize<T: Send + 'static>(
     }
 }
 
-fn attempt<T, F: FnOnce(&File) -> io::Result<T>>(
+fn try_resize<T, F: FnOnce(&File) -> io::Result<T>>(
     change: ChangePermit,
     quota: &CallQuota,
     file: &File,
@@ -157,7 +157,7 @@ impl QuotaWriter {
     }
 
     /// Returns the error of the previous write, once.
-    fn failure(&mut self) -> StreamResult<()> {
+    fn take_failure(&mut self) -> StreamResult<()> {
         match mem::replace(&mut self.state, WriteFuture::Closed) {
             WriteFuture::Failed(error) => Err(StreamError::LastOperationFailed(error.into())),
             WriteFuture::Closed => Err(StreamError::Closed),
@@ -203,12 +203,12 @@ impl OutputStream for QuotaWriter {
     }
 
     fn flush(&mut self) -> StreamResult<()> {
-        self.failure()
+        self.take_failure()
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.failure()?;
-        Ok(if matches!(self.state, WriteFuture::Pending(_)) { 0 } else { BUFFER })
+        self.take_failure()?;
+        Ok(if matches!(self.state, WriteFuture::Pending(_)) { 0 } else { STREAM_BUFFER_BYTES })
     }
 
     async fn cancel(&mut self) {

@@ -61,7 +61,7 @@ impl CallReplayer {
         };
         let environment = replay_context(call, limits, &variables)?;
         let answers = call.answers.clone();
-        let tape = ReplayTape::play(ReplayedValue { answers, variables, http: call.http, mounts: call.mounts });
+        let tape = ReplayTape::replay(ReplayedValue { answers, variables, http: call.http, mounts: call.mounts });
         let journal =
             CallJournal { answers: call.asked.answers.clone(), rounds: call.asked.rounds, ..CallJournal::default() };
         let answerable = call.asked.kinds.iter().fold(QuestionKindSet::default(), |all, kind| all.with(*kind));
@@ -114,7 +114,7 @@ impl CallReplayer {
             return Ok(Err(deviation.missing.iter().map(ToString::to_string).collect()));
         }
         let usage = usage.unwrap_or_default().into();
-        Ok(Ok(ReplayedCall { result, usage, unknown: deviation.unknown, undone: deviation.undone }))
+        Ok(Ok(ReplayedCall { result, usage, unknown: deviation.unrecorded, undone: deviation.not_repeated }))
     }
 }
 

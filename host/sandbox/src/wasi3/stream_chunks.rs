@@ -1,0 +1,50 @@
+//! Chunks of stream data. Their size is bounded, and their memory is charged to the call.
+
+use std::task::Context;
+
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Destination, DirectSource};
+
+/// Maximum size of a chunk, in bytes.
+pub(super) const MAX_CHUNK_BYTES: usize = 16 << 10;
+
+/// Memory that a host stream uses, in bytes: the chunk that waits in it, and the chunk that is
+/// passed to another host stream.
+pub(super) const STREAM_MEMORY_BYTES: usize = 2 * MAX_CHUNK_BYTES;
+
+/// Number of consecutive chunks after which a host stream yields. Otherwise, two connected host
+/// streams could transfer data without running guest code or yielding.
+const CHUNKS_PER_TURN: u8 = 16;
+
+/// Counter of a stream's chunks.
+#[derive(Default)]
+pub(super) struct StreamRound(u8);
+
+impl StreamRound {
+    /// Counts a chunk. Returns whether to yield; the task is then woken immediately.
+    pub(super) fn should_yield(&mut self, context: &Context<'_>) -> bool {
+        self.0 = (self.0 + 1) % CHUNKS_PER_TURN;
+        if self.0 == 0 {
+            context.waker().wake_by_ref();
+        }
+        self.0 == 0
+    }
+}
+
+/// Copies a chunk to the reader's buffer. Returns how many bytes fit.
+pub(super) fn write_chunk<D, B>(to: Destination<'_, u8, B>, store: StoreContextMut<'_, D>, piece: &[u8]) -> usize {
+    let mut to = to.as_direct(store, piece.len());
+    let room = to.remaining();
+    let length = room.len().min(piece.len());
+    if let (Some(room), Some(piece)) = (room.get_mut(..length), piece.get(..length)) {
+        room.copy_from_slice(piece);
+    }
+    to.mark_written(length);
+    length
+}
+
+/// Returns the writer's next chunk.
+pub(super) fn next_chunk<'a, D>(from: &'a mut DirectSource<'_, D>) -> &'a [u8] {
+    let all = from.remaining();
+    all.get(..MAX_CHUNK_BYTES).unwrap_or(all)
+}
