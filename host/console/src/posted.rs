@@ -64,7 +64,7 @@ fn filled(bytes: &Bytes) -> Option<FieldValues> {
 mod tests {
     use super::*;
 
-    const TIME: Duration = Duration::from_secs(60);
+    const TIME: Duration = Duration::from_mins(1);
 
     async fn status(kind: &str, body: String) -> Option<StatusCode> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);

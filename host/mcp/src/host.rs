@@ -271,7 +271,7 @@ pub struct ClientCall {
     /// What an earlier run of the same call left, and the answers to its questions; empty for the first run.
     ///
     /// If its `edition` is not that of what would serve the call, the call fails with
-    /// [`Failure::Outdated`](toolbay_model::Failure::Outdated). The host sets it, and `until`, when a guest asks.
+    /// [`CallFailure::Outdated`](toolbay_model::CallFailure::Outdated). The host sets it, and `until`, when a guest asks.
     pub journal: Arc<CallJournal>,
     /// The number of the client's session, which no other session of the process has; `None` for a request that stands for
     /// itself.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::duration;
 
 /// How far a call is with the approval that the operator wants for it. It is part of the call's
-/// [`Journal`](crate::Journal), which only the host writes: neither a client nor a guest can set it.
+/// [`CallJournal`](crate::CallJournal), which only the host writes: neither a client nor a guest can set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum ApprovalState {
     /// Nobody was asked.

@@ -50,7 +50,7 @@ impl LookupLimiter {
     ///
     /// # Errors
     ///
-    /// [`SendError::NoAddress`], or [`SendError::NameResolver`] with what the resolver said.
+    /// [`SendError::NoAddress`], or [`SendError::Resolve`] with what the resolver said.
     pub async fn resolve(&self, name: &str, plugin: Option<&PluginLookups>) -> Result<Vec<IpAddr>, SendError> {
         let of_plugin = match plugin {
             Some(PluginLookups(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),

@@ -65,9 +65,9 @@ impl DenialReason {
     }
 
     /// For the operator: what allows this under `[permissions]`, as TOML. `None` if no grant allows it, and for
-    /// a [concealed path](Denied::ConcealedPath), for which the operator would have to give up `paths`.
+    /// a [concealed path](DenialReason::ConcealedPath), for which the operator would have to give up `paths`.
     ///
-    /// For a [lookup](Denied::Lookup), the port is still to be filled in: `tcp = ["db.internal:PORT"]`.
+    /// For a [lookup](DenialReason::Lookup), the port is still to be filled in: `tcp = ["db.internal:PORT"]`.
     ///
     /// One line, and for an IP literal that is not globally reachable a second one, which opens the address. The entry
     /// allows no more than was denied; if the key exists already, the entry is to be added to its list.

@@ -1,8 +1,8 @@
 //! The memory of one call: what all that the guest has the host hold is drawn from.
 //!
-//! Linear memories and tables are counted by the [`Limiter`](crate::limiter::Limiter), buffers behind handles by the
+//! Linear memories and tables are counted by the [`StoreLimiter`](crate::limiter::StoreLimiter), buffers behind handles by the
 //! parts of WASI that Toolbay replaces ([`wasi`](crate::wasi)), and standard output and error by
-//! [`Stdio`](crate::stdio::Stdio). Entries of the resource table are bounded by their number instead: `limits.handles`.
+//! [`GuestOutput`](crate::output_capture::GuestOutput). Entries of the resource table are bounded by their number instead: `limits.handles`.
 
 use std::fmt;
 use std::sync::Arc;

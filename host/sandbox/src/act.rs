@@ -2,7 +2,7 @@
 //! function that lists them and one that calls any of them. They know nothing of Toolbay.
 //!
 //! Arguments and metadata are CBOR. A result is a list of events, or a stream of them while the guest goes on, and ends
-//! with the first error; what its parts mean is decided later, by [`parts`](crate::parts). Metadata of calls are empty,
+//! with the first error; what its parts mean is decided later, by [`result_parts`](crate::result_parts). Metadata of calls are empty,
 //! and no sessions are opened.
 
 mod events;

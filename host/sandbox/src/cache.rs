@@ -115,7 +115,7 @@ struct CacheRecord {
 pub(crate) struct ComponentNotes {
     /// What can be told of it without its code.
     pub(crate) facts: ComponentSummary,
-    /// The settings of the engines in which the code was opened: see [`engine::room`](crate::engine::room).
+    /// The settings of the engines in which the code was opened: see [`engine::pool_fingerprint`](crate::engine::pool_fingerprint).
     pub(crate) room: u64,
     /// What the component offers.
     pub(crate) description: ComponentDescription,

@@ -160,7 +160,7 @@ impl CallSockets {
         Ok(SocketMemory { _opened: opened, _held: held, _socket_count: Arc::clone(&self.socket_count) })
     }
 
-    /// Stores the resources of a socket until it is [closed](Self::close).
+    /// Stores the resources of a socket until it is [released](Self::release).
     pub(crate) fn attach(&mut self, rep: u32, holds: SocketMemory) {
         self.reservations.insert(rep, holds);
     }

@@ -267,7 +267,7 @@ mod tests {
         let computes = |mut steps: u32, each: Duration| {
             std::future::poll_fn(move |task| {
                 let start = thread_cpu_time();
-                while thread_cpu_time() - start < each {
+                while thread_cpu_time().checked_sub(start).unwrap() < each {
                     std::hint::spin_loop();
                 }
                 steps -= 1;
@@ -295,7 +295,7 @@ mod tests {
         let meter = CpuMeter::default();
         let before = thread_cpu_time();
         let busy = async {
-            while thread_cpu_time() - before < Duration::from_millis(2) {
+            while thread_cpu_time().checked_sub(before).unwrap() < Duration::from_millis(2) {
                 std::hint::spin_loop();
             }
         };

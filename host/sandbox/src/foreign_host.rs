@@ -36,7 +36,7 @@ impl ModuleNames {
         })
     }
 
-    /// Like [`foreign_host`](Self::foreign), for hosts that are recognized by name.
+    /// Like [`foreign_host`](Self::foreign_host), for hosts that are recognized by name.
     fn known_host(&self) -> Option<String> {
         let imports = |start: &str| self.imports.iter().any(|(module, _)| module.starts_with(start));
         let imports_any = |modules: &[&str]| modules.iter().any(|known| self.imports.iter().any(|(m, _)| m == known));

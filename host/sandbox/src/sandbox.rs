@@ -489,7 +489,7 @@ impl Sandbox {
     }
 
     /// Moves the current call to the guests' runtime, before a step that may take long. Until then,
-    /// a call that was [admitted](Sandbox::admit) may run on the thread that received it and block
+    /// a call that was [admitted](Sandbox::dispatch) may run on the thread that received it and block
     /// it.
     pub async fn move_to_guest_runtime(&self) {
         dispatcher::move_to_guest_runtime().await;

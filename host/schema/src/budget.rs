@@ -300,7 +300,7 @@ mod tests {
     /// Takes steps until the thread has used this much processor time.
     fn compute(time: Duration) {
         let start = thread_cpu_time();
-        while thread_cpu_time() - start < time {
+        while thread_cpu_time().checked_sub(start).unwrap() < time {
             take(CLOCK);
         }
     }
@@ -312,7 +312,9 @@ mod tests {
             // Another thread has the processor for longer than the check may run.
             let other = thread::spawn(|| {
                 let (clock, start) = (Instant::now(), thread_cpu_time());
-                while clock.elapsed() < BUDGET.cpu_time * 2 || thread_cpu_time() - start < BUDGET.cpu_time {
+                while clock.elapsed() < BUDGET.cpu_time * 2
+                    || thread_cpu_time().checked_sub(start).unwrap() < BUDGET.cpu_time
+                {
                     std::hint::spin_loop();
                 }
             });

@@ -6,7 +6,7 @@
 //! with: [`CallSecrets`] redacts the values ([`SecretFilter`]), and adds them to requests ([`RequestCredential`]). A call keeps what it
 //! opened, so that a value that is replaced meanwhile is still redacted in what the call says.
 //!
-//! A source of a caller ([`SecretSource::CallerFolder`]) has a value for each [`Identity`](toolbay_model::Identity). It is
+//! A source of a caller ([`SecretSource::CallerFolder`]) has a value for each [`CallerIdentity`](toolbay_model::CallerIdentity). It is
 //! read when that caller makes a call, and no other caller gets it. Where there is no value, no request is sent without
 //! it: [`CallSecrets::add_to`] says why.
 //!

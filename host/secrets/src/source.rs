@@ -23,7 +23,7 @@ pub enum SecretSource {
     /// What a program writes to its standard output: the program and its arguments.
     Command(Vec<String>),
     /// A folder with one file for each caller, at the caller's path
-    /// ([`Identity::path`](toolbay_model::Identity::path)). As the grant writes it.
+    /// ([`CallerIdentity::path`](toolbay_model::CallerIdentity::path)). As the grant writes it.
     CallerFolder(PathBuf),
 }
 

@@ -21,7 +21,7 @@ impl StateBucket {
     ///
     /// # Errors
     ///
-    /// [`StateError::StateBucket`]: the name is longer than 64 bytes or has control characters.
+    /// [`StateError::Bucket`]: the name is longer than 64 bytes or has control characters.
     pub fn new(owner: StateOwner, name: &str) -> Result<Self, StateError> {
         if name.len() > BUCKET || name.chars().any(char::is_control) {
             return Err(StateError::Bucket);

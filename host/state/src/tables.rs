@@ -20,7 +20,7 @@ pub(crate) const THIS_FORM: u64 = 1;
 /// The number that the next owner gets. Numbers are never used again.
 pub(crate) const NEXT: &str = "next";
 
-/// What all owners weigh together ([`Used::weight`](crate::Used)).
+/// What all owners weigh together ([`QuotaUsage::weight`](crate::QuotaUsage)).
 pub(crate) const WEIGHT: &str = "weight";
 
 /// The tables, opened to change them.

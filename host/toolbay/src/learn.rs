@@ -105,7 +105,7 @@ impl LearnerShared {
                 Ok(true) => tracing::info!(plugin, "wrote a proposed grant: {name}; to accept it, rename it"),
                 Ok(false) => {}
                 Err(why) => {
-                    tracing::warn!(plugin, "cannot write the proposed grant {name}: {}", line(&why, MAX_REASON_BYTES))
+                    tracing::warn!(plugin, "cannot write the proposed grant {name}: {}", line(&why, MAX_REASON_BYTES));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What a server gives up once it has read its configuration (`server.confine`): a second wall behind the sandbox.
 //!
 //! The kernel cannot be asked later for what was given up. So the server looks at the grants once, when it starts, and keeps
-//! what they need; [`Reach`](toolbay_confine::Reach) tells the loader which later grants want more. Programs that print
+//! what they need; [`ReachableFiles`](toolbay_confine::ReachableFiles) tells the loader which later grants want more. Programs that print
 //! secrets are started by a worker, a process of this program that is not confined: it reads the grants itself, and they
 //! are files that the server cannot write.
 

@@ -19,7 +19,7 @@ use crate::data::{
 use crate::denials::DenialNote;
 use crate::operations::ConsoleViewer;
 
-const BODY_TIME: Duration = Duration::from_secs(60);
+const BODY_TIME: Duration = Duration::from_mins(1);
 
 /// What a page must show as text, wherever it comes from.
 const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;</textarea></title>";

@@ -16,7 +16,7 @@ const MAX_SCANNED_ENTRIES: u64 = 1_000_000;
 
 /// Maximum memory of a scan, in bytes: the names of directories that are still to be read, and the
 /// identities of counted files with several names. It is a fixed part of the server's memory that
-/// no budget covers, and up to [`super::COUNTING`] scans use it. A million short names fit.
+/// no budget covers, and up to [`super::MAX_CONCURRENT_SCANS`] scans use it. A million short names fit.
 const MAX_SCAN_MEMORY_BYTES: usize = 32 << 20;
 
 /// Overhead of a name, in bytes. Like the name itself, it is counted twice, because a vector grows

@@ -1,7 +1,7 @@
 //! Sends HTTP requests: the interface `outgoing-handler`, and the handle of a pending response.
 //!
 //! `wasmtime-wasi-http` spawns two tasks for each request. Here it is one of the call's own
-//! [`Exchanges`](crate::pending_requests::Exchanges).
+//! [`PendingRequests`](crate::pending_requests::PendingRequests).
 
 use std::pin::Pin;
 

@@ -1,4 +1,4 @@
-//! Sending requests: each is one of the call's own [`Exchanges`](crate::pending_requests::Exchanges), as those of WASI 0.2 are.
+//! Sending requests: each is one of the call's own [`PendingRequests`](crate::pending_requests::PendingRequests), as those of WASI 0.2 are.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! Resolves host names, as the call's [`Sockets`](crate::call_sockets::Sockets) allow.
+//! Resolves host names, as the call's [`CallSockets`](crate::call_sockets::CallSockets) allow.
 
 use wasmtime::component::{Accessor, Linker};
 use wasmtime_wasi::p3::bindings::sockets::ip_name_lookup::ErrorCode;

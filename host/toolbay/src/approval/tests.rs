@@ -319,10 +319,10 @@ fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
         assert_eq!((decision.word, decision.by.as_deref()), (word, Some("console")));
         match ruling.step {
             ApprovalStep::Enter(journal) => {
-                assert_eq!(journal, CallJournal { approval: ApprovalState::Given, ..CallJournal::default() })
+                assert_eq!(journal, CallJournal { approval: ApprovalState::Given, ..CallJournal::default() });
             }
             ApprovalStep::End(CallFailure::Unapproved(unapproved)) => {
-                assert_eq!(unapproved.why, WhyUnapproved::Declined)
+                assert_eq!(unapproved.why, WhyUnapproved::Declined);
             }
             other => panic!("{other:?}"),
         }

@@ -69,7 +69,7 @@ pub(super) fn render_proposal(name: &str, current: &str, lines: &PermissionLines
     for text in &lines.lines {
         match parse_permission(text) {
             Some((key, value)) => {
-                is_new |= merge_permission(&mut grant, &key, value).map_err(|why| format!("{name}: {why}"))?
+                is_new |= merge_permission(&mut grant, &key, value).map_err(|why| format!("{name}: {why}"))?;
             }
             None => hints.push(text),
         }
