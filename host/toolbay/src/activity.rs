@@ -13,22 +13,22 @@ use crate::rest::PluginSuspension;
 /// The mutable state of one loaded version of a plugin.
 #[derive(Debug)]
 pub(crate) struct PluginActivity {
-    /// The places of its calls.
+    /// The permits for its calls.
     pub(crate) places: PluginPlaces,
-    /// The rates of its tools, if all callers share them.
+    /// The rate limits of its tools, if all callers share them.
     pub(crate) rates: Option<ToolRates>,
     /// The usage of its most recent calls.
     pub(crate) usage: RecentUsage,
-    /// Whether it serves calls.
+    /// The suspension, which controls whether it serves calls.
     pub(crate) rest: PluginSuspension,
-    /// Whether its calls are short.
+    /// Records whether its calls are short.
     pub(crate) pace: LatencyClass,
-    /// What counts the calls of its tools for metrics.
+    /// Metrics of its tools.
     pub(crate) meters: PluginMeters,
 }
 
 impl PluginActivity {
-    /// The activity of a plugin that has not been called, with its places.
+    /// Creates the state of a plugin that has not been called.
     pub(crate) fn of(plugin: &Plugin, places: PluginPlaces) -> Self {
         let terms = &plugin.terms;
         Self {

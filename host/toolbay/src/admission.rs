@@ -1,8 +1,10 @@
-//! Admission of calls: places of the client, the tool, the plugin and the server, and memory, with a bounded wait.
+//! Admission of calls. A call needs permits of the client, the tool, the plugin and the server, and
+//! a memory reservation. The wait for them is bounded.
 //!
-//! What many share goes to the caller that has the least of it ([`FairSemaphore`]), and a part is kept for others. Whoever
-//! holds places never waits for memory, and whoever waits for memory holds no places: calls that wait for something outside
-//! keep their memory and come back for places.
+//! Shared permits go to the caller that holds the fewest ([`FairSemaphore`]), and a part of them is
+//! reserved for other callers. A call that holds permits never waits for memory, and a call that
+//! waits for memory holds no permits. A suspended call, which waits for something outside the
+//! server, keeps its memory and reacquires permits later.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -25,31 +27,31 @@ use crate::plugin_places::{PluginPlaces, SharedPart};
 use crate::rate_counter::RateCounter;
 use crate::record::CallerRecord;
 
-/// Bytes of one permit for memory.
+/// Size of one memory permit, in bytes.
 const KIB: usize = 1 << 10;
 
-/// Admits calls, lets them wait, or rejects them, within the limits of the configuration.
+/// Admits calls, queues them or rejects them, within the limits of the configuration.
 #[derive(Debug)]
 pub(crate) struct CallAdmission {
     calls: Arc<FairSemaphore>,
-    /// What calls may hold together, in KiB.
+    /// Memory that all calls may reserve together, in KiB.
     memory: Arc<FairSemaphore>,
-    /// Calls that have given their places back while they wait for something.
+    /// Suspended calls: they released their permits while they wait for something.
     waits: Arc<FairSemaphore>,
-    /// Whether there can be several callers: then none may have all.
+    /// True if there can be several callers. Then no caller may hold all permits.
     is_shared: bool,
-    /// Numbers the clients and the plugins.
+    /// The next number of a client or a plugin.
     numbers: AtomicU64,
-    /// Replaced when the configuration changes.
+    /// The rate limit of each client. Replaced when the configuration changes.
     client_rate: ArcSwapOption<RateLimit>,
     client_calls: u32,
     queue: usize,
     patience: Duration,
-    /// Calls that wait for their turn.
+    /// Number of calls in the queue.
     waiting: AtomicUsize,
 }
 
-/// A call that waits for its turn until this is dropped.
+/// Counts a queued call until it is dropped.
 struct WaitingCall<'a>(&'a AtomicUsize);
 
 impl<'a> WaitingCall<'a> {
@@ -65,29 +67,31 @@ impl Drop for WaitingCall<'_> {
     }
 }
 
-/// One client's share: running calls, waiting calls, rates and crashes. A stdio session is one client.
+/// Admission state of one client: running calls, queued calls, rates and crashes. A stdio session
+/// is one client.
 #[derive(Debug)]
 pub(crate) struct ClientPermits {
     /// Name of the caller, for the log.
     pub(crate) name: String,
-    /// Whether it gets results whole, however large: a link would lead nowhere.
+    /// If set, results are returned inline regardless of their size, because the embedder cannot
+    /// follow links.
     pub(crate) is_embedder: bool,
     /// The caller, if it is authenticated.
     pub(crate) identity: Option<CallerIdentity>,
-    /// What the caller did with each plugin that it has called. Freed with the share.
+    /// State for each plugin that the caller has called. Freed together with the client.
     pub(crate) records: ByPlugin<CallerRecord>,
     rate: ArcSwapOption<RateCounter>,
-    /// Who it is among those that share something.
+    /// The client's number among the parties of shared semaphores.
     party: PartyId,
-    /// Running at once. Its parties are what the client calls: no target may have all places.
+    /// Permits for running calls. The parties are the called targets: none may hold all permits.
     calls: Arc<FairSemaphore>,
-    /// Running or waiting.
+    /// Permits for calls that run, wait or are queued.
     places: Arc<Semaphore>,
 }
 
 impl CallAdmission {
-    /// Admission with the limits of the configuration, and room for at most `instances` calls that run or wait. With
-    /// `is_shared` there can be several callers.
+    /// Creates the admission with the limits of the configuration, for at most `instances` running
+    /// or suspended calls. Set `is_shared` if there can be several callers.
     pub(crate) fn new(
         server: &ServerConfig,
         instances: usize,
@@ -98,7 +102,7 @@ impl CallAdmission {
         let memory = kib(server.memory());
         Self {
             calls: Arc::new(shared(calls, is_shared)),
-            // A call keeps its memory for as long as it waits, so one caller has half of it at the most.
+            // A waiting call keeps its memory, so one caller gets at most half of it.
             memory: Arc::new(FairSemaphore::new(memory, if is_shared { half(memory) } else { memory })),
             waits: Arc::new(FairSemaphore::new(waiting, if is_shared { half(waiting) } else { waiting })),
             is_shared,
@@ -111,7 +115,7 @@ impl CallAdmission {
         }
     }
 
-    /// The places of a plugin that has not been called.
+    /// Creates the permits of a plugin that has not been called.
     pub(crate) fn places(&self, plugin: &Plugin) -> PluginPlaces {
         let contents = &plugin.component.contents;
         let tools = contents.tools.iter().map(|tool| target(TargetKind::Tool, &tool.tool.name));
@@ -128,7 +132,8 @@ impl CallAdmission {
             calls: Arc::new(shared(calls, self.is_shared)),
             memory: Arc::new(shared(memory, self.is_shared)),
         };
-        // One target leaves one place and a part of the memory to the others, of whichever caller.
+        // One target leaves one permit and a part of the memory to the others, including those of
+        // the same caller.
         let of_target = || part(1.max(calls - 1), memory - reserve(memory));
         let targets = if targets.len() > 1 { targets } else { Vec::new() };
         PluginPlaces {
@@ -139,33 +144,34 @@ impl CallAdmission {
         }
     }
 
-    /// From now on, this is the rate limit of each client. Those that call already begin anew.
+    /// Replaces the rate limit of each client. Existing clients start with a new counter.
     pub(crate) fn set_client_rate(&self, rate: Option<RateLimit>) {
         self.client_rate.store(rate.map(Arc::new));
     }
 
-    /// Calls that compute, and how many may.
+    /// Returns the number of running calls and its maximum.
     pub(crate) fn running(&self) -> (u64, u64) {
         (u64::from(self.calls.permits_in_use()), u64::from(self.calls.permits()))
     }
 
-    /// Calls that wait for something outside, and have given their places back.
+    /// Returns the number of suspended calls: they wait for something outside the server and have
+    /// released their permits.
     pub(crate) fn suspended(&self) -> u64 {
         u64::from(self.waits.permits_in_use())
     }
 
-    /// Calls that wait for their turn.
+    /// Returns the number of queued calls.
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed) as u64
     }
 
-    /// Bytes that the calls which run or wait may hold, and how many all calls may hold together.
+    /// Returns the bytes reserved by running and suspended calls, and the maximum.
     pub(crate) fn reserved(&self) -> (u64, u64) {
         let bytes = |permits: u32| u64::from(permits) * KIB as u64;
         (bytes(self.memory.permits_in_use()), bytes(self.memory.permits()))
     }
 
-    /// The share of a new client; `name` is the caller's.
+    /// Creates the admission state of a new client. `name` is the caller's name.
     pub(crate) fn client(&self, name: &str) -> ClientPermits {
         ClientPermits {
             name: name.to_owned(),
@@ -175,23 +181,24 @@ impl CallAdmission {
             rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
             party: self.numbers.fetch_add(1, Ordering::Relaxed),
             calls: Arc::new(FairSemaphore::new(self.client_calls, 1.max(self.client_calls - 1))),
-            // Those that wait for something are still there.
+            // Suspended calls still count.
             places: Arc::new(Semaphore::new(self.unanswered().saturating_add(self.queue))),
         }
     }
 
-    /// Calls of one client that run or wait for something.
+    /// Returns the maximum number of calls of one client that run or are suspended.
     fn unanswered(&self) -> usize {
         let waits = if self.is_shared { half(self.waits.permits()) } else { self.waits.permits() };
         self.client_calls.saturating_add(waits) as usize
     }
 
-    /// The share of the program that the server is a part of.
+    /// Creates the admission state of the program that embeds the server.
     pub(crate) fn embedder(&self, name: &str) -> ClientPermits {
         ClientPermits { is_embedder: true, ..self.client(name) }
     }
 
-    /// Takes a place in the client's queue. Held from the arrival of a call until its response is queued.
+    /// Acquires a permit of the client's queue. The call holds it from its arrival until its
+    /// response is queued.
     ///
     /// # Errors
     ///
@@ -199,7 +206,7 @@ impl CallAdmission {
     pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, CallRejection> {
         let wanted = self.client_rate.load().as_deref().copied();
         if client.rate.load().as_ref().map(|rate| rate.limit()) != wanted {
-            // The configuration has changed since this client's first call.
+            // The configuration changed after this client's first call.
             client.rate.store(wanted.and_then(RateCounter::new).map(Arc::new));
         }
         if let Some(rate) = &*client.rate.load() {
@@ -212,12 +219,13 @@ impl CallAdmission {
         Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(CapacityLimit::Queue, self.queue))
     }
 
-    /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to its plugin, and `record` to
-    /// the plugin and the client; the call may hold `memory`.
+    /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to
+    /// the plugin, and `record` to the plugin and the client. The call may use `memory`.
     ///
     /// # Errors
     ///
-    /// The plugin rests or is disabled for the client, a rate limit is exceeded, or no slot became free within `server.queue_wait`.
+    /// The plugin is suspended, it is disabled for the client, a rate limit is exceeded, or no
+    /// permit was released within `server.queue_wait`.
     pub(crate) async fn admit(
         &self,
         client: &ClientPermits,
@@ -227,7 +235,7 @@ impl CallAdmission {
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
         if activity.rest.rests() {
-            // Nobody knows for how long.
+            // The end of the suspension is unknown.
             return Err(CallRejection { reason: RejectionReason::Resting, retry_after: None });
         }
         let disabled =
@@ -243,11 +251,11 @@ impl CallAdmission {
         self.wait(self.route(client, Some((&activity.places, target(kind, name)))), memory).await
     }
 
-    /// Waits until the host may do something for a client that no plugin has to do with. It may hold `memory`.
+    /// Waits until the host may do work for a client without a plugin. The work may use `memory`.
     ///
     /// # Errors
     ///
-    /// No slot became free within `server.queue_wait`.
+    /// No permit was released within `server.queue_wait`.
     pub(crate) async fn admit_host(
         &self,
         client: &ClientPermits,
@@ -256,7 +264,8 @@ impl CallAdmission {
         self.wait(self.route(client, None), memory).await
     }
 
-    /// What a call of a client needs: of a plugin and one of its targets if it has one.
+    /// Returns the permits that a call of a client needs. `plugin` is the called plugin and its
+    /// target, if any.
     fn route<'a>(&'a self, client: &'a ClientPermits, plugin: Option<(&'a PluginPlaces, PartyId)>) -> PermitRoute<'a> {
         let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| Some(PermitStage { semaphore, party, bound });
         let own = client.party;
@@ -273,14 +282,15 @@ impl CallAdmission {
         let ([of_target, of_plugin], [its_memory, memory_of_plugin]) = (places, memory);
         let server = stage(&self.calls, own, CapacityLimit::Server);
         PermitRoute {
-            // Whoever waits for a place has those before it: they are at most the part of the caller, and of the target.
+            // A call that waits for a permit holds those of the stages before it. The limits of its
+            // client and its target bound them.
             stages: [stage(&client.calls, called, CapacityLimit::Client), of_target, of_plugin, server],
             memory: [its_memory, memory_of_plugin, stage(&self.memory, own, CapacityLimit::Memory)],
             waits: [stage(&self.waits, own, CapacityLimit::Server), waits],
         }
     }
 
-    /// Waits for the places of a call, and for its memory.
+    /// Waits for the permits of a call and reserves its memory.
     async fn wait(&self, route: PermitRoute<'_>, memory: ByteSize) -> Result<CallPermit, CallRejection> {
         let _waiting = WaitingCall::begin(&self.waiting);
         let (amount, mut awaited) = (kib(memory), None);
@@ -289,7 +299,7 @@ impl CallAdmission {
             if let Some(reserved) = route.reserve_now(amount) {
                 return (places, reserved);
             }
-            // Those that have memory may need these places before they give it back.
+            // Calls that hold memory may need these permits before they release it.
             drop(std::mem::take(&mut places));
             awaited = None;
             let reserved = route.reserve_later(amount).await;
@@ -311,29 +321,30 @@ impl CallAdmission {
     }
 }
 
-/// How many of so many instances are for calls that compute, and how many more for those that wait: where there are too few, more
-/// calls keep their places while they wait.
+/// Divides the instances into running and suspended calls, and returns both maximums. If there are
+/// too few instances, more calls keep their permits while they wait.
 fn divided(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
     let calls = calls.min(instances);
     (permits(calls), permits(waiting.min(instances - calls)))
 }
 
-/// What others keep of so many permits: a quarter, at least one, and nothing of a single one.
+/// Returns the number of permits reserved for others: a quarter, at least one, but none of a single
+/// permit.
 fn reserve(permits: u32) -> u32 {
     if permits < 2 { 0 } else { (permits / 4).max(1) }
 }
 
-/// Half of so many permits, rounded up.
+/// Returns half of the permits, rounded up.
 fn half(permits: u32) -> u32 {
     permits.div_ceil(2)
 }
 
-/// A semaphore of which one caller leaves a part to others if there are any.
+/// Creates a semaphore. If it is shared, each caller leaves a part of it to the others.
 fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
     FairSemaphore::new(permits, if is_shared { permits - reserve(permits) } else { permits })
 }
 
-/// What is called among all that its plugin offers. Two with the same number would share their places.
+/// Returns the party of a target within its plugin. Targets with equal hashes share their permits.
 fn target(kind: TargetKind, name: &str) -> PartyId {
     let mut hasher = DefaultHasher::new();
     (kind, name).hash(&mut hasher);
@@ -344,7 +355,7 @@ fn permits(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// `memory` in permits.
+/// Converts `memory` to permits.
 fn kib(memory: ByteSize) -> u32 {
     u32::try_from(memory.as_u64().div_ceil(KIB as u64)).unwrap_or(u32::MAX)
 }
@@ -373,7 +384,7 @@ pub(crate) mod tests {
         Plugin::new("p".to_owned(), component, Arc::default(), terms)
     }
 
-    /// Any permit.
+    /// Returns an arbitrary permit.
     pub(crate) async fn permit() -> CallPermit {
         let admission = admission(1, 1, 1);
         let (client, plugin) = (admission.client("a"), plugin(1));

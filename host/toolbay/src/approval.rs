@@ -1,9 +1,10 @@
-//! A person's yes before a call, where the operator wants one (`approve` in a grant).
+//! Approval of calls by a person, if the operator requires it (`approve` in a grant).
 //!
-//! The host itself asks, after it has checked the arguments and before a guest is entered, in the way in which the questions
-//! of a guest reach the user. Whether somebody was asked, and what came of it, is in the call's journal. Only the host writes
-//! that: a client has it sealed, and bound to the arguments, the caller and the edition of the plugin. So an answer counts
-//! only where the host has asked for it, and a guest never sees one.
+//! The host asks for the approval after it has validated the arguments and before it enters the
+//! guest. It uses the same path as a guest's questions to the user. The state and the outcome of
+//! the approval are in the call's journal, which only the host writes. A client holds it sealed,
+//! and bound to the arguments, the caller and the edition of the plugin. An answer therefore counts
+//! only if the host asked, and a guest never receives one.
 
 mod excerpt;
 mod opens;
@@ -28,62 +29,63 @@ pub(crate) use self::remembered::{ApprovalScope, RememberedApprovals};
 pub(crate) use self::waiting::{ApprovalSubject, WaitingApprovals};
 use crate::target::CallTarget;
 
-/// The key of the host's question. No plugin can have one with a slash (`toolbay_sandbox`).
+/// Key of the host's question. Keys of plugins cannot contain a slash (`toolbay_sandbox`).
 pub(crate) const KEY: &str = "dev.toolbay/approve";
 
-/// What is recorded of a call that was allowed before.
+/// Recorded outcome of a call that an earlier approval covers.
 pub(crate) const REMEMBERED: &str = "remembered";
 
-/// The field of the form that says yes or no.
+/// Boolean field of the form: true approves the call.
 const FIELD: &str = "approve";
 
-/// How often the user is asked about one call: a client that returns no answer that is one does not know how.
+/// Maximum number of questions about one call. A client that repeatedly returns no valid answer
+/// cannot answer.
 const ROUNDS: u32 = 3;
 
-/// A call that is about to enter a guest, and whose arguments are valid.
+/// A call that is about to enter a guest, with valid arguments.
 pub(crate) struct ApprovalCase<'a> {
     /// The tool.
     pub(crate) offer: &'a Arc<ToolOffer>,
-    /// What its caller allowed before.
+    /// Earlier approvals of its caller.
     pub(crate) remembered: &'a RememberedApprovals,
-    /// For whom a yes counts beyond this call; `None` if for nobody.
+    /// Scope of an approval that lasts beyond this call; `None` if approvals are not remembered.
     pub(crate) scope: Option<ApprovalScope>,
-    /// What the client can ask.
+    /// The kinds of questions that the client supports.
     pub(crate) answerable: QuestionKindSet,
 }
 
-/// What becomes of a call.
+/// Next step of a call, and the decision to record.
 #[derive(Debug)]
 pub(crate) struct ApprovalRuling {
-    /// What to do.
+    /// The next step.
     pub(crate) step: ApprovalStep,
-    /// What there is to record; `None` if nobody was to be asked.
+    /// The decision to record; `None` if this run requires no approval.
     pub(crate) decision: Option<ApprovalDecision>,
 }
 
-/// What to do with a call.
+/// Next step of a call.
 #[derive(Debug)]
 pub(crate) enum ApprovalStep {
-    /// The guest can be entered, with this journal.
+    /// Enters the guest with this journal.
     Enter(CallJournal),
-    /// The user is asked, and the next run of the call gets this journal.
+    /// Asks the user. The next run of the call gets this journal.
     Ask(CallJournal, ApprovalPolicy),
-    /// The call ends.
+    /// Ends the call.
     End(CallFailure),
 }
 
-/// What there is to record of an approval.
+/// An approval decision to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApprovalDecision {
-    /// `asked`, `approved`, `remembered`, or why there is none.
+    /// `asked`, `approved`, `remembered`, or the reason for the refusal.
     pub(crate) word: &'static str,
-    /// Time since the user was first asked about this call; `None` before.
+    /// Time since the first question about this call; `None` before it.
     pub(crate) waited: Option<Duration>,
-    /// Who answered in the console; `None` if nobody did.
+    /// The operator who answered in the console, if any.
     pub(crate) by: Option<String>,
 }
 
-/// What the user said.
+/// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UserAnswer {
     Yes,
@@ -92,7 +94,8 @@ enum UserAnswer {
 }
 
 impl<'a> ApprovalCase<'a> {
-    /// The case of a call of this target; `None` if it is no tool: nobody is asked about others.
+    /// Creates the case of a call of this target; `None` if it is not a tool. Only tools need
+    /// approval.
     pub(crate) fn of(
         target: &'a CallTarget,
         remembered: &'a RememberedApprovals,
@@ -105,13 +108,13 @@ impl<'a> ApprovalCase<'a> {
         }
     }
 
-    /// What becomes of the call with this journal.
+    /// Decides the next step of the call from its journal.
     pub(crate) fn rule(&self, mut journal: CallJournal) -> ApprovalRuling {
-        // Without having asked, this is something that the client made up.
+        // If the host did not ask, the client forged this answer.
         let answer = journal.answers.remove(KEY);
         let by = journal.operator.take();
         let Some(asks) = self.offer.asks() else {
-            // Its last run was to be approved: the configuration was another one.
+            // If the last run asked for an approval, the configuration required it then.
             let journal =
                 if matches!(journal.approval, ApprovalState::Asked(_)) { CallJournal::default() } else { journal };
             return ApprovalRuling { step: ApprovalStep::Enter(journal), decision: None };
@@ -132,12 +135,12 @@ impl<'a> ApprovalCase<'a> {
             return ApprovalRuling::of(ApprovalStep::Enter(journal), REMEMBERED, None);
         }
         if journal.edition.is_some() {
-            // A guest has run already, when the configuration was another one: nobody can allow that now.
+            // A guest already ran under a configuration without approval. It is too late to ask.
             return ApprovalRuling { step: ApprovalStep::End(CallFailure::Outdated), decision: None };
         }
         let began = now();
         let until = began.saturating_add(milliseconds(self.time()));
-        // What a client answers without having been asked is not kept.
+        // Drops answers that the client sent without a question.
         self.ask(CallJournal { began, until, ..CallJournal::default() }, 0, asks)
     }
 
@@ -158,7 +161,7 @@ impl<'a> ApprovalCase<'a> {
                 if let (ApprovalPolicy::First, Some(scope)) = (asks, self.scope) {
                     self.remembered.note(scope, self.tool());
                 }
-                // The clock and the rounds of the plugin's own questions begin now.
+                // The deadline and the rounds of the plugin's own questions start now.
                 let journal = CallJournal { approval: ApprovalState::Given, ..CallJournal::default() };
                 return ApprovalRuling::of(ApprovalStep::Enter(journal), "approved", waited);
             }
@@ -173,7 +176,7 @@ impl<'a> ApprovalCase<'a> {
         self.refused(why, waited)
     }
 
-    /// Has the user asked for the next time.
+    /// Asks the user again, or for the first time.
     fn ask(&self, journal: CallJournal, rounds: u32, asks: ApprovalPolicy) -> ApprovalRuling {
         if !self.answerable.contains(QuestionKind::Form) {
             return self.refused(WhyUnapproved::Impossible, None);
@@ -192,7 +195,7 @@ impl<'a> ApprovalCase<'a> {
         &self.offer.definition.tool.name
     }
 
-    /// How long the user has for the answer.
+    /// Returns the time that the user has to answer.
     fn time(&self) -> Duration {
         self.offer.plugin.environment(self.tool()).limits.ask_time
     }
@@ -204,7 +207,7 @@ impl ApprovalRuling {
     }
 }
 
-/// What a client's answer says; `None` if it is none.
+/// Parses a client's answer; `None` if it is invalid.
 fn said(answer: &str) -> Option<UserAnswer> {
     #[derive(Deserialize)]
     struct AnswerFields<'a> {
@@ -228,12 +231,12 @@ fn said(answer: &str) -> Option<UserAnswer> {
     }
 }
 
-/// Milliseconds of Unix time.
+/// Returns the current Unix time, in milliseconds.
 fn now() -> u64 {
     milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// What the host asks with these questions; `None` if it is a plugin that asks them.
+/// Returns the text of the host's question; `None` if a plugin asks these questions.
 pub(crate) fn text(questions: &[Question]) -> Option<String> {
     #[derive(Deserialize)]
     struct FormParams {
@@ -244,7 +247,7 @@ pub(crate) fn text(questions: &[Question]) -> Option<String> {
     Some(message)
 }
 
-/// The answer of somebody who was asked by other means than a client.
+/// Returns an answer that was given outside the client, in the format of the client's answers.
 pub(crate) fn answer(yes: bool) -> String {
     let action = if yes { "accept" } else { "decline" };
     serde_json::json!({"action": action, "content": {FIELD: yes}}).to_string()

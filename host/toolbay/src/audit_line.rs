@@ -1,18 +1,18 @@
-//! A line of the audit log for people.
+//! Formats a line of the audit log for people.
 
 use serde_json::{Map, Value};
 use toolbay_model::text::line;
 
-/// Longest part of a line that is shown, in bytes.
+/// Maximum length of the details, in bytes.
 const SHOWN: usize = 2_000;
 
-/// What else a line says.
+/// Formats the fields that have no column of their own.
 pub(crate) fn details(record: &Map<String, Value>) -> String {
     let named = |(key, value): (&String, &Value)| match key.as_str() {
         "seq" | "time" | "event" | "outcome" | "caller" | "plugin" | "tool" | "prev" | "hash" | "key" | "signature" => {
             None
         }
-        // The start of a digest is what people compare, as in `toolbay list`.
+        // People compare the start of a digest, as in `toolbay list`.
         digest if digest.ends_with("_sha256") => {
             let name = digest.trim_end_matches("_sha256");
             Some(format!("{name} {}", value.as_str()?.get(..12)?))
@@ -24,7 +24,7 @@ pub(crate) fn details(record: &Map<String, Value>) -> String {
     line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), SHOWN)
 }
 
-/// A text of a line; empty if it is not there.
+/// Returns a text field of a line; empty if it is missing.
 pub(crate) fn text<'a>(record: &'a Map<String, Value>, key: &str) -> &'a str {
     record.get(key).and_then(Value::as_str).unwrap_or_default()
 }

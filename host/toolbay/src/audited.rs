@@ -1,4 +1,4 @@
-//! What the audit log says of plugins and calls.
+//! Audit records of plugins and calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,46 +19,49 @@ use toolbay_secrets::{SecretFilter, SecretVault};
 use crate::approval::ApprovalDecision;
 use crate::outcome::{EndedAs, limit};
 
-/// Longest text of arguments that is recorded, in bytes.
+/// Maximum length of recorded arguments, in bytes.
 const ARGUMENTS: usize = 16 << 10;
 
-/// Denials of one call that have lines: a guest can ask without end, and old lines make room for new ones. Others are counted.
+/// Maximum number of denials of one call that get their own line. A guest can cause any number of
+/// them, and new lines evict old ones. Further denials are only counted.
 const DENIALS: u64 = 32;
 
-/// How long the end of a server waits for the end of the log.
+/// Timeout for closing the log when the server stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the line of a call waits for room that the call did not reserve.
+/// Timeout for writing a line of a call without a reservation.
 const LATE: Duration = Duration::from_millis(100);
 
-/// When a call that could not be recorded can be made again: the disk is asked once a second.
+/// Retry delay for a call that could not be recorded. The log probes the disk once a second.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The audit log of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct AuditSink {
     audit: AuditLog,
-    /// Whether arguments are recorded, and not their digest alone.
+    /// If set, complete arguments are recorded instead of only their digest.
     full: bool,
 }
 
-/// The line about one call. Dropped before the call has ended, it says that the call was cancelled.
+/// The audit line of one call. If it is dropped before the call ends, it records a cancellation.
 #[derive(Debug)]
 pub(crate) struct CallLine {
     audited: AuditSink,
     record: CallRecord,
-    /// Whether the call goes beyond the checks that reject it. Before that, it is counted with others like it.
+    /// True once the call has passed the checks that can reject it. Until then, it is counted with
+    /// similar rejections.
     let_in: bool,
-    /// Room for its lines; `None` before it is let in, or if there is none and calls go on nevertheless.
+    /// Reserved space for the lines of the call; `None` before admission, or if there is no space
+    /// and calls continue regardless.
     room: Option<QueueReservation>,
-    /// That nobody could be asked about it.
+    /// Records that no person could be asked about the call.
     unasked: Option<AuditEvent>,
-    /// What it was denied and has no lines of its own.
+    /// Number of denials without their own line.
     unlisted: Arc<AtomicU64>,
     ended: bool,
 }
 
-/// Ends the log when it is dropped.
+/// Closes the log on drop.
 #[derive(Debug)]
 pub(crate) struct AuditGuard(pub(crate) AuditSink);
 
@@ -69,17 +72,17 @@ impl Drop for AuditGuard {
 }
 
 impl AuditSink {
-    /// A log that records arguments in `full`, or their digest.
+    /// Creates a sink that records complete arguments if `full` is set, otherwise their digest.
     pub(crate) fn new(audit: AuditLog, full: bool) -> Self {
         Self { audit, full }
     }
 
-    /// How many lines were lost.
+    /// Returns the number of lost lines.
     pub(crate) fn lost(&self) -> u64 {
         self.audit.lost()
     }
 
-    /// Begins the line of a call.
+    /// Starts the line of a call.
     pub(crate) fn call(&self, caller: &str, tool: &str) -> CallLine {
         let (caller, tool) = (shortened(caller), shortened(tool));
         let subject = CallSubject { call: self.audit.number(), caller, tool, ..CallSubject::default() };
@@ -94,12 +97,13 @@ impl AuditSink {
         }
     }
 
-    /// Whether arguments are recorded in full.
+    /// Returns whether complete arguments are recorded.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Records what an operator did, to a plugin or to the server as a whole, and whether that could be done. Does not wait.
+    /// Records an operator's action on a plugin or on the whole server, and whether it succeeded.
+    /// Does not wait.
     pub(crate) fn operator(&self, caller: &str, action: &'static str, of: Option<&Arc<Plugin>>, done: bool) {
         let outcome = if done { "ok" } else { "failed" };
         let plugin = of.map(|of| plugin(of));
@@ -111,13 +115,14 @@ impl AuditSink {
 /// Records the arguments of one call.
 #[derive(Clone)]
 pub(crate) struct ArgumentRecorder {
-    /// The secrets to redact in the arguments; `None` to record a digest only.
+    /// The secrets to redact from the arguments; `None` to record only a digest.
     redacted: Option<Arc<SecretFilter>>,
 }
 
 impl ArgumentRecorder {
-    /// Records the arguments of a call of `caller` in `full`, but without the secrets of `vault`, or their digest. If the values
-    /// of secrets are not known at `deadline`, only a digest is recorded.
+    /// Creates a recorder for a call of `caller`. If `full` is set, it records complete arguments
+    /// without the secrets of `vault`. Otherwise, or if the secrets are not available by
+    /// `deadline`, it records only a digest.
     pub(crate) async fn of(
         full: bool,
         vault: &SecretVault,
@@ -127,13 +132,13 @@ impl ArgumentRecorder {
         if !full {
             return Self { redacted: None };
         }
-        // A secret can be in a file, and a file system can hang.
+        // A secret can be stored in a file, and a file system can hang.
         let opened = timeout_at(deadline.into(), vault.open(caller)).await;
         let opened = opened.ok().and_then(Result::ok);
         Self { redacted: opened.map(|opened| Arc::clone(&opened.secrets)) }
     }
 
-    /// What is recorded of the arguments. Takes time in proportion to their length.
+    /// Returns the record of the arguments. Takes time in proportion to their length.
     pub(crate) fn record(&self, text: &str) -> ArgumentsRecord {
         let digest = Some(hash(text.as_bytes()));
         let Some(secrets) = &self.redacted else {
@@ -150,33 +155,33 @@ impl ArgumentRecorder {
 }
 
 impl CallLine {
-    /// The log that the line is for.
+    /// Returns the log that the line belongs to.
     pub(crate) fn audited(&self) -> &AuditSink {
         &self.audited
     }
 
-    /// Says which plugin answers, and the trace.
+    /// Sets the plugin that serves the call, and the trace.
     pub(crate) fn found(&mut self, plugin: &Plugin, trace: Option<&TraceContext>) {
         self.record.subject.plugin = Some(self::plugin(plugin));
         self.record.subject.trace = trace.map(|trace| trace.trace.clone());
     }
 
-    /// Says what the arguments are: all that is recorded of them, or their digest, as the log wants it.
+    /// Sets the arguments, reduced to their digest unless the log records complete arguments.
     pub(crate) fn arguments(&mut self, arguments: ArgumentsRecord) {
         let ArgumentsRecord { digest, .. } = arguments;
         self.record.arguments =
             if self.audited.full { arguments } else { ArgumentsRecord { digest, ..ArgumentsRecord::default() } };
     }
 
-    /// Says how many changes of each kind were made to the arguments.
+    /// Counts the conversions of arguments by kind.
     pub(crate) fn converted(&mut self, converted: &[ValueConversion]) {
         for conversion in converted {
             *self.record.converted.entry(conversion.kind.as_str()).or_default() += 1;
         }
     }
 
-    /// Reserves room for the lines of the call, before anything is done for it that must be recorded. Waits for room until
-    /// `deadline` at most, as the log wants it.
+    /// Reserves space for the lines of the call before any operation that must be recorded. Waits
+    /// until `deadline` at most, as configured for a full log.
     ///
     /// # Errors
     ///
@@ -191,25 +196,25 @@ impl CallLine {
         Ok(())
     }
 
-    /// What records that the call was denied something.
+    /// Returns a recorder for the denials of the call.
     pub(crate) fn denials(&self) -> DenialRecorder {
         let (audit, subject) = (self.audited.audit.clone(), self.record.subject.clone());
         DenialRecorder { audit, subject, count: AtomicU64::new(0), unlisted: Arc::clone(&self.unlisted) }
     }
 
-    /// Records what came of asking a person about the call.
+    /// Records the outcome of asking a person about the call.
     pub(crate) async fn approval(&mut self, decision: ApprovalDecision) {
         let word = decision.word;
         let event = self.decided(decision);
         if word == WhyUnapproved::Impossible.as_str() {
-            // A client can cause this at will: it is a rejection.
+            // A client can cause this at will, so it counts as a rejection.
             (self.unasked, self.let_in, self.room) = (Some(event), false, None);
         } else {
             self.add(event).await;
         }
     }
 
-    /// Records that a call ended while a person was asked about it: it had been let in. Does not wait.
+    /// Records that an admitted call ended while a person was asked about it. Does not wait.
     pub(crate) fn withdrawn(mut self, decision: ApprovalDecision) {
         self.let_in = true;
         self.audited.audit.record_now(self.decided(decision));
@@ -226,7 +231,7 @@ impl CallLine {
         }
     }
 
-    /// Ends the line.
+    /// Writes the line of the finished call.
     pub(crate) async fn end(&mut self, answer: &CallResult) {
         self.record.usage = answer.usage;
         let (outcome, limit) = (EndedAs::of(answer).as_str(), limit(answer));
@@ -240,12 +245,13 @@ impl CallLine {
         self.add(call).await;
     }
 
-    /// Ends the line of a call that was rejected before it had a place.
+    /// Writes the line of a call that was rejected before it entered the queue.
     pub(crate) fn reject(mut self, rejection: CallRejection) {
         self.count(rejection.reason.kind().as_str(), rejection.reason.key());
     }
 
-    /// Adds a line about the call. Waits only if the call has no room, which is so only where calls go on without.
+    /// Adds an event about the call. Waits only if the call has no reservation, which requires that
+    /// calls continue without one.
     async fn add(&mut self, event: AuditEvent) {
         let audit = &self.audited.audit;
         match &mut self.room {
@@ -254,7 +260,7 @@ impl CallLine {
         }
     }
 
-    /// Ends the line of a call that was not let in. Does not wait.
+    /// Ends the line of a call that was not admitted. Does not wait.
     fn count(&mut self, outcome: &'static str, limit: Option<&'static str>) {
         let CallSubject { caller, tool, .. } = self.record.subject.clone();
         let of_limit = limit.map(|limit| AuditEvent::Limit { subject: self.record.subject.clone(), limit });
@@ -287,19 +293,19 @@ impl Drop for CallLine {
     }
 }
 
-/// Records what one call was denied.
+/// Records the denials of one call.
 #[derive(Debug)]
 pub(crate) struct DenialRecorder {
     audit: AuditLog,
     subject: CallSubject,
     count: AtomicU64,
-    /// Those that have no lines of their own: beyond the first ones, or without room in the queue.
+    /// Number of denials without their own line: beyond the maximum, or without space in the queue.
     unlisted: Arc<AtomicU64>,
 }
 
 impl DenialRecorder {
-    /// Records a denial; `what` is a sentence, and `remedy` the lines of `[permissions]` that would allow it. Does not
-    /// wait.
+    /// Records a denial. `what` is a sentence. `remedy` contains the lines of `[permissions]` that
+    /// would allow the operation. Does not wait.
     pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
         let is_listed = self.count.fetch_add(1, Ordering::Relaxed) < DENIALS && {
             let remedy = remedy.map(str::to_owned);
@@ -316,21 +322,21 @@ fn plugin(plugin: &Plugin) -> PluginRecord {
     PluginRecord { plugin: shortened(&plugin.id), digest, grant }
 }
 
-/// Records what changes with each snapshot.
+/// Records the changes of each snapshot.
 impl PublishListener for AuditSink {
     fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
         changes(previous, next).for_each(|event| self.audit.note(event));
     }
 }
 
-/// What there is to record of the plugins of a snapshot that takes the place of another one.
+/// Returns the events for replacing one snapshot by another.
 pub(crate) fn changes(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = AuditEvent> {
     let changed = next.plugins.iter().filter_map(|(id, report)| change(id, previous.plugins.get(id), report));
     let removed = previous.plugins.iter().filter(|(id, _)| !next.plugins.contains_key(*id));
     changed.chain(removed.map(|(id, report)| AuditEvent::Removed { plugin: named(id, report) }))
 }
 
-/// What there is to record of a plugin's file.
+/// Returns the event for the change of a plugin's file, if any.
 fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<AuditEvent> {
     let plugin = named(id, now);
     let served = |report: &PluginReport| report.status == PluginFileStatus::Ready;
@@ -353,7 +359,8 @@ fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option
             if previous != plugin.grant {
                 return Some(AuditEvent::Grant { plugin, previous });
             }
-            // A file that had been refused is the one in service again, or its mounts are other folders now.
+            // The served file is back after a rejected one, or its mounts now refer to other
+            // folders.
             (!before.is_some_and(served)).then_some(AuditEvent::Load { plugin, tools: now.tools.len() })
         }
     }
@@ -371,7 +378,7 @@ mod tests {
 
     use super::*;
 
-    /// The status of a plugin made from these, with a problem if it has one.
+    /// Returns the status of a plugin with these digests, and a problem unless it is empty.
     fn report(status: PluginFileStatus, made_from: Option<(u8, Option<u8>)>, problem: &str) -> PluginReport {
         let digest = |byte| Digest::new([byte; 32]);
         PluginReport {
@@ -419,7 +426,7 @@ mod tests {
             (Some(ready(1, None)), ready(1, Some(7)), "grant"),
             (Some(ready(1, Some(7))), ready(1, Some(8)), "grant"),
             (Some(ready(1, Some(7))), ready(1, None), "grant"),
-            // Another plugin took or left a name.
+            // Another plugin took or released a name.
             (Some(ready(1, None)), with(&[], ready(1, None)), "load"),
             (Some(ready(1, None)), report(Stale, Some((1, None)), "bad"), "refused"),
             (Some(report(Stale, Some((1, None)), "bad")), report(Stale, Some((1, None)), "bad"), "nothing"),

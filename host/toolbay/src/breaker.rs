@@ -1,4 +1,4 @@
-//! The circuit breaker: a plugin that crashes repeatedly for a caller is disabled for that caller for a while.
+//! Circuit breaker: disables a plugin for a caller temporarily after repeated crashes.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use toolbay_model::setting::{any, positive};
 
-/// When a plugin is disabled after repeated crashes (`[breaker]`).
+/// Rules for disabling a plugin after repeated crashes (`[breaker]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerRules {
-    /// Consecutive crashes in calls of one caller after which the plugin is disabled for that caller; 0 never disables it.
-    /// Default: 10.
+    /// Consecutive crashes in calls of one caller after which the plugin is disabled for that
+    /// caller; 0 never disables it. Default: 10.
     #[serde(deserialize_with = "any")]
     pub crashes: u32,
-    /// How long it is disabled, above 0. Default: 30 s.
+    /// Duration for which it is disabled, above 0. Default: 30 s.
     #[serde(deserialize_with = "positive")]
     pub rest: Duration,
 }
@@ -36,17 +36,17 @@ struct CrashStreak {
     /// Crashes since the last call that did not crash.
     crashes: u32,
     until: Option<Instant>,
-    /// How often the operator had woken the plugin then.
+    /// Number of times that the operator had woken the plugin at the last check.
     woken: u64,
 }
 
 impl CircuitBreaker {
-    /// Checks whether calls are allowed now. Crashes from before the operator woke the plugin for the last of `woken` times do
-    /// not count.
+    /// Checks whether calls are allowed now. `woken` is the number of times that the operator has
+    /// woken the plugin. Crashes before the last time do not count.
     ///
     /// # Errors
     ///
-    /// The plugin is disabled; the value is the remaining time.
+    /// The plugin is disabled. The value is the remaining time.
     pub(crate) fn check(&self, woken: u64) -> Result<(), Duration> {
         self.with(|state| {
             if state.woken != woken {
@@ -59,8 +59,9 @@ impl CircuitBreaker {
         })
     }
 
-    /// Records how a call of the caller ended. Returns true if the plugin is disabled for it from now on: after `rules.crashes` consecutive
-    /// crashes, or after the first crash since it was enabled again.
+    /// Records how a call of the caller ended. Returns whether this disables the plugin for the
+    /// caller: after `rules.crashes` consecutive crashes, or after the first crash since it was
+    /// enabled again.
     pub(crate) fn note(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with(|state| {
             if !crashed {

@@ -1,15 +1,15 @@
-//! A value for each loaded version of a plugin that has been called.
+//! A table with a value for each called plugin version.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use toolbay_catalog::Plugin;
 
-/// A value for each loaded version of a plugin that has been called. A reloaded plugin begins with a new one, so that
-/// calls of the old version do not affect those of the new.
+/// A table with a value for each loaded plugin version that has been called. A reloaded plugin
+/// starts with a new value, so that calls of the old version do not affect those of the new one.
 #[derive(Debug)]
 pub(crate) struct ByPlugin<T> {
-    /// By the address of the plugin, which cannot be reused while the weak reference exists.
+    /// Entries by address of the plugin. An address is not reused while the weak reference exists.
     table: Mutex<HashMap<usize, PluginEntry<T>>>,
 }
 
@@ -23,10 +23,10 @@ impl<T> Default for ByPlugin<T> {
 }
 
 impl<T> ByPlugin<T> {
-    /// The value for this version of a plugin; `new` makes it for the first call.
+    /// Returns the value for this version of a plugin. `new` creates it for the first call.
     pub(crate) fn of(&self, plugin: &Arc<Plugin>, new: impl FnOnce() -> T) -> Arc<T> {
         let address = Arc::as_ptr(plugin).addr();
-        // Held for a few instructions and never across an await; no reload holds it.
+        // Held only for a few instructions, never across an await or by a reload.
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, value)) = table.get(&address) {
             return Arc::clone(value);

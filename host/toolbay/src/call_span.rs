@@ -1,7 +1,8 @@
-//! The span of a call: from its place in the queue until its response is written.
+//! Span of a call, from its arrival in the queue until its response is written.
 //!
-//! Attributes have the names of OpenTelemetry's semantic conventions for MCP, and `dev.toolbay.` before what these do not
-//! know. Neither arguments nor results are among them, nor whatever else a client makes up.
+//! Attributes follow OpenTelemetry's semantic conventions for MCP. Names that these do not define
+//! start with `dev.toolbay.`. The attributes contain no arguments, results or other text that a
+//! client makes up.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -17,16 +18,16 @@ use crate::outcome::{EndedAs, limit};
 use crate::target::CallTarget;
 use crate::tracer::SpanTracer;
 
-/// Longest id of a request, in bytes: the client has chosen it.
+/// Maximum length of a request ID, which the client chooses, in bytes.
 const LONGEST: usize = 64;
 
-/// How a tool's result says that it failed, in the conventions.
+/// Error type of a failed tool result, as defined by the conventions.
 const TOOL_ERROR: &str = "tool_error";
 
-/// The stages of a call that are over, and what each took.
+/// The finished stages of a call, with their durations.
 pub(crate) type FinishedStages = [Option<(CallStage, Duration)>; 4];
 
-/// The span of a call. It is passed on when it is dropped, however the call ended.
+/// The span of a call. Exported on drop, however the call ended.
 #[derive(Debug)]
 pub(crate) struct CallSpan {
     tracer: SpanTracer,
@@ -35,12 +36,13 @@ pub(crate) struct CallSpan {
     clock: Instant,
     own: Option<TraceContext>,
     parent: Option<String>,
-    /// What is known before the call is made. Empty if the span is not recorded.
+    /// Attributes known before the call starts; `None` if the span is not recorded.
     known: Option<SpanFields>,
-    /// Set when the course of the call ends, which only borrows this.
+    /// The stages, and the time from the start of the span to the first of them. Set through a
+    /// shared reference when the stages are finished.
     stages: Mutex<Option<(Duration, FinishedStages)>>,
     ending: Option<SpanEnd>,
-    /// The code of the response if that is an error.
+    /// The code of the response, if it is an error.
     error: Option<i32>,
 }
 
@@ -60,7 +62,7 @@ struct SpanEnd {
 }
 
 impl CallSpan {
-    /// The span of a call of this caller, which has its place in the queue.
+    /// Creates the span of a queued call of this caller.
     pub(crate) fn queued(tracer: &SpanTracer, caller: &str) -> Self {
         Self {
             tracer: tracer.clone(),
@@ -76,7 +78,7 @@ impl CallSpan {
         }
     }
 
-    /// The call is made.
+    /// Starts the call.
     pub(crate) fn begin(&mut self, call: &ClientCall) {
         let Some(own) = self.tracer.begin(call.trace.as_ref()) else { return };
         self.parent = call.trace.as_ref().map(|parent| parent.span.clone());
@@ -112,13 +114,13 @@ impl CallSpan {
         SpanFields { method, target: None, attributes }
     }
 
-    /// It is known what is called.
+    /// Records the target of the call.
     pub(crate) fn found(&mut self, target: &CallTarget) {
         let Some(known) = &mut self.known else { return };
         let name = match target {
             CallTarget::Tool(_) => "gen_ai.tool.name",
             CallTarget::Prompt(_) => "gen_ai.prompt.name",
-            // Of many, it is their template: what a client puts into it are arguments.
+            // For a templated resource, this is the template: its parameters are arguments.
             CallTarget::Resource(_) => "mcp.resource.uri",
         };
         if !matches!(target, CallTarget::Resource(_)) {
@@ -128,12 +130,12 @@ impl CallSpan {
         known.attributes.push(("dev.toolbay.plugin".into(), target.plugin().id.as_str().into()));
     }
 
-    /// The span, if there is one.
+    /// Returns the trace context of the span, if there is one.
     pub(crate) fn own(&self) -> Option<&TraceContext> {
         self.own.as_ref()
     }
 
-    /// The span for the log, whose lines name it.
+    /// Returns the span that the call's log lines refer to.
     pub(crate) fn logged(&self) -> tracing::Span {
         match (&self.own, &self.parent) {
             (Some(own), Some(parent)) => {
@@ -144,7 +146,7 @@ impl CallSpan {
         }
     }
 
-    /// The course of the call is over, which had begun at `began`.
+    /// Records the stages of the call, of which the first started at `began`.
     pub(crate) fn staged(&self, began: Instant, stages: FinishedStages) {
         if self.known.is_some() {
             let after = began.saturating_duration_since(self.clock);
@@ -152,12 +154,12 @@ impl CallSpan {
         }
     }
 
-    /// The call has ended.
+    /// Records the end of the call.
     pub(crate) fn end(&mut self, answer: &CallResult) {
         self.ending = Some(SpanEnd { outcome: EndedAs::of(answer), limit: limit(answer), usage: answer.usage });
     }
 
-    /// The response is written; `error` is its code if it is an error.
+    /// Ends the span after the response is written. `error` is the code of an error response.
     pub(crate) fn encoded(mut self, error: Option<i32>) {
         self.error = error;
     }
@@ -197,7 +199,8 @@ impl Drop for CallSpan {
     }
 }
 
-/// When each stage began, of those that began at `at`; what they took becomes attributes.
+/// Returns the start of each stage as an event. The first one started at `at`. Adds the durations
+/// to the attributes.
 fn course(mut at: SystemTime, stages: &FinishedStages, attributes: &mut AttributeMap) -> Vec<SpanEvent> {
     let mut events = Vec::new();
     for (stage, took) in stages.iter().flatten() {
@@ -214,7 +217,7 @@ fn course(mut at: SystemTime, stages: &FinishedStages, attributes: &mut Attribut
     events
 }
 
-/// What a call used.
+/// Returns the resource usage of a call as attributes.
 fn used(usage: &CallUsage) -> AttributeMap {
     let CallUsage { fuel, memory, http_requests, tcp_connections, .. } = *usage;
     let mut used: AttributeMap = vec![
@@ -226,7 +229,7 @@ fn used(usage: &CallUsage) -> AttributeMap {
     used
 }
 
-/// The kind of error that a call ended with, in the words of the conventions; `None` if it ended with none.
+/// Returns the error type of a call as defined by the conventions; `None` if it succeeded.
 fn failure(method: &str, outcome: EndedAs, code: Option<i32>) -> Option<Cow<'static, str>> {
     match (outcome, code) {
         (_, Some(code)) => Some(code.to_string().into()),

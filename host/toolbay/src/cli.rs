@@ -316,7 +316,7 @@ impl Cli {
                 call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)
             }
         };
-        // A disk that is full may have half of what was printed.
+        // On a full disk, the output can be truncated.
         let result = result.map(|code| if output::all_printed() { code } else { ExitCode::FAILURE });
         result.unwrap_or_else(|error| {
             complain(&format!("{error:#}"));

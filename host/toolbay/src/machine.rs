@@ -1,14 +1,15 @@
-//! What the machine has, as far as this process may use it.
+//! Memory and descriptor limits of the machine, as they apply to this process.
 
 use std::sync::OnceLock;
 
 use procfs::{Current as _, Meminfo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most descriptors that this process asks for. Some systems allow a thousand million.
+/// Highest descriptor limit that this process requests. Some systems allow a thousand million.
 const DESCRIPTORS: u64 = 1 << 20;
 
-/// Bytes of memory of the machine, or of the smallest control group above this process. 0 if neither can be read. Read once.
+/// Returns the machine's memory in bytes, or the smallest limit of a control group above this
+/// process if that is less. Returns 0 if neither can be read. Reads the system once.
 pub(crate) fn memory() -> u64 {
     static MEMORY: OnceLock<u64> = OnceLock::new();
     *MEMORY.get_or_init(read_memory)
@@ -19,8 +20,8 @@ fn read_memory() -> u64 {
     group_limit().map_or(machine, |group| group.min(machine))
 }
 
-/// Raises the number of files that this process may have open as far as the system allows. Shells commonly start
-/// programs with 1,024, which a thousand plugins use up. A failure is only logged: what there is will have to do.
+/// Raises the limit of open files as far as the system allows. Shells commonly start programs with
+/// 1,024, which a thousand plugins exceed. A failure is only logged.
 pub(crate) fn raise_descriptors() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let most = maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
@@ -33,11 +34,11 @@ pub(crate) fn raise_descriptors() {
     }
 }
 
-/// The smallest `memory.max` from this process's control group up to the root; `None` if nothing limits it, or only by
-/// version 1 of control groups.
+/// Returns the smallest `memory.max` from this process's control group up to the root. Returns
+/// `None` if there is no limit, or only one of control groups version 1.
 fn group_limit() -> Option<u64> {
     let groups = procfs::process::Process::myself().ok()?.cgroups().ok()?;
-    // Version 2 has one hierarchy, whose number is 0.
+    // Version 2 has one hierarchy, with number 0.
     let group = groups.into_iter().find(|group| group.hierarchy == 0)?;
     let path = std::path::PathBuf::from("/sys/fs/cgroup").join(group.pathname.trim_start_matches('/'));
     let limits = path.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));

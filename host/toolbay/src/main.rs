@@ -1,16 +1,18 @@
-//! The `toolbay` program: everything is in the library.
+//! The `toolbay` program. The code is in the library.
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use tikv_jemallocator::Jemalloc;
 
-/// Calls of many clients over HTTP allocate on one thread and free on another. The system's allocator serialises that.
+/// With many HTTP clients, one thread allocates and another one frees. The system's allocator
+/// serializes that.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// What calls have left goes back to the system half a second later. The thread that does it where nobody else does
-/// (`memory`) is started when the server is confined. The allocator reads the settings before `main`.
+/// Returns freed memory to the system after 500 ms. The background thread that does so for idle
+/// threads (see `memory`) starts only once the server is confined. The allocator reads these
+/// settings before `main`.
 #[used]
 #[allow(unsafe_code, reason = "jemalloc looks for a symbol with this name and type (`const char *malloc_conf`)")]
 #[unsafe(export_name = "_rjem_malloc_conf")]

@@ -1,24 +1,26 @@
-//! Arguments that do not fit in their form alone, as they are meant, and what is said of that.
+//! Conversion of arguments whose values match the input schema except for their form, and the
+//! report of what was converted.
 
 use serde_json::{Map, Value, json};
 use toolbay_schema::{JsonSchema, ValueConversion};
 
-/// The member of a result's `_meta` that says what was changed of the arguments.
+/// Member of a result's `_meta` that lists the converted arguments.
 const META: &str = "dev.toolbay/converted";
 
-/// Most changes that the log names.
+/// Maximum number of conversions that a log line names.
 const NAMED: usize = 10;
 
-/// What arguments may be meant to be.
+/// Arguments after conversion.
 pub(crate) struct ConvertedArguments {
-    /// What is still to be checked.
+    /// The converted arguments, which are not validated yet.
     pub(crate) value: Value,
-    /// What was changed.
+    /// The conversions that were made.
     pub(crate) converted: Vec<ValueConversion>,
 }
 
 impl ConvertedArguments {
-    /// What `arguments` may be meant to be; `None` if nothing else.
+    /// Converts a copy of `arguments` to fit `schema`. Returns `None` if there is nothing to
+    /// convert.
     pub(crate) fn of(schema: &JsonSchema, arguments: &Value) -> Option<Self> {
         let mut value = arguments.clone();
         let converted = schema.convert(&mut value)?;
@@ -26,7 +28,7 @@ impl ConvertedArguments {
     }
 }
 
-/// What was changed, for the log.
+/// Formats conversions for the log.
 pub(crate) fn told(converted: &[ValueConversion]) -> String {
     let first: Vec<String> = converted.iter().take(NAMED).map(ToString::to_string).collect();
     let more = converted.len().saturating_sub(NAMED);
@@ -34,7 +36,7 @@ pub(crate) fn told(converted: &[ValueConversion]) -> String {
     format!("{}{more}", first.join(", "))
 }
 
-/// Says in the `_meta` of a result what was changed.
+/// Adds the conversions to the `_meta` of a result.
 pub(crate) fn tell(meta: &mut Map<String, Value>, converted: &[ValueConversion]) {
     if !converted.is_empty() {
         let of = |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});

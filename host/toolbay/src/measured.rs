@@ -1,4 +1,4 @@
-//! What operators read: what was counted, and what the parts of the server know of themselves.
+//! Collects the server's metrics: its own counters and the current figures of its parts.
 
 use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_mcp::{MetricsForm, TransportTraffic};
@@ -7,12 +7,12 @@ use toolbay_otel::MetricFamily;
 use crate::metrics::{ProcessFigures, ServerFigures, families, write};
 use crate::service::CallService;
 
-/// The metrics of a server as text; `None` if there are none. Blocks: it looks at files of the system.
+/// Returns the metrics as text, or `None` if metrics are off. Blocks on reads of system files.
 pub(crate) fn measured(service: &CallService, form: MetricsForm, traffic: TransportTraffic) -> Option<String> {
     write(gathered(service, Some(traffic))?, form)
 }
 
-/// The metrics of a server; `None` if there are none. Blocks: it looks at files of the system.
+/// Returns the metric families, or `None` if metrics are off. Blocks on reads of system files.
 pub(crate) fn gathered(service: &CallService, traffic: Option<TransportTraffic>) -> Option<Vec<MetricFamily>> {
     let metrics = service.metrics()?;
     let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
@@ -40,7 +40,7 @@ pub(crate) fn gathered(service: &CallService, traffic: Option<TransportTraffic>)
     Some(families(metrics, &figures))
 }
 
-/// How many plugins have which status.
+/// Counts plugins by status.
 fn plugins(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
     [
         (PluginFileStatus::Loading, "loading"),

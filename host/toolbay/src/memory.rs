@@ -1,7 +1,8 @@
-//! The memory of the process.
+//! Settings of the memory allocator while the process runs.
 
-/// From now on, what calls have left goes back to the system half a second later, also from threads that have nothing to
-/// do. It takes a thread, which must not be there before the process is confined.
+/// Starts jemalloc's background thread, which returns freed memory to the system after 500 ms, also
+/// for idle threads. Must not be called before the process is confined, because confinement
+/// requires a single thread.
 pub(crate) fn return_what_is_free() {
     if let Err(error) = tikv_jemalloc_ctl::background_thread::write(true) {
         tracing::debug!("memory goes back to the system late: {error}");

@@ -1,4 +1,4 @@
-//! What is counted for operators, and how it is written for their programs.
+//! Metrics for operators, and their text format.
 //!
 //! A call adds to atomics when it ends: no lock is taken, nothing is allocated and no clock is read for that. Reading them
 //! takes no lock either, but for a moment to find the tools that were called. What other parts count anyway is not counted

@@ -1,4 +1,4 @@
-//! What is noted of one call, however it ends.
+//! Observers of one call: counters, audit log, console and span.
 
 use toolbay_model::CallResult;
 
@@ -8,21 +8,22 @@ use crate::noticed::ConsoleSink;
 use crate::outcome::{EndedAs, limit};
 use crate::tally::PendingCount;
 
-/// What is noted of one call, however it ends.
+/// Observers of one call. Each records the call, however it ends.
 #[derive(Debug)]
 pub(crate) struct CallObservers {
-    /// It is counted.
+    /// The count of the call.
     pub(crate) counted: PendingCount,
-    /// It has a line in the audit log, if there is one.
+    /// The call's line in the audit log, if there is one.
     pub(crate) line: Option<CallLine>,
-    /// The console is told of it, if there is one.
+    /// The call's report to the console, if there is one.
     pub(crate) noticed: Option<ConsoleSink>,
-    /// It is a span, if spans are sent.
+    /// The call's span, if spans are exported.
     pub(crate) span: Option<CallSpan>,
 }
 
 impl CallObservers {
-    /// Takes note of the answer. Waits for room in the audit log, for a short time.
+    /// Records the answer with each observer. Waits for capacity in the audit log, for a short
+    /// time.
     pub(crate) async fn end(&mut self, answer: &CallResult) {
         if let Some(line) = &mut self.line {
             line.end(answer).await;

@@ -1,4 +1,4 @@
-//! What the console is told of a call, however it ends.
+//! Report of a call to the console, however the call ends.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -13,13 +13,14 @@ use toolbay_model::{
 
 use crate::outcome::EndedAs;
 
-/// Longest name that is taken along, in bytes: clients make them up.
+/// Maximum length of a name, in bytes. Clients choose names.
 const NAME: usize = 256;
 
-/// Longest reason, and longest value that is written, in bytes.
+/// Maximum length of a reason or a value, in bytes.
 const TEXT: usize = 4 << 10;
 
-/// What the console is told of a call. Dropped before the call has ended, it says that the call was cancelled.
+/// Pending report of a call to the console. If dropped before the call ends, it reports the call as
+/// cancelled.
 #[derive(Debug)]
 pub(crate) struct ConsoleSink {
     watch: Arc<ServerActivity>,
@@ -28,13 +29,13 @@ pub(crate) struct ConsoleSink {
     tool: String,
     plugin: Option<String>,
     arguments: Option<TextExcerpt>,
-    /// Whether arguments and results are told as well.
+    /// True if arguments and results are reported, too.
     contents: bool,
     ended: bool,
 }
 
 impl ConsoleSink {
-    /// Begins with a call of `tool`. Its `contents` are told or not.
+    /// Starts the report of a call of `tool`, with or without its `contents`.
     pub(crate) fn begin(watch: &Arc<ServerActivity>, caller: &str, tool: &str, contents: bool) -> Self {
         let short = |name: &str| name.get(..name.floor_char_boundary(NAME)).unwrap_or_default().to_owned();
         Self {
@@ -49,17 +50,17 @@ impl ConsoleSink {
         }
     }
 
-    /// Whether arguments and results are told.
+    /// Returns whether arguments and results are reported.
     pub(crate) fn keeps_contents(&self) -> bool {
         self.contents
     }
 
-    /// Says which plugin answers.
+    /// Sets the plugin that handles the call.
     pub(crate) fn found(&mut self, plugin: &str) {
         self.plugin = Some(plugin.to_owned());
     }
 
-    /// Says what the arguments are.
+    /// Sets the arguments, if contents are reported.
     pub(crate) fn arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
             let excerpt = TextExcerpt::of(text);
@@ -67,7 +68,7 @@ impl ConsoleSink {
         }
     }
 
-    /// Ends with this answer.
+    /// Reports the end of the call with this answer.
     pub(crate) fn end(&mut self, answer: &CallResult) {
         let result = match &answer.result {
             Ok(reply) if self.contents => Some(excerpt(reply)),
@@ -77,7 +78,7 @@ impl ConsoleSink {
         self.tell(EndedAs::of(answer).as_str(), why, answer.usage, result);
     }
 
-    /// Ends because it had no place.
+    /// Reports that the call was rejected at the queue.
     pub(crate) fn reject(mut self, rejection: CallRejection) {
         let why = rejection.reason.to_string();
         self.tell(rejection.reason.kind().as_str(), Some(why), None, None);
@@ -105,7 +106,8 @@ impl ConsoleSink {
         });
     }
 
-    /// Why it failed, as the log says it. Values of arguments are told only with the other contents.
+    /// Returns the reason of a failure, in the words of the log. Values of arguments are included
+    /// only if contents are reported.
     fn why(&self, failure: &CallFailure) -> String {
         match failure {
             CallFailure::Unknown(kind, _) => format!("There is no such {kind}, or the caller has no right to it."),
@@ -139,7 +141,7 @@ impl Drop for ConsoleSink {
     }
 }
 
-/// The beginning of a reply.
+/// Returns the first part of a reply.
 fn excerpt(reply: &CallReply) -> TextExcerpt {
     match reply {
         CallReply::Tool(ToolOutput { content, structured, .. }) => {
@@ -165,7 +167,7 @@ fn excerpt(reply: &CallReply) -> TextExcerpt {
 
 fn block(block: &ContentBlock) -> String {
     match &block.body {
-        // A character more than is kept, so that it is seen to be cut.
+        // Slightly more than the maximum, so that the excerpt is recognized as truncated.
         ContentBody::Text(text) => text.get(..text.floor_char_boundary(TEXT + 4)).unwrap_or_default().to_owned(),
         ContentBody::Image(media) | ContentBody::Audio(media) => {
             format!("[{}, {} bytes]", media.mime_type, media.data.len())

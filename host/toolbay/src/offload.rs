@@ -1,4 +1,5 @@
-//! Threads for what the host computes for a call and takes long: neither the protocol's nor the guests' wait for it.
+//! Thread pool for host computations that take long, so that neither the protocol's nor the guests'
+//! threads wait for them.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -12,38 +13,41 @@ use toolbay_sandbox::cores;
 
 use crate::permit::CallPermit;
 
-/// The threads: as many as there are processors, so that the system shares these half and half between them and the
-/// guests.
+/// The thread pool. It has as many threads as there are processors, so that the system divides
+/// processors evenly between them and the guests.
 #[derive(Clone, Debug)]
 pub(crate) struct OffloadPool {
-    /// The guests' runtime has few threads that may block, and a guest can hold one for good: these are not of it.
+    /// A runtime other than the guests'. That one has few blocking threads, and a guest can occupy
+    /// one permanently.
     runtime: Handle,
     threads: Arc<Semaphore>,
     each: usize,
 }
 
-/// One client's part of the threads.
+/// One client's share of the threads.
 #[derive(Clone, Debug)]
 pub(crate) struct OffloadShare(Arc<Semaphore>);
 
-/// The work did not end before the deadline.
+/// The error of work that did not end before the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLate;
 
 impl OffloadPool {
-    /// Threads of the current runtime.
+    /// Creates a pool on the current runtime.
     pub(crate) fn new() -> Self {
         let threads = cores();
         Self { runtime: Handle::current(), threads: Arc::new(Semaphore::new(threads)), each: threads.div_ceil(2) }
     }
 
-    /// The part of a new client: half of the threads, so that one client's work never delays all others'.
+    /// Returns the share of a new client: half of the threads, so that one client's work never
+    /// delays all others'.
     pub(crate) fn share(&self) -> OffloadShare {
         OffloadShare(Arc::new(Semaphore::new(self.each)))
     }
 
-    /// Runs `work`, which is bounded, for a request that has no permit yet, as soon as a thread is free; `None` if the
-    /// runtime is shutting down. Who stops waiting while the work runs does not interrupt it.
+    /// Runs bounded `work` for a request without a permit, as soon as a thread is free. Returns
+    /// `None` if the runtime is shutting down. Dropping the future does not interrupt work that is
+    /// running.
     pub(crate) async fn run_bounded<T: Send + 'static>(
         &self,
         share: &OffloadShare,
@@ -58,20 +62,21 @@ impl OffloadPool {
         job.await.ok()
     }
 
-    /// A thread, when one of this client's part and of all is free; `None` if the runtime is shutting down.
+    /// Waits until the client's share and the pool both have a free thread. Returns `None` if the
+    /// runtime is shutting down.
     async fn thread(&self, share: &OffloadShare) -> Option<[OwnedSemaphorePermit; 2]> {
         let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
         Some([own, all])
     }
 
-    /// Runs `work` as soon as a thread is free. The call's permit is held until it has ended, even if nobody waits for
-    /// it any more. Dropping the future interrupts it.
+    /// Runs `work` as soon as a thread is free. The call's permit is held until the work has ended,
+    /// even if the future was dropped. Dropping the future interrupts the work.
     ///
     /// # Errors
     ///
-    /// The deadline passed before a thread was free, or the runtime is shutting down. `work` itself must look at its
-    /// interrupt.
+    /// The deadline passed before a thread was free, or the runtime is shutting down. `work` must
+    /// check its interrupt itself.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         share: &OffloadShare,
@@ -90,7 +95,7 @@ impl OffloadPool {
         });
         match job.await {
             Ok(result) => Ok(result),
-            // As if it had not run elsewhere: whatever unwinds in a call fails that call.
+            // Like a panic on this thread: it fails only this call.
             Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
             Err(_) => Err(TooLate),
         }

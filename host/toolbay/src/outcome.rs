@@ -1,20 +1,20 @@
-//! How a call ended, in one word: for the audit log and for metrics.
+//! The outcome of a call as one word, for the audit log and metrics.
 
 use toolbay_model::{CallError, CallFailure, CallReply, CallResult, ErrorKind};
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndedAs {
-    /// It succeeded.
+    /// The call succeeded.
     Ok,
-    /// It ended with a question to its caller.
+    /// The call ended with a question to its caller.
     Asked,
-    /// It failed.
+    /// The call failed.
     Failed(ErrorKind),
 }
 
 impl EndedAs {
-    /// How many there are.
+    /// The number of outcomes.
     pub(crate) const COUNT: usize = ErrorKind::ALL.len() + 2;
 
     /// Every outcome, in the order of [`EndedAs::index`].
@@ -22,7 +22,7 @@ impl EndedAs {
         [Self::Ok, Self::Asked].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
     }
 
-    /// How a call with this answer ended.
+    /// Returns the outcome of a call with this answer.
     pub(crate) fn of(answer: &CallResult) -> Self {
         match &answer.result {
             Ok(CallReply::Questions(_)) => Self::Asked,
@@ -31,12 +31,12 @@ impl EndedAs {
         }
     }
 
-    /// Its place among all.
+    /// Returns the position among all outcomes.
     pub(crate) fn index(self) -> usize {
         Self::all().position(|known| known == self).unwrap_or_default()
     }
 
-    /// The word for it.
+    /// Returns the word for the outcome.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -46,7 +46,8 @@ impl EndedAs {
     }
 }
 
-/// The key that raises the limit because of which a call failed; `None` if it did not fail because of one.
+/// Returns the key that raises the limit because of which a call failed. Returns `None` if no limit
+/// made it fail.
 pub(crate) fn limit(answer: &CallResult) -> Option<&'static str> {
     match &answer.result {
         Err(CallFailure::Call(CallError::Limit { limit, .. })) => Some(limit.key()),

@@ -1,33 +1,36 @@
-//! Whether the calls of a plugin are short and never wait: such a call may begin on the thread that received it.
+//! Tracks whether a plugin's calls are short and never wait. Such a call may start on the thread
+//! that received it.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-/// How long a short call computes at most, from the moment its plugin is found until its result is checked: it may delay
-/// the protocol that long.
+/// Maximum computing time of a short call, from the lookup of its plugin until its result is
+/// checked. It may delay the protocol for that time.
 const SHORT: Duration = Duration::from_micros(250);
 
-/// So many short calls in a row make a plugin quick.
+/// Number of consecutive short calls after which a plugin counts as quick.
 const QUICK: i32 = 8;
 
-/// So many more it takes after a call that was not short. A plugin can delay the protocol with one call in so many.
+/// Number of additional short calls required after a call that was not short. This bounds how often
+/// a plugin can delay the protocol.
 const DOUBT: i32 = 64;
 
-/// How many calls in a row were short, less what is in doubt.
+/// Number of consecutive short calls, minus the penalty for one that was not short.
 #[derive(Debug, Default)]
 pub(crate) struct LatencyClass(AtomicI32);
 
 impl LatencyClass {
-    /// Whether the next call is probably short.
+    /// Returns whether the next call is probably short.
     pub(crate) fn is_quick(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= QUICK
     }
 
-    /// Takes note of a call that computed for so long, and may have waited for something, such as a response. Two at the
-    /// same time may count as one.
+    /// Records a call that computed for `took`. `idled` is true if it waited for something, such as
+    /// a response. Two concurrent calls may count as one.
     ///
-    /// A call that waits goes on on the guests' runtime, whoever began it. Had it begun elsewhere, it would have to move
-    /// while it waits: what it waits for wakes the runtime before it is there.
+    /// A call that waits continues on the guests' runtime, wherever it started. If it started
+    /// elsewhere, it must move while it waits, and the event that it waits for can wake the runtime
+    /// before the move is done.
     pub(crate) fn note(&self, took: Duration, idled: bool) {
         let known = self.0.load(Ordering::Relaxed);
         let now = match (took <= SHORT, idled) {

@@ -1,4 +1,5 @@
-//! The permission to make one call: its places for computing, which it gives back while it waits, and its memory.
+//! The permit of one call: its permits to compute, which it releases while it waits, and its
+//! memory.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,59 +9,59 @@ use toolbay_sandbox::ComputePlace;
 
 use crate::fair_semaphore::{FairPermits, FairSemaphore, PartyId, WaitPriority};
 
-/// The places that a call needs to compute, in the order in which it takes them: a call that waits for a busy plugin does
-/// not hold a place of the server.
+/// The permits that a call needs, in the order in which it acquires them. A call that waits for a
+/// busy plugin therefore does not hold a permit of the server.
 #[derive(Debug)]
 pub(crate) struct PermitRoute<'a> {
     pub(crate) stages: [Option<PermitStage<'a>>; 4],
-    /// Memory: of the parts of the target and of the plugin, and of the server's.
+    /// Memory: of the target's share, of the plugin's share, and of the server.
     pub(crate) memory: [Option<PermitStage<'a>>; 3],
-    /// Places of calls that wait: of the server and of the plugin.
+    /// Permits of waiting calls: of the server and of the plugin.
     pub(crate) waits: [Option<PermitStage<'a>>; 2],
 }
 
-/// One of these places.
+/// One of these permits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PermitStage<'a> {
     pub(crate) semaphore: &'a Arc<FairSemaphore>,
     pub(crate) party: PartyId,
-    /// The setting that says how many there are.
+    /// The setting that limits the number of permits.
     pub(crate) bound: CapacityLimit,
 }
 
-/// Where a call gets a place when it needs one.
+/// The semaphore and party with which a call acquires a permit.
 #[derive(Clone, Debug)]
 struct PlaceSource {
     semaphore: Arc<FairSemaphore>,
     party: PartyId,
 }
 
-/// Places that a call has.
+/// Permits to compute that a call holds.
 pub(crate) type ComputePermits = [Option<FairPermits>; 4];
 
-/// Memory that a call has: of the parts of its target and of its plugin, and of the server's.
+/// Memory that a call holds: of its target's share, of its plugin's share, and of the server.
 pub(crate) type MemoryPermits = [Option<FairPermits>; 3];
 
-/// The permission to make one call. Dropping it frees its places and its memory.
+/// The permit of one call. Dropping it releases its permits and its memory.
 #[derive(Debug)]
 pub(crate) struct CallPermit {
-    /// Places of calls that wait; `None` if there are none.
+    /// Sources of permits of waiting calls; `None` if there are none.
     waits: [Option<PlaceSource>; 2],
     held: Mutex<HeldPermits>,
     _memory: MemoryPermits,
 }
 
-/// What a call holds.
+/// Permits that a call holds.
 #[derive(Debug)]
 enum HeldPermits {
-    /// Places to compute.
+    /// Permits to compute.
     Places(ComputePermits),
-    /// Places to wait, and the places that it has given back for them.
+    /// Permits to wait, and the sources of the compute permits that were released in exchange.
     Waits { _waits: [FairPermits; 2], wanted: [Option<PlaceSource>; 4] },
 }
 
 impl<'a> PermitRoute<'a> {
-    /// Waits for the places. What it waits for meanwhile is left in `awaited`.
+    /// Waits for the permits to compute. `awaited` is set to the stage that the call waits for.
     pub(crate) async fn places(&self, turn: WaitPriority, awaited: &mut Option<PermitStage<'a>>) -> ComputePermits {
         let mut places = ComputePermits::default();
         for (stage, place) in self.stages.iter().zip(&mut places) {
@@ -72,7 +73,7 @@ impl<'a> PermitRoute<'a> {
         places
     }
 
-    /// The memory, if it is free.
+    /// Reserves the memory if it is available.
     pub(crate) fn reserve_now(&self, amount: u32) -> Option<MemoryPermits> {
         let mut reserved = MemoryPermits::default();
         for (stage, permits) in self.memory.iter().zip(&mut reserved) {
@@ -101,12 +102,13 @@ impl CallPermit {
         Self { waits, held: Mutex::new(HeldPermits::Places(places)), _memory: memory }
     }
 
-    // Held while places change hands, never across an await.
+    // Held while permits are exchanged, never across an await.
     fn held(&self) -> MutexGuard<'_, HeldPermits> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has this from now on. What it had comes back, and is to be dropped without the lock.
+    /// Replaces the held permits. Returns the previous ones, which must be dropped without the
+    /// lock.
     fn replace(&self, held: HeldPermits) -> HeldPermits {
         std::mem::replace(&mut *self.held(), held)
     }
@@ -137,7 +139,7 @@ impl ComputePlace for CallPermit {
     fn take_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         let wanted = match &*self.held() {
             HeldPermits::Places(_) => Default::default(),
-            // Kept: whoever drops the future before its end can ask again.
+            // A clone: if the future is dropped before it completes, the caller can try again.
             HeldPermits::Waits { wanted, .. } => wanted.clone(),
         };
         Box::pin(async move {

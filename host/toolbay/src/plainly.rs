@@ -1,4 +1,4 @@
-//! Grants in plain words, for the command line and for the console.
+//! Grants in plain words, for the command line and the console.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use toolbay_model::text::thousands;
 use toolbay_model::{LimitValue, Limits};
 use toolbay_policy::{MountAccess, ScratchPermission, StateBy, StateGrant};
 
-/// What a grant lets a plugin use, one thing a line.
+/// Returns one line per permission of a grant.
 pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
     let (permissions, mut lines) = (&granted.permissions, Vec::new());
     if !permissions.environment.is_empty() {
@@ -18,7 +18,7 @@ pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
             MountAccess::Read => "read-only",
             MountAccess::ReadWrite => "read-write",
         };
-        // Without `.` in the middle and at the end.
+        // Removes `.` components in the middle and at the end.
         let host: PathBuf = mount.host.components().collect();
         let by = if mount.by.is_some() { ", a folder for each caller" } else { "" };
         let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
@@ -48,7 +48,8 @@ pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
     lines
 }
 
-/// Everything else that a grant says, and every limit that differs from Toolbay's default.
+/// Returns one line per other setting of a grant, and per limit that differs from Toolbay's
+/// default.
 pub(crate) fn terms(granted: &GrantReport) -> Vec<String> {
     let mut lines = Vec::new();
     if !granted.secrets.is_empty() {

@@ -1,4 +1,4 @@
-//! What a tool's output schema promises of its results.
+//! Validation of results against a tool's output schema.
 
 use std::sync::Arc;
 
@@ -6,11 +6,12 @@ use serde_json::Value;
 use toolbay_model::{CallError, CallReply, SchemaViolation};
 use toolbay_schema::JsonSchema;
 
-/// The output schema of a tool and what it is about; `None` if the tool has none.
+/// Returns the tool's output schema with the structured content that it applies to. Returns `None`
+/// if the tool has no output schema.
 ///
 /// # Errors
 ///
-/// There is no structured content.
+/// The structured content is missing.
 pub(crate) fn structured<'a>(
     schema: Option<&'a Arc<JsonSchema>>,
     reply: Option<&'a CallReply>,
@@ -24,11 +25,11 @@ pub(crate) fn structured<'a>(
     }
 }
 
-/// A reply whose structured content has these violations.
+/// Returns the reply if its structured content has no violations.
 ///
 /// # Errors
 ///
-/// There is one.
+/// There are violations.
 pub(crate) fn judged(reply: Option<CallReply>, violations: &[SchemaViolation]) -> Result<Option<CallReply>, CallError> {
     if violations.is_empty() {
         return Ok(reply);

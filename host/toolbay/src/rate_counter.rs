@@ -1,4 +1,4 @@
-//! Count calls against a rate limit.
+//! Counts calls against a rate limit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,13 +15,13 @@ pub(crate) struct RateCounter {
 }
 
 impl RateCounter {
-    /// A full bucket; `None` if the limit is invalid.
+    /// Creates a full bucket. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
         Some(Self { limit, bucket: RateLimiter::direct(quota) })
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub(crate) fn limit(&self) -> RateLimit {
         self.limit
     }
@@ -36,28 +36,28 @@ impl RateCounter {
     }
 }
 
-/// Number of tools from which counters that are full again are dropped.
+/// Minimum number of counters at which full ones are dropped.
 const MANY: usize = 64;
 
-/// Counts the calls of each tool of a plugin against the same [`RateLimit`]. A tool has a counter only while it is not
-/// full, so that tools that are not called take no memory.
+/// Counts the calls of each tool of a plugin against the same [`RateLimit`]. A tool has a counter
+/// only while its bucket is not full, so that tools that are not called take no memory.
 #[derive(Debug)]
 pub(crate) struct ToolRates {
     limit: RateLimit,
     /// By the tool's name without the prefix.
     buckets: DefaultKeyedRateLimiter<String>,
-    /// Number of counters at which the full ones are dropped.
+    /// Number of counters at which full ones are dropped.
     crowded: AtomicUsize,
 }
 
 impl ToolRates {
-    /// No calls yet; `None` if the limit is invalid.
+    /// Creates full buckets. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
         Some(Self { limit, buckets: RateLimiter::keyed(quota), crowded: AtomicUsize::new(MANY) })
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub(crate) fn limit(&self) -> RateLimit {
         self.limit
     }
@@ -66,7 +66,7 @@ impl ToolRates {
     ///
     /// # Errors
     ///
-    /// As [`RateCounter::take`].
+    /// Like those of [`RateCounter::take`].
     pub(crate) fn take(&self, tool: &str) -> Result<(), Duration> {
         if self.buckets.len() >= self.crowded.load(Ordering::Relaxed) {
             self.buckets.retain_recent();

@@ -9,13 +9,13 @@ use bytesize::ByteSize;
 use toolbay_model::CallUsage;
 use toolbay_model::text::{duration, thousands};
 
-/// Number of calls that are recorded.
+/// Maximum number of recorded calls.
 const CALLS: usize = 1_000;
 
-/// Suggested limits are the maximum usage times this.
+/// Factor by which suggested limits exceed the maximum usage.
 const MARGIN: u64 = 2;
 
-/// Usage of the most recent calls of one loaded plugin. A reloaded plugin starts with a new one.
+/// Usage of the most recent calls of one loaded plugin. A reloaded plugin starts with an empty one.
 #[derive(Debug, Default)]
 pub(crate) struct RecentUsage {
     calls: Mutex<VecDeque<UsageSample>>,
@@ -24,16 +24,17 @@ pub(crate) struct RecentUsage {
 #[derive(Clone, Copy, Debug)]
 struct UsageSample {
     usage: CallUsage,
-    /// Whether a limit stopped it, so that it would have used more.
+    /// True if a limit stopped the call, which would have used more.
     stopped: bool,
 }
 
-/// Limits that would have sufficed for the recorded calls, with a margin. Displays as a `[limits]` table.
+/// Limits that would have sufficed for the recorded calls, with a margin. Displays as a `[limits]`
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LimitSuggestion {
     /// Number of recorded calls.
     pub(crate) calls: usize,
-    /// How many of them a limit stopped.
+    /// Number of recorded calls that a limit stopped.
     pub(crate) stopped: usize,
     /// See [`toolbay_model::Limits::fuel`].
     pub(crate) fuel: u64,
@@ -44,7 +45,7 @@ pub(crate) struct LimitSuggestion {
 }
 
 impl RecentUsage {
-    /// Records a call; `stopped` if a limit stopped it.
+    /// Records a call. `stopped` is true if a limit stopped it.
     pub(crate) fn note(&self, usage: CallUsage, stopped: bool) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() == CALLS {
@@ -53,7 +54,8 @@ impl RecentUsage {
         calls.push_back(UsageSample { usage, stopped });
     }
 
-    /// Twice the maximum usage of the recorded calls, rounded up; `None` if there were no calls.
+    /// Returns limits of twice the maximum usage of the recorded calls, rounded up. Returns `None`
+    /// if there were no calls.
     pub(crate) fn suggest(&self) -> Option<LimitSuggestion> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let most = |of: fn(&CallUsage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
@@ -62,21 +64,21 @@ impl RecentUsage {
             calls: calls.len(),
             stopped: calls.iter().filter(|call| call.stopped).count(),
             fuel: round(most(|usage| usage.fuel)?).max(1_000_000),
-            // Less than a second says more about the machine than about the plugin.
+            // Less than a second depends on the machine rather than on the plugin.
             timeout: Duration::from_secs(round(wall).div_ceil(1_000).max(1)),
             memory: ByteSize::mib(most(|usage| usage.memory)?.saturating_mul(MARGIN).div_ceil(1 << 20).max(1)),
         })
     }
 }
 
-/// `n` times [`MARGIN`], rounded up to one significant digit.
+/// Returns `n` times [`MARGIN`], rounded up to one significant digit.
 fn round(n: u64) -> u64 {
     let wanted = n.saturating_mul(MARGIN);
     let unit = 10_u64.saturating_pow(wanted.checked_ilog10().unwrap_or_default());
     wanted.div_ceil(unit).saturating_mul(unit)
 }
 
-/// A line to copy into a grant.
+/// Writes a line to copy into a grant.
 impl fmt::Display for LimitSuggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fuel = thousands(self.fuel).replace(',', "_");

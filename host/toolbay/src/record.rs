@@ -1,5 +1,5 @@
-//! What one caller did with a plugin: how often it called its tools, how often they crashed,
-//! and which of them a person has allowed. No other caller notices.
+//! State of one caller of a plugin: its call rates, its crashes, and the tools that a person has
+//! allowed. It does not affect other callers.
 
 use toolbay_catalog::Plugin;
 
@@ -7,19 +7,19 @@ use crate::approval::RememberedApprovals;
 use crate::breaker::CircuitBreaker;
 use crate::rate_counter::ToolRates;
 
-/// What one caller did with one loaded version of a plugin.
+/// State of one caller of one loaded version of a plugin.
 #[derive(Debug)]
 pub(crate) struct CallerRecord {
-    /// The caller's rates of the plugin's tools, unless all callers share them.
+    /// The caller's rates of the plugin's tools; `None` if all callers share them.
     pub(crate) rates: Option<ToolRates>,
-    /// Whether the plugin is disabled for the caller.
+    /// Circuit breaker that disables the plugin for the caller.
     pub(crate) breaker: CircuitBreaker,
-    /// The tools that the caller was allowed to call without being asked again.
+    /// The tools that the caller may call without a further approval.
     pub(crate) approvals: RememberedApprovals,
 }
 
 impl CallerRecord {
-    /// The record of a caller that has not called the plugin.
+    /// Creates the record of a caller that has not called the plugin.
     pub(crate) fn of(plugin: &Plugin) -> Self {
         let own = plugin.terms.rate_limit.filter(|rate| !rate.shared);
         Self {

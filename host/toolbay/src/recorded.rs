@@ -1,4 +1,4 @@
-//! Which calls are recorded, and what is recorded of them.
+//! Selection of the calls to record, and assembly of their records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use toolbay_recording::{
 use toolbay_sandbox::{ReplayTape, TapedCall};
 use toolbay_secrets::SecretFilter;
 
-/// What a call takes beside what grows with it, in bytes.
+/// Fixed memory of a recorded call, in bytes, in addition to its contents.
 const FIXED: usize = 4 << 10;
 
-/// How long the end of a server waits for the end of the recording.
+/// Maximum time that server shutdown waits for the recording to be written.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The recording of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordingSink {
     recorder: CallRecorder,
-    /// The tools whose calls are recorded; `None` for all.
+    /// Patterns of the tools to record; `None` for all.
     tools: Option<Arc<[NamePattern]>>,
 }
 
-/// A call that is being recorded. One that is cancelled is not.
+/// A call that is being recorded. A cancelled call is not recorded.
 pub(crate) struct RecordedRun {
     recorder: CallRecorder,
     tape: ReplayTape,
     of: RunContext,
 }
 
-/// What is known of a call before its guest is entered.
+/// Data of a call that is available before its guest is entered.
 struct RunContext {
     offer: Arc<ToolOffer>,
     at: SystemTime,
@@ -46,13 +46,13 @@ struct RunContext {
     kept: Option<ByteSize>,
 }
 
-/// What came of a call, or its digest.
+/// The reply of a call, or its digest.
 enum RunOutcome {
     Reply(CallReply),
     Outcome(RecordedOutcome),
 }
 
-/// Ends the recording when it is dropped.
+/// Guard that ends the recording when it is dropped.
 #[derive(Debug)]
 pub(crate) struct RecordingGuard(pub(crate) RecordingSink);
 
@@ -63,12 +63,13 @@ impl Drop for RecordingGuard {
 }
 
 impl RecordingSink {
-    /// Records the calls of tools that fit one of the patterns.
+    /// Records the calls of tools that match one of the patterns.
     pub(crate) fn new(recorder: CallRecorder, tools: Option<Vec<NamePattern>>) -> Self {
         Self { recorder, tools: tools.map(Into::into) }
     }
 
-    /// Begins to record a call of a tool with these arguments; `None` if it is not recorded.
+    /// Starts to record a call of a tool with these arguments. Returns `None` if the call is not
+    /// recorded.
     pub(crate) fn begin(
         &self,
         offer: &Arc<ToolOffer>,
@@ -86,10 +87,10 @@ impl RecordingSink {
             self.recorder.lose();
             return None;
         }
-        // Without random bytes of its own, a call would have those of others.
+        // The call needs its own random bytes: with a fixed seed, calls would share them.
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).ok()?;
-        // What is too large is not copied.
+        // Contents that are too large are not copied.
         let answers: usize = journal.answers.values().map(String::len).sum();
         let fits = room.take(arguments.len() + answers);
         let tape = ReplayTape::record(seed, self.recorder.salt(), room);
@@ -104,12 +105,12 @@ impl RecordingSink {
 }
 
 impl RecordedRun {
-    /// What the sandbox records on.
+    /// Returns the tape that the sandbox records to.
     pub(crate) fn tape(&self) -> ReplayTape {
         self.tape.clone()
     }
 
-    /// The call ended with this result of its guest, of which `size` bytes were returned.
+    /// Records the guest's result, of which `size` bytes were returned.
     pub(crate) fn end(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
         let Self { recorder, tape, mut of } = self;
         let Some(mut taped) = tape.finish_recording() else { return };
@@ -122,13 +123,13 @@ impl RecordedRun {
         let came = match result {
             Ok(Some(reply)) if taped.reserve(size) => RunOutcome::Reply(reply.clone()),
             Ok(Some(reply)) => RunOutcome::Outcome(RecordedOutcome::Value(replied(reply)).digest()),
-            // No tool is unknown to its plugin.
+            // A tool is never unknown to its own plugin.
             Ok(None) => return,
             Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(failed(error))),
         };
         let number = recorder.number();
         let room = taped.take_reservation().or_else(|| {
-            // What did not fit is left out, and so is the rest.
+            // Contents that did not fit are left out, and so are the arguments.
             of.arguments = String::new();
             recorder.room().and_then(|mut room| room.take(FIXED).then_some(room))
         });
@@ -141,7 +142,7 @@ impl RecordedRun {
 }
 
 impl RunContext {
-    /// What is written: nothing of it is secret. Takes time in proportion to its size.
+    /// Builds the record to write, without secrets. Takes time in proportion to its size.
     fn call(
         self,
         number: u64,
@@ -199,7 +200,8 @@ impl RunContext {
     }
 }
 
-/// Whether no secret is in what is written of a call: its parts were redacted one by one.
+/// Returns whether the written record contains no secret. Its parts were redacted separately, so
+/// the whole is checked again.
 fn is_public(call: &RecordedCall, secrets: &SecretFilter) -> bool {
     secrets.is_empty() || serde_json::to_vec(call).is_ok_and(|text| !secrets.are_in(&text))
 }

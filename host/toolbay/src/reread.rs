@@ -1,4 +1,4 @@
-//! The configuration is read again while the server runs (`SIGHUP`).
+//! Reload of the configuration while the server runs (`SIGHUP`).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,14 +10,14 @@ use crate::config::{Config, ConfigError, ConfigKeys, Flags, RemainingTokens};
 use crate::server::Server;
 use crate::telemetry;
 
-/// For how long a file must not have changed before it is read again: what is being written may lack its second half, and
-/// with it what limits the first.
+/// Time for which a file must be unchanged before it is read again. A file that is being written
+/// may lack its second half, which may contain the restrictions of the first half.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// How often a file that goes on changing is waited for.
+/// Maximum number of attempts to read a file that keeps changing.
 const TRIES: usize = 30;
 
-/// What is in force, and where it came from.
+/// The effective configuration, and the flags and keys that it was read from.
 #[derive(Debug)]
 pub(crate) struct RunningConfig {
     flags: Flags,
@@ -30,20 +30,21 @@ impl RunningConfig {
     ///
     /// # Errors
     ///
-    /// One line that says where the first mistake is and what was expected.
+    /// The first mistake and the expected value, in one line.
     pub(crate) fn read(flags: Flags) -> Result<Self, ConfigError> {
         let (config, keys) = Config::load_with_keys(&flags, variables())?;
         Ok(Self { flags, config, keys })
     }
 
-    /// What is in force.
+    /// Returns the effective configuration.
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Reads the file again and has `server` do what it says, as far as that can change; logs what changed, and what needs a
-    /// restart. Tokens and rights that are no longer there are removed at once. For the rest, a mistake changes nothing, and
-    /// a file that was changed just now is read when it has been unchanged for a second. Blocks.
+    /// Reads the file again and applies the settings that can change while `server` runs. Logs the
+    /// changed settings, and those that need a restart. Removes tokens and rights that are no
+    /// longer in the file at once. For everything else, an invalid file changes nothing, and a file
+    /// is read only when it has been unchanged for a second. Blocks.
     pub(crate) fn again(&mut self, server: &Server) {
         self.remove(server);
         let Some(read) = self.settled() else {
@@ -75,7 +76,7 @@ impl RunningConfig {
                 tracing::warn!("{clamp}");
             }
         }
-        // What restricts may be among them, in a file that was cut off.
+        // A file that was cut off may lack restrictions.
         let vanished = self.keys.removed_live_keys(&keys);
         if !vanished.is_empty() {
             let file = config.file.display();
@@ -91,7 +92,8 @@ impl RunningConfig {
         self.config = config;
     }
 
-    /// Reads the file when it has been unchanged for some time; `None` if it goes on changing.
+    /// Reads the file when it has been unchanged for long enough. Returns `None` if it keeps
+    /// changing.
     #[expect(clippy::disallowed_methods, reason = "no event says that nobody goes on writing a file")]
     fn settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
         (0..TRIES).find_map(|_| {
@@ -105,7 +107,8 @@ impl RunningConfig {
         })
     }
 
-    /// Removes what the file no longer has of tokens and their rights, also if the file is refused for something else.
+    /// Removes the tokens and rights that the file no longer contains, even if the file is invalid
+    /// otherwise.
     fn remove(&mut self, server: &Server) {
         let remaining = RemainingTokens::read(&self.flags, variables());
         let Some(narrowed) = remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining)) else {
@@ -123,11 +126,11 @@ impl RunningConfig {
     }
 }
 
-/// What the log says when no token is left.
+/// Log message for a configuration without tokens.
 const CLOSED: &str =
     "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
 
-/// A file as it was seen.
+/// Identity, size and change time of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct ConfigStamp {
     place: (u64, u64),
@@ -136,7 +139,7 @@ struct ConfigStamp {
 }
 
 impl ConfigStamp {
-    /// `None` if there is no such file.
+    /// Returns the stamp of the file, or `None` if it does not exist.
     fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
@@ -146,17 +149,18 @@ impl ConfigStamp {
         })
     }
 
-    /// The time until the file has been unchanged for long enough.
+    /// Returns the time until the file has been unchanged for long enough.
     fn unsettled(&self) -> Duration {
         let since = |part: i64| u64::try_from(part).unwrap_or_default();
         let changed = Duration::from_secs(since(self.changed.0)) + Duration::from_nanos(since(self.changed.1));
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        // A clock that was set back makes nobody wait for longer.
+        // Saturating, so that a clock that was set back does not lengthen the wait.
         SETTLED.saturating_sub(now.saturating_sub(changed))
     }
 }
 
-/// The variables of this process. Toolbay has none whose names or values are not UTF-8.
+/// Returns the environment variables of this process. Skips those whose name or value is not UTF-8:
+/// Toolbay has no such variable.
 pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
 }

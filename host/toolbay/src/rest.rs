@@ -1,35 +1,37 @@
-//! Whether a plugin serves calls: the operator can put it to rest, and wake it for callers for which it is disabled.
+//! Suspension of a plugin: the operator can suspend it, and resume it for callers for which it is
+//! disabled.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Callers that are known to be disabled. Beyond it, the oldest is not shown.
+/// Maximum number of listed callers for which the plugin is disabled. Beyond it, the oldest is
+/// dropped.
 const CALLERS: usize = 100;
 
-/// Whether one loaded version of a plugin serves calls.
+/// Suspension state of one loaded version of a plugin.
 #[derive(Debug, Default)]
 pub(crate) struct PluginSuspension {
     rests: AtomicBool,
-    /// How often it was woken.
+    /// Number of times that it was resumed.
     woken: AtomicU64,
-    /// Callers for which it was disabled since it was woken last, and until when.
+    /// Callers for which it was disabled since it was last resumed, and the end of that.
     disabled: Mutex<VecDeque<(String, Instant)>>,
 }
 
 impl PluginSuspension {
-    /// Whether it rejects all calls.
+    /// Returns whether the plugin rejects all calls.
     pub(crate) fn rests(&self) -> bool {
         self.rests.load(Ordering::Relaxed)
     }
 
-    /// How often it was woken: crashes from before the last time do not count.
+    /// Returns how often the plugin was resumed. Crashes before the last time do not count.
     pub(crate) fn woken(&self) -> u64 {
         self.woken.load(Ordering::Relaxed)
     }
 
-    /// Puts it to rest, or wakes it for all callers.
+    /// Suspends the plugin, or resumes it for all callers.
     pub(crate) fn set(&self, rests: bool) {
         self.rests.store(rests, Ordering::Relaxed);
         if !rests {
@@ -38,7 +40,7 @@ impl PluginSuspension {
         }
     }
 
-    /// Takes note that it is disabled for a caller.
+    /// Records that the plugin is disabled for a caller.
     pub(crate) fn disabled_for(&self, caller: &str, rest: Duration) {
         let mut callers = self.callers();
         callers.retain(|(known, _)| known != caller);
@@ -48,7 +50,7 @@ impl PluginSuspension {
         callers.push_back((caller.to_owned(), Instant::now() + rest));
     }
 
-    /// The callers for which it is disabled, and for how much longer.
+    /// Returns the callers for which the plugin is disabled, and the remaining times.
     pub(crate) fn disabled(&self) -> Vec<(String, Duration)> {
         let now = Instant::now();
         let left = |(caller, until): &(String, Instant)| {

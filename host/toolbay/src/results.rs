@@ -1,6 +1,8 @@
-//! Results that were too large for their callers, kept for a while so that these can read them as resources.
+//! Results that were too large for their callers. They are stored for a limited time, so that
+//! callers can read them as resources.
 //!
-//! Bounded in bytes, for each caller and in all: what is oldest makes room, first that of the caller with the most.
+//! Memory is bounded per caller and in total. The oldest results are evicted first, starting with
+//! the caller that uses the most memory.
 
 mod fit;
 mod uri;
@@ -20,10 +22,11 @@ use self::whole::{MissingPart, WholeResult};
 use crate::admission::ClientPermits;
 use crate::config::{MIN_SHOWN_RESULT, ResultsConfig};
 
-/// What a kept result takes beside its bytes: its places in tables, the names of its parts.
+/// Memory of a stored result in addition to its bytes: its table entries and the names of its
+/// parts.
 const ENTRY: usize = 1 << 10;
 
-/// Results that their callers can read as resources.
+/// Stored results, which their callers can read as resources.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredResults {
     inner: Arc<ResultsState>,
@@ -33,23 +36,23 @@ pub(crate) struct StoredResults {
 struct ResultsState {
     config: ResultsConfig,
     kept: Mutex<ResultTable>,
-    /// Where time passes for them.
+    /// Runtime of the task that removes expired results.
     runtime: Handle,
 }
 
 #[derive(Debug, Default)]
 struct ResultTable {
-    /// By the name of the caller. Nobody has an empty one.
+    /// Results by caller name. No caller has an empty name.
     of: HashMap<Arc<str>, CallerResults>,
     bytes: usize,
-    /// Whether a task waits for the next one whose time is over.
+    /// True while a task waits for the next result to expire.
     watched: bool,
 }
 
-/// What is kept for one caller.
+/// Stored results of one caller.
 #[derive(Debug, Default)]
 struct CallerResults {
-    /// Oldest first, which is also the order in which their time is over.
+    /// Results, oldest first, which is also the order in which they expire.
     entries: VecDeque<StoredResult>,
     bytes: usize,
 }
@@ -68,12 +71,12 @@ impl StoredResult {
 }
 
 impl StoredResults {
-    /// Keeps nothing yet. Must be called on a tokio runtime.
+    /// Creates an empty store. Must be called on a Tokio runtime.
     pub(crate) fn new(config: ResultsConfig) -> Self {
         Self { inner: Arc::new(ResultsState { config, kept: Mutex::default(), runtime: Handle::current() }) }
     }
 
-    /// What a tool's result within these limits can have.
+    /// Returns the sizes that a tool's result within these limits may have.
     pub(crate) fn room(&self, client: &ClientPermits, limits: &Limits) -> ResultCapacity {
         let most = self.inner.config.shown.map_or(limits.output, |shown| shown.min(limits.output));
         if limits.oversize == OversizePolicy::Error || most < MIN_SHOWN_RESULT {
@@ -83,8 +86,9 @@ impl StoredResults {
         ResultCapacity { shown, kept: Some(self.inner.config.size) }
     }
 
-    /// Keeps a result for the caller with this name, and returns where it can be read, and for how long; `None` if it is
-    /// larger than what one caller can have, or the system has no random bytes.
+    /// Stores a result for the caller with this name. Returns its address and its time to live.
+    /// Returns `None` if the result exceeds one caller's share, or the system provides no random
+    /// bytes.
     pub(crate) fn keep(&self, caller: &str, whole: WholeResult) -> Option<ResultLink> {
         self.keep_from(Instant::now(), caller, whole)
     }
@@ -117,7 +121,8 @@ impl StoredResults {
         Some(ResultLink { address, ttl: self.inner.config.ttl })
     }
 
-    /// What the caller with this name reads under a URI; `None` if it is not that of a result which is kept for it.
+    /// Finds the result that a URI of the caller with this name refers to. Returns `None` if no
+    /// such result is stored for the caller.
     pub(crate) fn find(&self, caller: &str, uri: &str) -> Option<ResultRead> {
         let (address, portion) = ResultAddress::parse(uri)?;
         Some(ResultRead { whole: self.whole(Instant::now(), caller, &address)?, uri: uri.to_owned(), address, portion })
@@ -129,7 +134,7 @@ impl StoredResults {
         Some(Arc::clone(&kept.of.get(caller)?.entries.iter().find(is_it)?.whole))
     }
 
-    /// How many results there are, and their bytes.
+    /// Returns the number of results, and their bytes.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
         let kept = self.inner.kept();
@@ -137,36 +142,37 @@ impl StoredResults {
     }
 }
 
-/// What a tool's result can have.
+/// Sizes that a tool's result may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultCapacity {
-    /// The most bytes that its client gets, and a link to the whole; `None` if it gets all of it.
+    /// Maximum number of bytes that the client receives, with a link to the whole result; `None` if
+    /// it receives everything.
     pub(crate) shown: Option<usize>,
-    /// The most bytes of the whole, if that can be more than `limits.output`.
+    /// Maximum size of the whole result, if that can exceed `limits.output`.
     pub(crate) kept: Option<ByteSize>,
 }
 
-/// What is read of a result.
+/// A request to read a stored result.
 #[derive(Debug)]
 pub(crate) struct ResultRead {
     whole: Arc<WholeResult>,
     uri: String,
     address: ResultAddress,
-    /// `None` if what follows the address says nothing that is known.
+    /// The requested portion; `None` if the rest of the URI is invalid.
     portion: Option<ResultPortion>,
 }
 
 impl ResultRead {
-    /// How many bytes there are to read.
+    /// Returns the number of bytes to read.
     pub(crate) fn size(&self) -> usize {
         self.portion.map_or(0, |portion| self.whole.to_read(portion))
     }
 
-    /// Its parts, or what is asked for of one.
+    /// Returns all parts, or the requested portion of one.
     ///
     /// # Errors
     ///
-    /// The result does not have what is asked for.
+    /// The result does not have the requested portion.
     pub(crate) fn read(&self) -> Result<Vec<ResourceItem>, MissingPart> {
         self.whole.read(&self.uri, &self.address, self.portion.ok_or(MissingPart::Portion)?)
     }
@@ -190,7 +196,7 @@ impl ResultTable {
         }
     }
 
-    /// Drops those whose time is over, and returns when that is the case for the next one.
+    /// Removes expired results. Returns when the next one expires.
     fn expire(&mut self, now: Instant) -> Option<Instant> {
         let over = |own: &CallerResults| own.entries.front().is_some_and(|entry| entry.until <= now);
         let callers: Vec<Arc<str>> =
@@ -204,7 +210,7 @@ impl ResultTable {
     }
 }
 
-/// Drops results when their time is over, until there are none.
+/// Removes results when they expire, until none are left.
 async fn watch(inner: Weak<ResultsState>) {
     loop {
         let next = {
@@ -255,7 +261,7 @@ mod tests {
     async fn its_memory_is_freed_when_its_time_is_over_though_nobody_asks() {
         let ttl = Duration::from_millis(20);
         let results = StoredResults::new(ResultsConfig { ttl, ..ResultsConfig::default() });
-        // Twice, because the watch ends when there is nothing left.
+        // Twice, because the task ends when there is nothing left.
         for _ in 0..2 {
             results.keep("ada", whole(1000)).unwrap();
             results.keep("bob", whole(1000)).unwrap();

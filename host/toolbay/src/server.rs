@@ -1,4 +1,4 @@
-//! Starts the parts of a server: for embedders and for the command line.
+//! Assembly of a server from its parts, for embedders and the command line.
 
 use std::fmt;
 use std::io;
@@ -47,10 +47,10 @@ use crate::stderr;
 use crate::wall::ConfinementWall;
 use crate::witness::ChangeCounter;
 
-/// The name of the caller whose calls [`Server::call`] makes, for the log.
+/// Caller name of the calls of [`Server::call`], for the log.
 const EMBEDDER: &str = "embedder";
 
-/// Longest path that `toolbay console` is told, in bytes.
+/// Maximum length of the path that `toolbay console` receives, in bytes.
 const ABOUT: usize = 4_000;
 
 /// Settings with which to start a [`Server`].
@@ -67,62 +67,66 @@ pub struct ServerBuilder {
     writable: Option<Arc<WritablePaths>>,
 }
 
-/// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
-/// continue.
+/// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading;
+/// calls that are running continue.
 pub struct Server {
     service: CallService,
-    /// The share of the embedder, whose calls [`Server::call`] makes.
+    /// The embedder's share, which [`Server::call`] uses.
     client: Arc<dyn ClientShare>,
     config: Config,
-    /// Dropped early, while there is something to measure. What is left is sent.
+    /// Sender of telemetry. Dropped early, while there are still metrics to collect. Dropping it
+    /// sends pending data.
     sending: Option<Sending>,
-    /// What plugins get where their grants say nothing; `None` if the server loads none.
+    /// Defaults for plugins whose grants do not set a value; `None` if the server loads no plugins.
     rules: Option<Arc<LiveRules>>,
-    /// Who is let in over HTTP.
+    /// Access control for HTTP.
     doors: AuthPolicy,
-    /// Who opens the console, once there is one.
+    /// Operators that may open the console; `None` until the console exists.
     operators: Mutex<Option<ConsoleOperators>>,
     _loading: DropGuard,
-    /// Dropped last, so that the log has everything.
+    /// Dropped last, so that the log is complete.
     _audited: Option<AuditGuard>,
     _recorded: Option<recorded::RecordingGuard>,
 }
 
 impl ServerBuilder {
-    /// Whether to watch the plugin folder for changes (the default). If not, each file is loaded once.
+    /// Sets whether to watch the plugin folder for changes (the default). If not, each file is
+    /// loaded once.
     #[must_use]
     pub fn watch(self, watch: bool) -> Self {
         Self { watch, ..self }
     }
 
-    /// Whether to keep the audit log that the configuration asks for (the default). Only one server at a time can write to
-    /// a log.
+    /// Sets whether to keep the audit log that the configuration requests (the default). Only one
+    /// server at a time can write to a log.
     #[must_use]
     pub fn audit(self, audit: bool) -> Self {
         Self { audit, ..self }
     }
 
-    /// Whether to record calls as the configuration asks for (the default). Only one server at a time can write to a
-    /// recording.
+    /// Sets whether to record calls as the configuration requests (the default). Only one server at
+    /// a time can write to a recording.
     #[must_use]
     pub fn record(self, record: bool) -> Self {
         Self { record, ..self }
     }
 
-    /// What takes the telemetry that `otel` asks for, if it has to be there before the server is. Without it, the server
-    /// makes one.
+    /// Sets an existing receiver of the telemetry that `otel` requests. Without it, the server
+    /// creates one.
     #[must_use]
     pub fn telemetry(self, telemetry: Option<Telemetry>) -> Self {
         Self { telemetry, ..self }
     }
 
-    /// Path of the `toolbay` program that compiles plugins in a child process. Default: the running program.
+    /// Sets the path of the `toolbay` program that compiles plugins in a child process. Default:
+    /// the running program.
     #[must_use]
     pub fn compiler(self, program: impl Into<PathBuf>) -> Self {
         Self { compiler: Some(program.into()), ..self }
     }
 
-    /// The wall around this process: what it cannot do any more, and who does it instead.
+    /// Sets the confinement of this process: what it can still access, and the worker that starts
+    /// programs.
     #[must_use]
     pub(crate) fn behind(self, wall: &ConfinementWall) -> Self {
         let reach = wall.confined().and_then(toolbay_confine::ConfinementReport::reach);
@@ -133,19 +137,20 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// The system does not provide the threads or memory, or the audit log or the recording cannot be written.
+    /// The system does not provide the threads or memory, or the audit log or the recording cannot
+    /// be written.
     pub fn start(self) -> anyhow::Result<Server> {
         self.start_with(None)
     }
 
-    /// The same with the file to record to, if that had to be opened before.
+    /// Like [`ServerBuilder::start`], with the file to record to if it had to be opened before.
     ///
     /// # Errors
     ///
-    /// As those of [`ServerBuilder::start`].
+    /// Like those of [`ServerBuilder::start`].
     pub(crate) fn start_with(self, opened: Option<RecordingFile>) -> anyhow::Result<Server> {
         let Self { config, watch, audit, record, compiler, telemetry, programs, reach, writable } = self;
-        // On another processor, while the engine is made.
+        // Runs on another processor while the engine is created.
         tokio::task::spawn_blocking(JsonSchema::prepare);
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
@@ -168,7 +173,7 @@ impl ServerBuilder {
         }
         let updates = ResourceUpdates::default();
         publisher = publisher.witnessed(Arc::new(SubscriptionNotifier(updates.clone())));
-        // A command makes one call, and nobody asks it anything.
+        // A command makes one call and is never asked questions, so it needs no persistent keys.
         let request_states = if watch { request_states(&config)? } else { unremembered()? };
         let protocol = ProtocolState { updates, request_states };
         let folder = config.plugins.clone();
@@ -180,7 +185,7 @@ impl ServerBuilder {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
         let telemetry = match telemetry {
-            // A command makes one call, which nobody watches.
+            // A command makes one call, which needs no telemetry.
             None if watch => config.otel.settings().map_err(anyhow::Error::msg)?.map(Telemetry::new),
             telemetry => telemetry,
         };
@@ -192,7 +197,7 @@ impl ServerBuilder {
     }
 }
 
-/// Tells clients that subscribed of the files that changed.
+/// Notifies subscribed clients of changed resources.
 struct SubscriptionNotifier(ResourceUpdates);
 
 impl PublishListener for SubscriptionNotifier {
@@ -209,7 +214,8 @@ impl fmt::Debug for SubscriptionNotifier {
     }
 }
 
-/// What seals the states of requests, which outlives the program if there is a folder for it.
+/// Opens the keys that seal request states. They persist across restarts if there is a folder for
+/// them.
 fn request_states(config: &Config) -> anyhow::Result<RequestStates> {
     let key = config.server.state_key().map_err(anyhow::Error::msg)?;
     let opened = config.request_key_folder().map(|folder| PrivateFolder::open(&folder, "keys of request states"));
@@ -229,21 +235,21 @@ fn request_states(config: &Config) -> anyhow::Result<RequestStates> {
     }
 }
 
-/// States of requests that end with the program.
+/// Creates request states that become invalid when the program ends.
 fn unremembered() -> anyhow::Result<RequestStates> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).context("the system provides no random bytes")?;
     RequestStates::in_memory(&key).context("failed to seal the states of requests")
 }
 
-/// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it, but
-/// it can be sent.
+/// Creates the metrics, if the configuration requests them and they can be read over HTTP or sent.
 fn metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
     let pushed = config.otel.metrics && config.otel.is_enabled();
     (pushed || config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
-/// What the console shows, if there is one. Its first lines are those of the log from now on.
+/// Creates the data source of the console, if there is one. It receives log lines from this point
+/// on.
 fn watched(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
     config.console.opener(&config.http).filter(|_| serves)?;
     let watch = Arc::<ServerActivity>::default();
@@ -251,14 +257,14 @@ fn watched(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
     Some(watch)
 }
 
-/// The audit log that the configuration asks for.
+/// Opens the audit log that the configuration requests.
 fn audited(config: &Config) -> anyhow::Result<Option<AuditSink>> {
     let Some(settings) = config.audit.settings() else { return Ok(None) };
     let audit = AuditLog::open(&settings, config.server.max_entered_calls()).context("failed to open the audit log")?;
     Ok(Some(AuditSink::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
-/// The recording that the configuration asks for, in a file that may be `opened` already.
+/// Opens the recording that the configuration requests. Its file may be `opened` already.
 fn recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<Option<RecordingSink>> {
     let Some(settings) = config.record.settings() else { return Ok(None) };
     let version = env!("CARGO_PKG_VERSION");
@@ -269,14 +275,15 @@ fn recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<O
     Ok(Some(RecordingSink::new(recorder, config.record.tools.clone())))
 }
 
-/// A watcher of the plugin folder; `None` if the system provides none, in which case the folder is checked every 2 s.
+/// Creates a watcher of the plugin folder. Returns `None` if the system provides none; the folder
+/// is then checked every 2 s.
 fn watcher(config: &Config) -> Option<FolderWatcher> {
     FolderWatcher::new(&config.plugins)
         .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
         .ok()
 }
 
-/// Opens the state as soon as a plugin may use it, so that the log says at once if that is not possible.
+/// Opens the state as soon as a plugin may use it, so that the log reports a failure early.
 async fn open_state(state: Arc<dyn StateStore>, catalog: Catalog, stop: CancellationToken) {
     let granted = |snapshot: &Snapshot| {
         let grants = snapshot.plugins.values().filter_map(|report| report.grant.as_ref());
@@ -292,7 +299,7 @@ async fn open_state(state: Arc<dyn StateStore>, catalog: Catalog, stop: Cancella
 }
 
 impl Server {
-    /// A builder of a server with this configuration.
+    /// Returns a builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
         ServerBuilder {
             config,
@@ -307,12 +314,13 @@ impl Server {
         }
     }
 
-    /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit
-    /// log. `sandbox` must be the one that prepared the plugins in the catalog.
+    /// Creates a server for a catalog that the caller fills. It makes calls and serves clients, but
+    /// loads no plugins and keeps no audit log. `sandbox` must be the one that prepared the plugins
+    /// in the catalog.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime, which runs checks of arguments and results that take long.
+    /// Outside of a Tokio runtime, which runs slow checks of arguments and results.
     ///
     /// # Errors
     ///
@@ -323,7 +331,7 @@ impl Server {
         Ok(Self::new(config, sandbox, catalog, seen, protocol, CancellationToken::new()))
     }
 
-    /// `loading` is cancelled when the server is dropped.
+    /// Creates a server. `loading` is cancelled when the server is dropped.
     fn new(
         config: Config,
         sandbox: Sandbox,
@@ -349,7 +357,7 @@ impl Server {
         }
     }
 
-    /// Begins to send telemetry, if the configuration asks for that.
+    /// Starts to send telemetry, if the configuration requests it.
     fn send(&mut self) -> anyhow::Result<()> {
         let Some(telemetry) = self.service.telemetry() else { return Ok(()) };
         let service = self.service.clone();
@@ -358,7 +366,7 @@ impl Server {
         Ok(())
     }
 
-    /// The current snapshot.
+    /// Returns the current snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.service.catalog().snapshot()
     }
@@ -373,11 +381,12 @@ impl Server {
         self.service.catalog().wait_for(condition).await
     }
 
-    /// Calls a tool, with the same limits as when it is served. All calls that are made like this count as those of one
-    /// client.
+    /// Calls a tool, with the same limits as when it is served. All calls made with this method
+    /// count as calls of one client.
     ///
-    /// A call that a person must allow first is refused: see [`Server::call_allowed`]. A result is whole, unless it is larger
-    /// than both `limits.output` and `results.size`, or `limits.oversize` is `error`.
+    /// A call that requires a person's approval is refused: see [`Server::call_allowed`]. A result
+    /// is returned whole, unless it exceeds both `limits.output` and `results.size`, or
+    /// `limits.oversize` is `error`.
     pub async fn call(
         &self,
         tool: String,
@@ -387,8 +396,9 @@ impl Server {
         self.run(tool, arguments, observer, QuestionKindSet::default(), CallJournal::default()).await
     }
 
-    /// The same for somebody who can be asked. If the operator wants a person to allow the call, `allow` gets the question,
-    /// once the arguments are known to be valid, and says whether it is allowed. It is not called otherwise.
+    /// Like [`Server::call`], for a caller that can ask a person. If the operator requires approval
+    /// of the call, `allow` receives the question once the arguments are valid, and returns whether
+    /// the call is allowed. Otherwise, it is not called.
     pub async fn call_allowed(
         &self,
         tool: String,
@@ -403,7 +413,8 @@ impl Server {
         let mut answer = self.run(name, values, Arc::clone(&observer), answerable, CallJournal::default()).await;
         let Ok(CallReply::Questions(interview)) = &mut answer.result else { return answer };
         let Some(text) = approval::text(&interview.questions) else {
-            // The plugin's own, because its grant changed just now. Nobody answers these.
+            // A question of the plugin itself, because its grant changed in the meantime. These are
+            // not supported.
             let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
             let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
             return CallResult { result: Err(failure), ..answer };
@@ -453,8 +464,9 @@ impl Server {
         ended
     }
 
-    /// Serves the console on this socket, beside a client on a pair of streams, until what is returned is dropped. The console
-    /// is made when somebody wants it for the first time, and shows what happens from then on.
+    /// Serves the console on this socket, in addition to a client on a pair of streams, until the
+    /// returned handle is dropped. The console is created when it is first opened, and shows events
+    /// from then on.
     ///
     /// # Errors
     ///
@@ -479,7 +491,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// A file that the configuration names cannot be read, or the listener has no address.
+    /// A configured file cannot be read, or the listener has no address.
     pub async fn serve_http(
         &self,
         listener: impl Into<http::SocketListener>,
@@ -504,8 +516,8 @@ impl Server {
         ended.context("failed to serve HTTP")
     }
 
-    /// Has what can change while a server runs take effect as `config` has it: for new requests and calls, and for all
-    /// plugins.
+    /// Applies the settings of `config` that can change while a server runs: to new requests and
+    /// calls, and to all plugins.
     pub(crate) fn change(&self, config: &Config) {
         self.service.set_instructions(config.server.instructions.clone());
         self.service.admission().set_client_rate(config.client_rate_limit);
@@ -519,7 +531,8 @@ impl Server {
         }
     }
 
-    /// Warns about patterns of tokens and scopes that match no tool, once every plugin has been loaded or refused.
+    /// Warns about patterns of tokens, scopes and recordings that match nothing, once every plugin
+    /// has been loaded or refused.
     pub(crate) async fn report_useless_patterns(&self) {
         let snapshot = self.complete().await;
         let http = &self.config.http;
@@ -540,7 +553,7 @@ impl Server {
         }
     }
 
-    /// The service, for commands that use its parts.
+    /// Returns the service, for commands that use its parts.
     pub(crate) fn service(&self) -> &CallService {
         &self.service
     }

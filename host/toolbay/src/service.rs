@@ -1,6 +1,7 @@
-//! A tool call from its name to its checked result: look up, admit, validate, run, validate.
+//! Runs a request from its name to its checked result: lookup, admission, validation, execution,
+//! validation.
 //!
-//! It knows neither JSON-RPC nor wasmtime.
+//! This module depends neither on JSON-RPC nor on wasmtime.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -58,23 +59,25 @@ use crate::target::{CallTarget, PlainTarget, TOO_EXPENSIVE, no_values};
 use crate::tracer::SpanTracer;
 use crate::views::ViewDigests;
 
-/// How long a call of an unknown tool waits for plugins that are still loading at startup.
+/// Maximum time that a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// Largest result that is checked on a guests' thread, in bytes. Cleaning and parsing it takes half a millisecond or so;
-/// a guest gives way every 2 ms.
+/// Maximum size of a result that is checked on a guests' thread, in bytes. Cleaning and parsing it
+/// takes about half a millisecond; a guest yields every 2 ms.
 const AT_ONCE: usize = 64 << 10;
 
-/// How long reading a result may wait for a thread.
+/// Maximum time that reading a stored result waits for a thread.
 const READING: Duration = Duration::from_secs(10);
 
-/// What reading a result takes, in multiples of its size: the text, and its JSON, in which some characters are longer.
+/// Memory for reading a result, in multiples of its size: the text and its JSON, in which some
+/// characters are longer.
 const WRITTEN: u64 = 3;
 
-/// Longest failure that is logged, in bytes: parts of it come from guests.
+/// Maximum length of a logged failure, in bytes: parts of it come from guests.
 const LOGGED: usize = 1_000;
 
-/// Everything that a session needs to handle requests: catalog, sandbox, admission and configuration. Cheap to clone.
+/// Shared state for handling requests: catalog, sandbox, admission and configuration. Cheap to
+/// clone.
 #[derive(Clone)]
 pub(crate) struct CallService {
     inner: Arc<ServiceState>,
@@ -94,59 +97,60 @@ struct ServiceState {
     results: StoredResults,
     tally: Arc<CallCounters>,
     metrics: Option<Arc<ServerMetrics>>,
-    /// The state of plugins, of which only the size is asked here.
+    /// State of plugins, of which only the size is queried here.
     state: Option<StateDatabase>,
     breaker: BreakerRules,
-    /// How arguments are checked where neither the caller nor the grant says it.
+    /// Default check of arguments, if neither the caller nor the grant specifies one.
     arguments: ArgumentCheck,
-    /// Proposes grants; `None` unless the operator asked for that.
+    /// Proposes grants; `None` unless the operator enabled it.
     learner: Option<Arc<GrantLearner>>,
     audited: Option<AuditSink>,
-    /// What happens is told to the console, once there is one.
+    /// Data source of the console, once there is one.
     watch: OnceLock<Arc<ServerActivity>>,
-    /// Calls whose approval somebody may give in the console; `None` if there can be none.
+    /// Calls that wait for an approval in the console; `None` if there can be no console.
     waiting: Option<WaitingApprovals>,
-    /// Whether the console is told what calls contain.
+    /// True if the contents of calls are reported to the console.
     contents: bool,
     recorded: Option<RecordingSink>,
     telemetry: Option<Telemetry>,
     tracer: Option<SpanTracer>,
-    /// What tells what clients have open over HTTP.
+    /// Source of the counts of what clients have open over HTTP.
     traffic: Mutex<Option<TrafficSource>>,
     options: ProtocolOptions,
-    /// The operator's text for models. Replaced when the configuration changes.
+    /// The operator's instructions for models. Replaced when the configuration changes.
     instructions: ArcSwap<String>,
-    /// How long `tools/list` waits for plugins that are still loading at startup.
+    /// Maximum time that `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
 }
 
-/// What sees what happens: `None` where nobody wants to know.
+/// Observers of calls; `None` for those that are disabled.
 #[derive(Default)]
 pub(crate) struct ServiceObservers {
-    /// Proposes grants out of what is denied.
+    /// Proposes grants from denials.
     pub(crate) learner: Option<GrantLearner>,
-    /// Records it in the audit log.
+    /// Writes the audit log.
     pub(crate) audited: Option<AuditSink>,
-    /// Counts it for operators.
+    /// Counts calls for operators.
     pub(crate) metrics: Option<Arc<ServerMetrics>>,
-    /// Shows it to operators.
+    /// Reports calls to the console.
     pub(crate) watch: Option<Arc<ServerActivity>>,
     /// Records calls.
     pub(crate) recorded: Option<RecordingSink>,
-    /// Sends it to a collector.
+    /// Exports telemetry to a collector.
     pub(crate) telemetry: Option<Telemetry>,
 }
 
-/// What the protocol keeps at its host.
+/// State of the protocol layer that its host owns.
 pub(crate) struct ProtocolState {
-    /// Who wants to know of changes of resources.
+    /// Subscriptions to changes of resources.
     pub(crate) updates: ResourceUpdates,
-    /// What seals the states of calls that wait for answers.
+    /// Sealing of the states of calls that wait for answers.
     pub(crate) request_states: RequestStates,
 }
 
 impl CallService {
-    /// A service of these parts. Must be called on the runtime whose threads do what takes long.
+    /// Creates a service from these parts. Must be called on the runtime whose threads run slow
+    /// computations.
     pub(crate) fn new(
         catalog: Catalog,
         sandbox: Sandbox,
@@ -194,151 +198,152 @@ impl CallService {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The catalog of tools.
+    /// Returns the catalog of tools.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.inner.catalog
     }
 
-    /// The tool list as callers see it.
+    /// Returns the digests of the lists, per rights of callers.
     pub(crate) fn views(&self) -> &ViewDigests {
         &self.inner.views
     }
 
-    /// The pages of the tool list that were written.
+    /// Returns the cached pages of the tool list.
     pub(crate) fn listings(&self) -> &PageCache {
         &self.inner.listings
     }
 
-    /// Who wants to know of changes of resources.
+    /// Returns the subscriptions to changes of resources.
     pub(crate) fn updates(&self) -> &ResourceUpdates {
         &self.inner.updates
     }
 
-    /// What seals the states of calls that wait for answers.
+    /// Returns the sealing of the states of calls that wait for answers.
     pub(crate) fn request_states(&self) -> &RequestStates {
         &self.inner.request_states
     }
 
-    /// The calls that go on as tasks.
+    /// Returns the calls that continue as tasks.
     pub(crate) fn tasks(&self) -> &TaskTable {
         &self.inner.tasks
     }
 
-    /// The sandbox in which calls run.
+    /// Returns the sandbox in which calls run.
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.inner.sandbox
     }
 
-    /// Admission of calls.
+    /// Returns the admission of calls.
     pub(crate) fn admission(&self) -> &CallAdmission {
         &self.inner.admission
     }
 
-    /// The threads for what takes long.
+    /// Returns the threads for slow computations.
     pub(crate) fn offload(&self) -> &OffloadPool {
         &self.inner.offload
     }
 
-    /// How the protocol is served.
+    /// Returns the options of the protocol.
     pub(crate) fn options(&self) -> &ProtocolOptions {
         &self.inner.options
     }
 
-    /// The operator's text for models.
+    /// Returns the operator's instructions for models.
     pub(crate) fn instructions(&self) -> Arc<String> {
         self.inner.instructions.load_full()
     }
 
-    /// From now on, this is the operator's text for models.
+    /// Replaces the operator's instructions for models.
     pub(crate) fn set_instructions(&self, text: String) {
         self.inner.instructions.store(Arc::new(text));
     }
 
-    /// Counts of how calls ended.
+    /// Returns the counts of call outcomes.
     pub(crate) fn tally(&self) -> &Arc<CallCounters> {
         &self.inner.tally
     }
 
-    /// What is counted for operators, if anything is.
+    /// Returns the metrics, if they are enabled.
     pub(crate) fn metrics(&self) -> Option<&Arc<ServerMetrics>> {
         self.inner.metrics.as_ref()
     }
 
-    /// What sends telemetry, if anything does.
+    /// Returns the telemetry, if it is enabled.
     pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
         self.inner.telemetry.as_ref()
     }
 
-    /// What begins spans, if they are sent.
+    /// Returns the tracer, if spans are exported.
     pub(crate) fn tracer(&self) -> Option<&SpanTracer> {
         self.inner.tracer.as_ref()
     }
 
-    /// What clients have open over HTTP; `None` if nothing is served there.
+    /// Returns what clients have open over HTTP, or `None` if HTTP is not served.
     pub(crate) fn traffic(&self) -> Option<TransportTraffic> {
         self.traffic_source().as_ref().and_then(|source| source())
     }
 
-    /// Takes note of what tells that.
+    /// Registers the source of these counts.
     pub(crate) fn serves(&self, source: TrafficSource) {
         *self.traffic_source() = Some(source);
     }
 
-    // Held while a few counts are read, when somebody asks for metrics.
+    // Held while a few counts are read for metrics.
     fn traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
         self.inner.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The audit log, if there is one.
+    /// Returns the audit log, if there is one.
     pub(crate) fn audited(&self) -> Option<&AuditSink> {
         self.inner.audited.as_ref()
     }
 
-    /// Lines that the audit log lost; `None` if there is no log.
+    /// Returns the number of lines that the audit log lost, or `None` if there is no log.
     pub(crate) fn lost_lines(&self) -> Option<u64> {
         self.inner.audited.as_ref().map(AuditSink::lost)
     }
 
-    /// Bytes of the state of plugins; `None` if there is none. Blocks.
+    /// Returns the size of the plugins' state in bytes, or `None` if there is none. Blocks.
     pub(crate) fn state_size(&self) -> Option<u64> {
         self.inner.state.as_ref()?.size()
     }
 
-    /// Ends learning from denials: what was learned is written.
+    /// Ends learning from denials, and writes the proposals.
     pub(crate) fn finish_learning(&self) {
         if let Some(learner) = &self.inner.learner {
             learner.finish();
         }
     }
 
-    /// Begins the line of a call in the audit log; `None` if there is no log.
+    /// Starts the audit log line of a call. Returns `None` if there is no log.
     pub(crate) fn line(&self, client: &ClientPermits, tool: &str) -> Option<CallLine> {
         Some(self.inner.audited.as_ref()?.call(&client.name, tool))
     }
 
-    /// Begins what the console is told of a call; `None` if there is none.
+    /// Starts the report of a call to the console. Returns `None` if there is no console.
     pub(crate) fn noticed(&self, client: &ClientPermits, tool: &str) -> Option<ConsoleSink> {
         Some(ConsoleSink::begin(self.watch()?, &client.name, tool, self.inner.contents))
     }
 
-    /// What happens, for the console; `None` if there is none.
+    /// Returns the data source of the console, or `None` if there is no console.
     pub(crate) fn watch(&self) -> Option<&Arc<ServerActivity>> {
         self.inner.watch.get()
     }
 
-    /// Has a console that begins now told what happens from now on. There is one at the most.
+    /// Attaches a console, which receives events from this point on. There is at most one.
     pub(crate) fn show(&self, watch: &Arc<ServerActivity>) {
         drop(self.inner.watch.set(Arc::clone(watch)));
     }
 
-    /// Calls whose approval somebody may give in the console; `None` if there can be no console.
+    /// Returns the calls that wait for an approval in the console, or `None` if there can be no
+    /// console.
     pub(crate) fn waiting(&self) -> Option<&WaitingApprovals> {
         self.inner.waiting.as_ref()
     }
 
-    /// Calls a tool for a client, and takes note of what becomes known of the call. Must run
-    /// on the guests' runtime. Dropping the future cancels the call. The call's permit is left in `held`: it is returned when
-    /// the caller has written the answer as JSON, too.
+    /// Runs a call for a client and reports it to its observers. Must run on the guests' runtime.
+    /// Dropping the future cancels the call. The call's permit is left in `held`, because the
+    /// caller must hold it until it has encoded the answer as JSON.
     #[expect(clippy::too_many_lines, reason = "the steps of a call in their order, each of them a line or two")]
     pub(crate) async fn answer(
         &self,
@@ -354,7 +359,7 @@ impl CallService {
         let failed = |failure| CallResult { result: Err(failure), usage: None };
         let unknown = |request: &CallRequest| failed(CallFailure::Unknown(request.kind(), request.target().to_owned()));
         if !call.permitted {
-            // Neither the answer nor its time says whether there is such a thing.
+            // Neither the answer nor its timing reveals whether the target exists.
             return unknown(&call.request);
         }
         let quick =
@@ -365,7 +370,7 @@ impl CallService {
             Ok(target) => target,
             Err(MatchBudgetExhausted) => self.find(threads, Arc::clone(&snapshot), &call.request).await,
         };
-        // From here on, only this part of the snapshot is needed.
+        // The rest of the snapshot is no longer needed.
         drop(snapshot);
         let Some(target) = target else { return unknown(&call.request) };
         let target = Arc::new(target);
@@ -406,7 +411,8 @@ impl CallService {
             Ok(permit) => permit,
             Err(rejection) => return failed(CallFailure::Rejected(rejection)),
         };
-        // From here on, whatever is computed for the call is within its time, and holds its permit.
+        // From here on, all computation for the call counts toward its deadline and holds its
+        // permit.
         let permit = Arc::clone(held.insert(Arc::new(permit)));
         let work = self.work(client, threads, permit, &environment.limits);
         course.record_admission(work.admitted);
@@ -435,7 +441,7 @@ impl CallService {
                 line.arguments(of_arguments);
             }
         }
-        // Only their text is left, and what an earlier run left.
+        // Only the text of the request and the data of an earlier run remain.
         call.held.shrink_to(request.size() + call.journal.size());
         if !violations.is_empty() {
             let example = target.example().map(str::to_owned);
@@ -448,7 +454,7 @@ impl CallService {
                 line.converted(&converted);
             }
         }
-        // What rejects a call without a guest or a person is behind it.
+        // All checks that can reject a call without a guest or a person are done.
         if let Some(line) = &mut line
             && let Err(rejection) = line.let_in(work.deadline).await
         {
@@ -470,7 +476,7 @@ impl CallService {
             Err(result) => return CallResult { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
         let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
-        // A call with a span of its own has that in the log from its beginning.
+        // A call with its own span has that in the log from the start.
         let (trace, span) =
             own.map_or_else(|| traced(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
         let taping = self.taping(&target, &request, &journal, call.answerable, work.room.kept);
@@ -511,7 +517,7 @@ impl CallService {
         CallResult { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
     }
 
-    /// What the host computes for one call within these limits, from now on.
+    /// Returns the context of the host's computations for one call. Its deadline starts now.
     fn work<'a>(
         &'a self,
         client: &'a ClientPermits,
@@ -525,7 +531,7 @@ impl CallService {
         HostWork { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
     }
 
-    /// What records a call, if it is one of a tool that is recorded.
+    /// Starts to record a call, if its tool is recorded.
     fn taping(
         &self,
         target: &CallTarget,
@@ -538,7 +544,7 @@ impl CallService {
         recorded.begin(offer, request.text(), journal, answerable, kept)
     }
 
-    /// What counts a call of this target, if anything does.
+    /// Returns the meter of a call's target, if metrics are enabled.
     fn meter(&self, target: &CallTarget, request: &CallRequest, activity: &PluginActivity) -> Option<Arc<ToolMeter>> {
         let tools = &self.inner.metrics.as_ref()?.tools;
         Some(match (target, request) {
@@ -549,8 +555,8 @@ impl CallService {
         })
     }
 
-    /// Takes note of a call that has ended while a person was asked whether to allow it: its client has cancelled it, or has
-    /// gone.
+    /// Records a call that ended while it waited for a person's approval: its client cancelled it
+    /// or disconnected.
     pub(crate) fn withdrawn(&self, caller: &str, asked: &AskedAbout, began: SystemTime) {
         let AskedAbout { plugin, tool, arguments } = asked;
         let word = ErrorKind::Cancelled.as_str();
@@ -560,7 +566,7 @@ impl CallService {
         let meter = offer
             .zip(self.inner.metrics.as_ref())
             .map(|(offer, metrics)| self.activity(&offer.plugin).meters.tool(&offer.tool, &metrics.tools));
-        // Each of them says so when it is dropped.
+        // Each observer reports the cancellation when it is dropped.
         self.tally().begin(tool).found(meter);
         if let Some(audited) = self.audited() {
             let mut line = audited.call(caller, tool);
@@ -584,7 +590,8 @@ impl CallService {
         });
     }
 
-    /// What becomes of a call that waited for a yes and has it: it can be another plugin or grant by now, or one that rests.
+    /// Returns the state of a call whose approval was just given. By now, the plugin or its grant
+    /// can have changed, or the plugin can be suspended.
     pub(crate) fn allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> ApprovalOutcome {
         let snapshot = self.catalog().snapshot();
         match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
@@ -595,7 +602,8 @@ impl CallService {
         }
     }
 
-    /// The result that a request reads, which was too large for its client before.
+    /// Returns the stored result that a request reads, if it is one that was too large for its
+    /// client.
     pub(crate) fn kept(&self, client: &ClientPermits, request: &CallRequest) -> Option<ResultRead> {
         let CallRequest::Resource { uri } = request else { return None };
         self.inner.results.find(&client.name, uri)
@@ -612,7 +620,7 @@ impl CallService {
     ) -> CallResult {
         self.inner.sandbox.move_to_guest_runtime().await;
         let size = reading.size();
-        // As it is read, and as it is written.
+        // Once as read, and once as encoded.
         let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
         let permit = match self.inner.admission.admit_host(client, ByteSize::b(memory)).await {
             Ok(permit) => permit,
@@ -638,7 +646,8 @@ impl CallService {
         CallResult { result: result.map_err(CallFailure::Call), usage: None }
     }
 
-    /// What passes on what a call reports, and logs what it was denied.
+    /// Wraps an observer with one that also logs what the call reports and the uses that it was
+    /// denied.
     fn logged(
         &self,
         inner: Arc<dyn CallObserver>,
@@ -659,7 +668,7 @@ impl CallService {
         })
     }
 
-    /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
+    /// Records whether a call crashed. Logs a warning if that disables the plugin for its caller.
     fn note_crash(&self, record: &CallerRecord, activity: &PluginActivity, crashed: bool, plugin: &str, caller: &str) {
         if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
@@ -673,12 +682,12 @@ impl CallService {
         }
     }
 
-    /// What the calls of all callers do with this version of a plugin.
+    /// Returns the state that all callers of this version of a plugin share.
     pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<PluginActivity> {
         self.inner.activities.of(plugin, || PluginActivity::of(plugin, self.inner.admission.places(plugin)))
     }
 
-    /// Logs how a call ended.
+    /// Logs the end of a call.
     fn log_end(&self, target: &CallTarget, finished: &FinishedCall<Option<CallReply>>, course: &StageTimer<'_>) {
         let (plugin, tool, usage) = (&target.plugin().id, target.shown(), finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
@@ -705,7 +714,7 @@ impl CallService {
         match error {
             CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
-                // The tally counts this crash only when the response is sent.
+                // The counters include this crash only when the response is sent.
                 let traps = self.inner.tally.traps() + 1;
                 tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
@@ -713,7 +722,8 @@ impl CallService {
         }
     }
 
-    /// Logs, for each plugin that was called, the limits that would have sufficed for its recent calls.
+    /// Logs, for each plugin that was called, the limits that would have sufficed for its recent
+    /// calls.
     pub(crate) fn log_suggestions(&self) {
         let snapshot = self.inner.catalog.snapshot();
         let plugins = plugins(&snapshot);
@@ -733,7 +743,8 @@ impl CallService {
         waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
     }
 
-    /// What a request is about whose URI takes long to compare with the templates: another thread does that.
+    /// Finds the resource of a request whose URI takes long to compare with the templates, on
+    /// another thread.
     async fn find(&self, threads: &OffloadShare, snapshot: Arc<Snapshot>, request: &CallRequest) -> Option<CallTarget> {
         let uri = request.target().to_owned();
         let compare = move || {
@@ -749,7 +760,7 @@ impl CallService {
         self.offload().run_bounded(threads, compare).await.flatten()
     }
 
-    /// Waits for the plugin of the tool with this name, as a call does.
+    /// Waits until the tool with this name is available, like a call does.
     pub(crate) async fn loaded(&self, tool: &str) {
         drop(self.snapshot_within(FIRST_CALL, |snapshot| snapshot.complete || snapshot.tools.contains_key(tool)).await);
     }
@@ -768,7 +779,7 @@ impl CallService {
     }
 }
 
-/// The plugins that offer anything, by their ids.
+/// Returns the plugins that offer anything, by id.
 pub(crate) fn plugins(snapshot: &Snapshot) -> BTreeMap<&str, &Arc<Plugin>> {
     let tools = snapshot.tools.values().map(|offer| &offer.plugin);
     let prompts = snapshot.prompts.values().map(|offer| &offer.plugin);
@@ -781,7 +792,7 @@ fn owned((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
 }
 
-/// A reply of a call; its questions are answered by the same edition of the plugin.
+/// Returns the reply, with the edition of the plugin that must handle the answers to its questions.
 fn of_edition(reply: CallReply, edition: Digest) -> CallReply {
     match reply {
         CallReply::Questions(mut interview) => {
@@ -792,13 +803,13 @@ fn of_edition(reply: CallReply, edition: Digest) -> CallReply {
     }
 }
 
-/// The capabilities that a target needs and the client of a call did not declare.
+/// Returns the capabilities that a target requires and the client of a call did not declare.
 fn missing(target: &CallTarget, call: &ClientCall) -> Map<String, Value> {
     target.needs().iter().filter(|(name, _)| !call.capabilities.contain(name)).map(owned).collect()
 }
 
-/// A reply with what clients may have of what it says of views: of one that was read, what the grant allows it to reach. A
-/// result names no view.
+/// Restricts what a reply says about views. For a view that was read, removes what the grant does
+/// not allow it to access. In a tool's result, removes references to views.
 fn limited(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserver) -> CallReply {
     if let CallReply::Tool(output) = &mut reply {
         unlink(output);
@@ -817,15 +828,15 @@ fn limited(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserve
     reply
 }
 
-/// Takes the members that name a view out of a result. The definition of the tool has them, after it was checked whose the
-/// view is.
+/// Removes the members that name a view from a result. The tool's definition has them, after it was
+/// checked that the plugin owns the view.
 fn unlink(output: &mut ToolOutput) {
     for member in VIEW_LINKS {
         output.meta.remove(member);
     }
 }
 
-/// The trace of a call within that of its request, and a span of the log that names both.
+/// Creates the trace of a call within that of its request, and a log span with the ids of both.
 fn traced(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span) {
     let Some(parent) = parent else { return (None, tracing::Span::none()) };
     let own = child(parent);
@@ -833,13 +844,14 @@ fn traced(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span
     (Some(own), span)
 }
 
-/// A new span of the trace, for the call. Without random bytes the parent stands for it.
+/// Creates a new span of the trace for the call. Without random bytes, the parent's span is used.
 fn child(parent: &TraceContext) -> TraceContext {
     let mut id = [0; 8];
     parent.child(if getrandom::fill(&mut id).is_ok() { id } else { [0; 8] })
 }
 
-/// Names the tool in the error if the limit is set for this tool only, because the key to raise then differs.
+/// Adds the tool's name to the error if the limit is set for this tool only, because that changes
+/// the key to raise.
 fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     match error {
         CallError::Limit { limit, .. } if plugin.is_limit_of_tool(name, limit) => {
@@ -849,19 +861,20 @@ fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     }
 }
 
-/// What the host computes for one call: with its permit, until its deadline, and what takes long elsewhere.
+/// Context of the host's computations for one call: its permit, its deadline, and threads for slow
+/// ones.
 struct HostWork<'a> {
     offload: &'a OffloadPool,
     threads: &'a OffloadShare,
     permit: Arc<CallPermit>,
-    /// When its turn came.
+    /// Time of admission.
     admitted: Instant,
     deadline: Instant,
-    /// The time that the call has.
+    /// Maximum duration of the call.
     timeout: Duration,
     results: &'a StoredResults,
     client: &'a ClientPermits,
-    /// What its result can have.
+    /// Sizes that the call's result may have.
     room: ResultCapacity,
 }
 
@@ -869,26 +882,27 @@ struct HostWork<'a> {
 struct CheckedRequest {
     request: ReadyRequest,
     violations: Vec<SchemaViolation>,
-    /// What the audit log says of the arguments.
+    /// Record of the arguments for the audit log.
     record: Option<ArgumentsRecord>,
-    /// What was changed of the arguments, because it did not fit in its form.
+    /// Arguments that were converted because their form did not match the schema.
     converted: Vec<ValueConversion>,
 }
 
-/// A request in the form in which a guest gets it.
+/// A request in the form that a guest receives.
 enum ReadyRequest {
-    /// A tool, with the arguments as JSON text. Empty if they do not match and nobody records them.
+    /// A tool, with its arguments as JSON text. Empty if they do not match and are not recorded.
     Tool(String),
-    /// A prompt, with the arguments by name.
+    /// A prompt, with its arguments by name.
     Prompt(BTreeMap<String, String>),
     /// A resource.
     Resource(String),
-    /// Values of an argument. A prompt has its name within the plugin, and a resource its template.
+    /// A completion. Its reference has the prompt's name within the plugin, or the resource's
+    /// template.
     Completion(CompletionRequest),
 }
 
 impl ReadyRequest {
-    /// The bytes of what is left of the request.
+    /// Returns the size of the remaining data of the request, in bytes.
     fn size(&self) -> usize {
         match self {
             Self::Tool(text) | Self::Resource(text) => text.len(),
@@ -897,7 +911,7 @@ impl ReadyRequest {
         }
     }
 
-    /// The arguments of a tool as JSON text.
+    /// Returns the arguments of a tool as JSON text.
     fn text(&self) -> &str {
         match self {
             Self::Tool(arguments) => arguments,
@@ -905,7 +919,7 @@ impl ReadyRequest {
         }
     }
 
-    /// What the guest is asked for, under its name within the plugin.
+    /// Returns the request to the guest, with the target's name within the plugin.
     fn asked<'a>(&'a self, name: &'a str) -> PluginRequest<'a> {
         match self {
             Self::Tool(arguments) => PluginRequest::Tool { name, arguments },
@@ -921,11 +935,12 @@ fn sizes(texts: &BTreeMap<String, String>) -> usize {
 }
 
 impl HostWork<'_> {
-    /// The request as a guest gets it, how its arguments are wrong, and what `recorder` records of them.
+    /// Returns the request in the form that a guest receives, the violations of its arguments, and
+    /// their record by `recorder`.
     ///
     /// # Errors
     ///
-    /// That was not known at the deadline.
+    /// The check did not complete before the deadline.
     async fn check_request(
         &self,
         target: &Arc<CallTarget>,
@@ -949,7 +964,7 @@ impl HostWork<'_> {
                 };
                 (ReadyRequest::Completion(CompletionRequest { reference, ..asked }), Vec::new())
             }
-            // Nothing else was found for these requests.
+            // The lookup returns no other targets for these requests.
             (CallRequest::Tool { .. } | CallRequest::Prompt { .. }, _) => {
                 (ReadyRequest::Tool(String::new()), Vec::new())
             }
@@ -969,11 +984,12 @@ impl HostWork<'_> {
         self.offload.run(self.threads, &self.permit, self.deadline, move |_: &Interrupt| checked()).await
     }
 
-    /// The arguments as text, how they do not match the tool's input schema, and what `recorder` records of them.
+    /// Returns the arguments as text, the violations of the tool's input schema, and their record
+    /// by `recorder`.
     ///
     /// # Errors
     ///
-    /// That was not known at the deadline.
+    /// The check did not complete before the deadline.
     async fn check_arguments(
         &self,
         offer: &Arc<ToolOffer>,
@@ -981,10 +997,11 @@ impl HostWork<'_> {
         recorder: Option<ArgumentRecorder>,
         lenient: bool,
     ) -> Result<CheckedRequest, TooLate> {
-        // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
+        // Serialized again: the guest reads exactly what was validated, even if keys were
+        // duplicated.
         let input = &offer.definition.input;
         let glance = input.glance(&arguments).and_then(|violations| {
-            // What fits is never changed.
+            // Arguments that match are never changed.
             let meant =
                 if lenient && !violations.is_empty() { ConvertedArguments::of(input, &arguments) } else { None };
             let (violations, converted) = match meant {
@@ -1031,12 +1048,12 @@ impl HostWork<'_> {
         checked.await?
     }
 
-    /// The journal with which the guest can be entered, if the call needs no approval or has one. Logs and records what
-    /// comes of it.
+    /// Returns the journal with which to enter the guest, if the call needs no approval or has one.
+    /// Logs and records the decision.
     ///
     /// # Errors
     ///
-    /// The question to the user, or why the call ends.
+    /// The question to the user, or the failure that ends the call.
     async fn approve(
         &self,
         case: Option<ApprovalCase<'_>>,
@@ -1048,7 +1065,7 @@ impl HostWork<'_> {
         let Some(case) = case else { return Ok(journal) };
         let own_limit = |error| own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
         let ApprovalRuling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
-        // What is remembered is not waited for.
+        // For a remembered approval, the console has no waiting call to update.
         let watch = watch.filter(|_| decision.as_ref().is_some_and(|decision| decision.word != REMEMBERED));
         let digest = if matches!(step, ApprovalStep::Ask(..)) || watch.is_some() {
             Some(self.digest(arguments, known).await.map_err(|error| Err(CallFailure::Call(own_limit(error))))?)
@@ -1065,7 +1082,7 @@ impl HostWork<'_> {
                 let counts = ApprovalValidity::of(asks, case.scope);
                 match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
                     Ok(question) => Err(Ok(CallReply::Questions(QuestionRound { questions: vec![question], journal }))),
-                    // Nobody is asked then.
+                    // The user is not asked then.
                     Err(error) => return Err(Err(CallFailure::Call(own_limit(error)))),
                 }
             }
@@ -1094,11 +1111,11 @@ impl HostWork<'_> {
         result
     }
 
-    /// SHA-256 of arguments, if it is not `known`.
+    /// Returns the SHA-256 digest of the arguments, unless it is already `known`.
     ///
     /// # Errors
     ///
-    /// That was not known at the deadline.
+    /// The digest was not computed before the deadline.
     async fn digest(&self, arguments: &str, known: Option<Digest>) -> Result<Digest, CallError> {
         let hash = |text: &str| Digest::new(Sha256::digest(text).into());
         match known {
@@ -1113,7 +1130,8 @@ impl HostWork<'_> {
         }
     }
 
-    /// The question to the user whether to allow a call with these arguments. What is secret is not in it.
+    /// Returns the question to the user whether to allow a call with these arguments, without
+    /// secrets.
     async fn question(
         &self,
         offer: &Arc<ToolOffer>,
@@ -1134,7 +1152,7 @@ impl HostWork<'_> {
         self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
     }
 
-    /// What a file has to say, which no guest is entered for.
+    /// Reads the reply from a file, without a guest.
     async fn read_plain(
         &self,
         plain: PlainTarget,
@@ -1159,7 +1177,7 @@ impl HostWork<'_> {
         }
     }
 
-    /// What became of entering a guest, checked, and the bytes that it returned.
+    /// Checks the result of a guest. Also returns the number of bytes that the guest returned.
     async fn judge(
         &self,
         target: &Arc<CallTarget>,
@@ -1174,7 +1192,7 @@ impl HostWork<'_> {
         }
     }
 
-    /// What the client gets of a reply of `size` bytes, or is told of a failure.
+    /// Converts a checked result of `size` bytes, or a failure, into what the client receives.
     async fn tell(
         &self,
         target: &CallTarget,
@@ -1195,12 +1213,12 @@ impl HostWork<'_> {
         }
     }
 
-    /// The reply as the client gets it: of a tool's result at most `most` bytes, where that is less than it has. The whole is
-    /// kept.
+    /// Truncates a tool's result to at most `most` bytes, if it is larger, and stores the whole
+    /// result.
     ///
     /// # Errors
     ///
-    /// The structured content that the tool promised is among what does not fit, or there was no time left.
+    /// Structured content that the output schema requires does not fit, or the deadline passed.
     async fn fit(&self, target: &CallTarget, reply: CallReply, most: Option<usize>) -> Result<CallReply, CallFailure> {
         let (output, most, offer) = match (reply, most, target) {
             (CallReply::Tool(output), Some(most), CallTarget::Tool(offer)) => (output, most, offer),
@@ -1212,7 +1230,7 @@ impl HostWork<'_> {
             Ok(Ok(fitted)) => {
                 let broken = promised && fitted.is_unstructured;
                 let shown = fitted.offer(target.shown(), |whole| self.results.keep(&self.client.name, whole));
-                // A client would not accept such a result as one that succeeded.
+                // A client would not accept such a result as successful.
                 if broken { Err(CallFailure::Oversized(Box::new(shown))) } else { Ok(CallReply::Tool(shown)) }
             }
             Ok(Err(output)) => Ok(CallReply::Tool(*output)),
@@ -1223,8 +1241,8 @@ impl HostWork<'_> {
         }
     }
 
-    /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no
-    /// such resource.
+    /// Checks a guest's result against its bounds, the contract and a tool's output schema. Returns
+    /// `None` if there is no such resource.
     async fn check_output(
         &self,
         target: &Arc<CallTarget>,
@@ -1259,7 +1277,7 @@ impl HostWork<'_> {
     }
 }
 
-/// What the client is told of a failure, of which at most `most` bytes are shown.
+/// Truncates the message of a failure to at most `most` bytes.
 fn shortened(mut error: CallError, most: Option<usize>) -> CallError {
     if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) = (&mut error, most) {
         shorten(text, most);
@@ -1267,7 +1285,7 @@ fn shortened(mut error: CallError, most: Option<usize>) -> CallError {
     error
 }
 
-/// What the audit log says of a request that is no call of a tool.
+/// Returns the audit log's text of a request's arguments.
 fn recorded(request: &ReadyRequest) -> String {
     match request {
         ReadyRequest::Tool(text) => text.clone(),
@@ -1279,10 +1297,10 @@ fn recorded(request: &ReadyRequest) -> String {
     }
 }
 
-/// The plugin cannot go on without an answer that it does not get.
+/// Returns the failure of a plugin that requires an answer that it cannot receive.
 fn unanswered(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
     match request {
-        // MCP allows no questions then, whatever the client can answer.
+        // MCP does not allow questions here, whatever the client supports.
         ReadyRequest::Completion(_) => {
             CallFailure::Call(CallError::Failed("a completion cannot ask its caller anything".to_owned()))
         }
@@ -1290,7 +1308,7 @@ fn unanswered(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
     }
 }
 
-/// The plugin said that it has no such thing.
+/// Returns the failure for a target that the plugin does not have.
 fn unknown_of(request: &ReadyRequest, target: &CallTarget) -> CallFailure {
     match request {
         ReadyRequest::Resource(uri) => CallFailure::Unknown(TargetKind::Resource, uri.clone()),
@@ -1298,7 +1316,8 @@ fn unknown_of(request: &ReadyRequest, target: &CallTarget) -> CallFailure {
     }
 }
 
-/// Tells a plugin with its grant from others: a call that asks its caller something must go on with the same.
+/// Returns a digest that identifies a plugin with its grant. A call that asks its caller a question
+/// must continue with the same edition.
 fn edition(plugin: &Plugin) -> Digest {
     let mut hash = Sha256::new();
     hash.update(plugin.component.digest.bytes());
@@ -1308,7 +1327,7 @@ fn edition(plugin: &Plugin) -> Digest {
     Digest::new(hash.finalize().into())
 }
 
-/// Also writes a guest's log lines to the host's log.
+/// Observer that also writes a guest's log lines and denials to the host's log.
 struct LogObserver {
     inner: Arc<dyn CallObserver>,
     target: Arc<CallTarget>,
@@ -1317,7 +1336,7 @@ struct LogObserver {
     watch: Option<Arc<ServerActivity>>,
     tracer: Option<SpanTracer>,
     denials: Option<DenialRecorder>,
-    /// What the call may still cost by naming resources that changed.
+    /// Remaining budget for matching the URIs of changed resources that the call names.
     steps: Mutex<MatchBudget>,
 }
 
@@ -1367,7 +1386,7 @@ impl CallObserver for LogObserver {
     }
 
     fn resource_updated(&self, uri: &str) {
-        // Of the resources of others it may say nothing.
+        // A plugin may only report changes of its own resources.
         let is_own = {
             let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
             self.target.plugin().reads(uri, &mut steps)

@@ -25,26 +25,26 @@ pub(crate) struct ServerShare {
     threads: OffloadShare,
 }
 
-/// A place in a client's queue, and the call that is made from it.
+/// A position in a client's queue, and the call made from it.
 struct QueuedCall {
     service: CallService,
     permits: Arc<ClientPermits>,
     threads: OffloadShare,
-    /// What is noted of the call, however it ends.
+    /// Observers of the call, however it ends.
     noted: CallObservers,
-    /// As long as the host computes something for the call.
+    /// Set while the host computes something for the call.
     permit: Option<Arc<CallPermit>>,
     _place: OwnedSemaphorePermit,
 }
 
 impl ServerShare {
-    /// The share of the caller with this name.
+    /// Creates the share of the caller with this name.
     pub(crate) fn new(service: CallService, name: &str) -> Self {
         let permits = service.admission().client(name);
         Self::with(service, permits)
     }
 
-    /// The share of the program that the server is a part of, which gets results whole.
+    /// Creates the share of the program that embeds the server. It receives results whole.
     pub(crate) fn embedder(service: CallService, name: &str) -> Self {
         let permits = service.admission().embedder(name);
         Self::with(service, permits)
@@ -56,8 +56,8 @@ impl ServerShare {
     }
 }
 
-/// Those of `uris` under which there is a resource: at once if that is quick, or else on another thread within the budget of
-/// a request.
+/// Returns the `uris` that have a resource. If the check is not quick, runs it on another thread
+/// within the budget of a request.
 async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
     let snapshot = service.catalog().snapshot();
     let mut steps = MatchBudget::new(MatchBudget::QUICK);
@@ -71,7 +71,8 @@ async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<Strin
     }
 }
 
-/// Those of `uris` under which there is a resource. What one of them costs is no reason not to find another that is quick.
+/// Returns the `uris` that have a resource. Checks the quick ones first, so that an expensive one
+/// does not prevent them from being found.
 fn find(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
     let mut request = MatchBudget::new(MatchBudget::REQUEST);
     let mut expensive = Vec::new();

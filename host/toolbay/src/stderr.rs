@@ -1,4 +1,4 @@
-//! Standard error. Nobody waits for whoever reads it, or does so no longer.
+//! Standard error as a stream that never blocks its writers.
 //!
 //! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a full disk. Neither may
 //! hold up a call or end the server. So lines go into a [`StderrQueue`] of bounded size, which a thread of its own empties. The
@@ -19,19 +19,19 @@ use toolbay_model::text::line;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 
-/// Bytes that wait to be written at most. As many are on their way at the same time.
+/// Maximum number of bytes in the queue. Up to as many more are being written at the same time.
 const ROOM: usize = 4 << 20;
 
-/// Bytes that the queue keeps of its memory when it is empty.
+/// Capacity that the empty queue retains, in bytes.
 const KEPT: usize = 64 << 10;
 
-/// How long the end of the process waits for what is not written yet.
+/// Maximum time that the end of the process waits for unwritten lines.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Longest line of a message, in bytes: parts of it come from guests and clients.
+/// Maximum length of a message's line, in bytes: parts of it come from guests and clients.
 const LONGEST: usize = 4_000;
 
-/// What the program prints on its standard error, as a stream that never blocks and never fails.
+/// Standard error of the program, as a stream that never blocks and never fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StderrWriter;
 
@@ -42,7 +42,8 @@ impl Write for StderrWriter {
         }
         match queue() {
             Some(queue) => queue.push(lines),
-            // The system has no thread for it: a line that may have to be waited for is better than none.
+            // The system has no thread for the queue. A write that may block is better than losing
+            // the line.
             None => drop(io::stderr().write_all(lines)),
         }
         Ok(lines.len())
@@ -53,29 +54,31 @@ impl Write for StderrWriter {
     }
 }
 
-/// Has what is printed from now on shown by a console, for as long as that is there.
+/// Sends printed lines to a console, too, as long as it exists.
 pub(crate) fn show(watch: &Arc<ServerActivity>) {
     *watched() = Arc::downgrade(watch);
 }
 
-/// The console that shows what is printed. Held for a moment.
+/// Locks the console that receives printed lines. Held briefly.
 fn watched() -> MutexGuard<'static, Weak<ServerActivity>> {
     static WATCHED: Mutex<Weak<ServerActivity>> = Mutex::new(Weak::new());
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prints a message that starts with `toolbay: `. Whatever is in it, each of its lines is one line on a terminal.
+/// Prints a message with the prefix `toolbay: `. Control characters are removed, so that each of
+/// its lines is one line on a terminal.
 pub(crate) fn say(message: &str) {
     print(&format!("toolbay: {message}"));
 }
 
-/// Prints a message as it is, but for control characters: each of its lines is one line on a terminal.
+/// Prints a message without a prefix. Control characters are removed, so that each of its lines is
+/// one line on a terminal.
 pub(crate) fn print(message: &str) {
     let lines: Vec<String> = message.split('\n').map(|text| line(text, LONGEST)).collect();
     drop(StderrWriter.write((lines.join("\n") + "\n").as_bytes()));
 }
 
-/// Writes what is left when it is dropped, as far as that can be written now.
+/// Guard that flushes the queue when it is dropped, as far as that is possible in a short time.
 #[derive(Debug)]
 pub(crate) struct FlushGuard;
 
@@ -87,11 +90,11 @@ impl Drop for FlushGuard {
     }
 }
 
-/// The queue for standard error; `None` if the system has no thread to empty it.
+/// Returns the queue for standard error, or `None` if the system has no thread to empty it.
 fn queue() -> Option<&'static StderrQueue> {
     STARTED
         .get_or_init(|| {
-            // Not by way of `std`, whose lock a write that blocks would hold.
+            // Not through `std`, because a blocked write would hold its lock.
             let file = File::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
             let writing = thread::Builder::new().name("toolbay-log".to_owned());
             writing.spawn(move || queue().map(|queue| queue.write_to(&file))).ok()?;
@@ -102,7 +105,7 @@ fn queue() -> Option<&'static StderrQueue> {
 
 static STARTED: OnceLock<Option<StderrQueue>> = OnceLock::new();
 
-/// Lines that wait to be written.
+/// Lines to write.
 #[derive(Debug, Default)]
 struct StderrQueue {
     state: Mutex<StderrState>,
@@ -112,14 +115,14 @@ struct StderrQueue {
 #[derive(Debug, Default)]
 struct StderrState {
     waiting: Vec<u8>,
-    /// Lines that found no room.
+    /// Number of lines that exceeded the capacity.
     dropped: u64,
-    /// What was taken from the queue is not written yet.
+    /// True while lines taken from the queue are being written.
     writing: bool,
 }
 
 impl StderrQueue {
-    /// Adds lines, or counts them if there is no room.
+    /// Adds lines, or counts them as dropped if they exceed the capacity.
     fn push(&self, lines: &[u8]) {
         let mut state = self.lock();
         if state.waiting.len() + lines.len() > ROOM {
@@ -131,17 +134,17 @@ impl StderrQueue {
         self.changed.notify_all();
     }
 
-    /// Waits until everything is written, for `patience` at most.
+    /// Waits until everything is written, for at most `patience`.
     fn flush(&self, patience: Duration) {
         let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
         drop(self.changed.wait_timeout_while(self.lock(), patience, unwritten));
     }
 
-    /// Writes to `file` what is and will be in the queue. Does not return.
+    /// Writes current and future lines of the queue to `file`. Never returns.
     fn write_to(&self, file: &File) {
         let mut batch = Vec::new();
         let mut output = BlockingOutput { file, torn: false };
-        // Lines that nobody knows to be lost.
+        // Lost lines that were not reported yet.
         let mut lost = 0;
         loop {
             batch.clear();
@@ -155,7 +158,7 @@ impl StderrQueue {
             let dropped = std::mem::take(&mut state.dropped);
             state.writing = true;
             drop(state);
-            // What could not be written before comes before this; what found no room comes after it.
+            // Lines that could not be written precede this batch; dropped lines follow it.
             lost = output.confess(lost);
             lost += output.write(&batch) + dropped;
             lost = output.confess(lost);
@@ -167,15 +170,15 @@ impl StderrQueue {
     }
 }
 
-/// A file that may block, and fail.
+/// A file for which writing may block or fail.
 struct BlockingOutput<'a> {
     file: &'a File,
-    /// Writing failed within a line.
+    /// True if writing failed within a line.
     torn: bool,
 }
 
 impl BlockingOutput<'_> {
-    /// Writes lines. Returns how many of them are not written in full.
+    /// Writes lines. Returns the number of lines that were not written completely.
     fn write(&mut self, lines: &[u8]) -> u64 {
         if self.torn {
             self.torn = self.write_all(b"\n") == 0;
@@ -188,12 +191,12 @@ impl BlockingOutput<'_> {
         count(rest)
     }
 
-    /// Says that so many lines are lost. Returns how many still nobody knows of.
+    /// Writes a notice about lost lines. Returns the number of lost lines that remain unreported.
     fn confess(&mut self, lost: u64) -> u64 {
         if lost == 0 || self.write(notice(lost).as_bytes()) == 0 { 0 } else { lost }
     }
 
-    /// Returns how many bytes could be written.
+    /// Writes as many bytes as possible, and returns their number.
     fn write_all(&mut self, bytes: &[u8]) -> usize {
         let (mut file, mut written) = (self.file, 0);
         while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
@@ -201,7 +204,7 @@ impl BlockingOutput<'_> {
                 Ok(0) => break,
                 Ok(count) => written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Another program made the stream that it shares with this one non-blocking.
+                // The stream is shared with another program, which made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::OUT)], None)).is_err() {
                         break;
@@ -214,7 +217,7 @@ impl BlockingOutput<'_> {
     }
 }
 
-/// A line of the log about lines that are not in it.
+/// Returns a log line about lost lines.
 fn notice(lost: u64) -> String {
     let mut line = String::new();
     let _ = SystemTime.format_time(&mut Writer::new(&mut line));
@@ -235,7 +238,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_mins(1);
 
-    /// A queue, and what reads what comes out of it.
+    /// Returns a queue, and a reader of its output.
     fn started() -> (Arc<StderrQueue>, BufReader<PipeReader>) {
         let (reader, writer) = pipe().unwrap();
         (writing_to(File::from(OwnedFd::from(writer))), BufReader::new(reader))
@@ -276,7 +279,7 @@ mod tests {
         }
         queue.flush(Duration::ZERO);
         assert!(queue.lock().waiting.len() <= ROOM);
-        // What was lost is told in one notice, or in several if the thread had taken lines in between.
+        // Lost lines are reported in one notice, or in several if the thread took lines in between.
         let (mut read, mut told) = (0, 0);
         while read + told < pushed {
             match next(&mut reader) {
@@ -315,7 +318,7 @@ mod tests {
         assert_eq!(output.confess(2), 2);
         let (reader, writer) = pipe().unwrap();
         let (file, mut reader) = (File::from(OwnedFd::from(writer)), BufReader::new(reader));
-        // As after a line of which only the start found room.
+        // The state after a line that was only partly written.
         let mut output = BlockingOutput { file: &file, torn: true };
         assert_eq!(output.confess(2), 0);
         assert_eq!(output.write(b"three\n"), 0);

@@ -1,4 +1,5 @@
-//! Counts how calls ended since the server started, for the log and for metrics: a few atomics, no lock.
+//! Counters of call outcomes since the server started, for the log and for metrics. They are a few
+//! atomics without a lock.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use toolbay_model::ErrorKind;
 use crate::metrics::{ServerMetrics, ToolMeter};
 use crate::outcome::EndedAs;
 
-/// Counts how calls ended since the server started.
+/// Counters of call outcomes since the server started.
 #[derive(Debug, Default)]
 pub(crate) struct CallCounters {
     succeeded: AtomicU64,
@@ -24,13 +25,13 @@ pub(crate) struct CallCounters {
 pub(crate) struct PendingCount {
     tally: Arc<CallCounters>,
     tool: String,
-    /// What counts the calls of its tool, once that is found.
+    /// The meter of the call's tool, once the tool was found.
     meter: Option<Arc<ToolMeter>>,
     ended: bool,
 }
 
 impl CallCounters {
-    /// Nothing was called yet. What is called counts for `metrics`, too.
+    /// Creates counters at zero. Calls are also counted in `metrics`.
     pub(crate) fn new(metrics: Option<Arc<ServerMetrics>>) -> Self {
         Self { metrics, ..Self::default() }
     }
@@ -48,7 +49,7 @@ impl CallCounters {
         self.of(kind).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// How many guests have crashed.
+    /// Returns the number of guest crashes.
     pub(crate) fn traps(&self) -> u64 {
         self.of(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
     }
@@ -75,13 +76,13 @@ impl CallCounters {
 }
 
 impl PendingCount {
-    /// Says what counts the calls of its tool.
+    /// Sets the meter of the call's tool.
     pub(crate) fn found(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
         self.meter = meter;
         self.meter.as_deref()
     }
 
-    /// Counts the call, and the limit that it reached, by the key that raises it.
+    /// Counts the call, and the limit that it reached, under the key that raises it.
     pub(crate) fn end(&mut self, outcome: EndedAs, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
@@ -106,7 +107,7 @@ impl Drop for PendingCount {
         if self.ended {
             return;
         }
-        // The code that catches the panic does not know the call; here the call is known.
+        // The code that catches the panic does not have the call's data.
         if std::thread::panicking() {
             let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");

@@ -1,4 +1,5 @@
-//! What a request is about, in a snapshot: which plugin answers it, under which name, and what it must fit.
+//! The target of a request in a snapshot: the plugin that handles it, its name there, and the
+//! schemas that apply.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use toolbay_model::{CallRequest, CompletionReference, CompletionResult, TargetKi
 use toolbay_sandbox::PluginContext;
 use toolbay_schema::JsonSchema;
 
-/// Said when the budget of a URI is used up.
+/// Log message for an exhausted URI matching budget.
 pub(crate) const TOO_EXPENSIVE: &str = "a URI was not compared with all resource templates: it would take too long";
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum CallTarget {
     /// A tool.
@@ -26,11 +27,12 @@ pub(crate) enum CallTarget {
 }
 
 impl CallTarget {
-    /// What `request` is about; `None` if there is no such thing. Comparing a URI with templates draws on a budget.
+    /// Finds the target of `request`. Returns `None` if it does not exist. Matching a URI with
+    /// templates consumes the budget `steps`.
     ///
     /// # Errors
     ///
-    /// The budget is used up.
+    /// The budget is exhausted.
     pub(crate) fn find(
         snapshot: &Snapshot,
         request: &CallRequest,
@@ -42,7 +44,7 @@ impl CallTarget {
             CallRequest::Resource { uri } => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
             CallRequest::Completion(asked) => match &asked.reference {
                 CompletionReference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
-                // A URI of a template is as good as the template.
+                // A URI that matches a template refers to that template.
                 CompletionReference::Resource(uri) => match snapshot.templates.get(uri) {
                     Some(template) => Some(Self::Resource(Arc::clone(template))),
                     None => snapshot.resource(uri, steps)?.cloned().map(Self::Resource),
@@ -51,7 +53,7 @@ impl CallTarget {
         })
     }
 
-    /// The plugin that answers.
+    /// Returns the plugin that handles the request.
     pub(crate) fn plugin(&self) -> &Arc<Plugin> {
         match self {
             Self::Tool(offer) => &offer.plugin,
@@ -60,7 +62,7 @@ impl CallTarget {
         }
     }
 
-    /// The name within the plugin; that of a resource is its URI or its template.
+    /// Returns the name within the plugin. For a resource, this is its URI or its template.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Tool(offer) => &offer.definition.tool.name,
@@ -69,7 +71,7 @@ impl CallTarget {
         }
     }
 
-    /// The name for clients and for the log.
+    /// Returns the public name, for clients and the log.
     pub(crate) fn shown(&self) -> &str {
         match self {
             Self::Tool(offer) => &offer.tool.name,
@@ -78,7 +80,7 @@ impl CallTarget {
         }
     }
 
-    /// An example of arguments that fit.
+    /// Returns an example of valid arguments.
     pub(crate) fn example(&self) -> Option<&str> {
         match self {
             Self::Tool(offer) => offer.definition.input.example(),
@@ -86,7 +88,7 @@ impl CallTarget {
         }
     }
 
-    /// What it is.
+    /// Returns the kind of the target.
     pub(crate) fn kind(&self) -> TargetKind {
         match self {
             Self::Tool(_) => TargetKind::Tool,
@@ -96,7 +98,7 @@ impl CallTarget {
         }
     }
 
-    /// What applies to the call.
+    /// Returns the settings that apply to the call.
     pub(crate) fn environment(&self) -> &PluginContext {
         match self {
             Self::Tool(offer) => offer.plugin.environment(&offer.definition.tool.name),
@@ -104,7 +106,7 @@ impl CallTarget {
         }
     }
 
-    /// What the structured content of a result must fit; `None` if nothing says that.
+    /// Returns the schema of structured content, if there is one.
     pub(crate) fn output(&self) -> Option<&Arc<JsonSchema>> {
         match self {
             Self::Tool(offer) => offer.definition.output.as_ref(),
@@ -112,7 +114,7 @@ impl CallTarget {
         }
     }
 
-    /// The capabilities that a client must declare.
+    /// Returns the capabilities that a client must declare.
     pub(crate) fn needs(&self) -> &Map<String, Value> {
         match self {
             Self::Tool(offer) => &offer.definition.needs,
@@ -121,14 +123,14 @@ impl CallTarget {
         }
     }
 
-    /// The file that answers `request` without a guest.
+    /// Returns the static answer to `request`, if no guest is needed.
     pub(crate) fn plain(&self, request: &CallRequest) -> Option<PlainTarget> {
         match (self, request) {
             (Self::Prompt(offer), CallRequest::Prompt { .. }) => offer.text.clone().map(PlainTarget::Prompt),
             (Self::Resource(offer), CallRequest::Resource { .. }) => offer.file.clone().map(PlainTarget::Resource),
             (Self::Prompt(offer), CallRequest::Completion(_)) if offer.text.is_some() => Some(PlainTarget::Nothing),
             (Self::Resource(offer), CallRequest::Completion(_)) if offer.file.is_some() => Some(PlainTarget::Nothing),
-            // A plugin that completes nothing has no values.
+            // A plugin without completion support offers no values.
             (_, CallRequest::Completion(_)) if !self.plugin().component.contents.completes => {
                 Some(PlainTarget::Nothing)
             }
@@ -137,18 +139,18 @@ impl CallTarget {
     }
 }
 
-/// What answers a request without a guest.
+/// An answer that does not need a guest.
 #[derive(Clone, Debug)]
 pub(crate) enum PlainTarget {
-    /// A prompt in a file.
+    /// A prompt from a file.
     Prompt(Arc<TextPrompt>),
-    /// A file that is a resource.
+    /// A resource from a file.
     Resource(Arc<FileResource>),
-    /// Nobody: there are no values for an argument.
+    /// An empty completion.
     Nothing,
 }
 
-/// The completion of an argument that nobody completes.
+/// Returns the completion of an argument without values.
 pub(crate) fn no_values() -> CompletionResult {
     CompletionResult { values: Vec::new(), total: Some(0), has_more: false }
 }

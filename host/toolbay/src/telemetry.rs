@@ -1,7 +1,8 @@
-//! Logs: to standard error, never to standard output, which belongs to the protocol.
+//! Logging to standard error. Standard output is reserved for the protocol.
 //!
-//! What guests, clients and files say is in many lines of the log, in messages and in fields. No place that logs has to
-//! think of it: whatever a value is, here it becomes one line of text without control characters and of bounded length.
+//! Many log lines contain text from guests, clients and files, in messages and in fields. Callers
+//! do not need to sanitize it: here, each value becomes one line of bounded length without control
+//! characters.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::{self, Debug, Display};
@@ -26,17 +27,17 @@ use crate::stderr::{StderrWriter, say};
 /// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The watcher's internal messages are hidden unless the filter names it.
+/// Directives that hide internal messages of the file watcher, unless the filter names it.
 const QUIET: [&str; 1] = ["notify=error"];
 
-/// Longest message or field in the log, in bytes.
+/// Maximum length of a message or field in the log, in bytes.
 const LONGEST: usize = 8_000;
 
 /// Checks a log filter.
 ///
 /// # Errors
 ///
-/// Says what is wrong with it.
+/// The reason why the filter is invalid.
 pub(crate) fn check(filter: &str) -> Result<(), String> {
     directives(filter).map(|_| ())
 }
@@ -52,7 +53,8 @@ fn directives(filter: &str) -> Result<EnvFilter, String> {
     Ok(directives)
 }
 
-/// `filter` with a level alone expanded: it applies to Toolbay's own crates; libraries log at `warn` at most.
+/// Expands a `filter` that is only a level. The level then applies to Toolbay's own crates;
+/// libraries log at most at `warn`.
 fn in_full(filter: &str) -> Result<String, String> {
     let filter = filter.trim();
     if filter.is_empty() {
@@ -60,13 +62,14 @@ fn in_full(filter: &str) -> Result<String, String> {
     }
     if LEVELS.contains(&filter) {
         let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
-        // A target covers all targets that begin with it, so this one covers all crates of Toolbay.
+        // A target covers all targets that start with it, so this one covers all crates of Toolbay.
         return Ok(format!("toolbay={filter},{others}"));
     }
     // A span in brackets can itself contain commas and equals signs.
     if !filter.contains('[') {
         for directive in filter.split(',').map(str::trim) {
-            // `EnvFilter` would take a misspelled level for the name of a target and turn all logs off.
+            // `EnvFilter` would take a misspelled level for the name of a target and turn all logs
+            // off.
             let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
             if !LEVELS.contains(&level) {
                 return Err(match nearest(level, &LEVELS) {
@@ -79,27 +82,27 @@ fn in_full(filter: &str) -> Result<String, String> {
     Ok(filter.to_owned())
 }
 
-/// Replaces the filter of the log that was started.
+/// Function that replaces the filter of the running log.
 static REPLACE: OnceLock<LineBreakWriter> = OnceLock::new();
 
 type LineBreakWriter = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
-/// From now on, logs with `filter`.
+/// Replaces the log filter.
 ///
 /// # Errors
 ///
-/// Says what is wrong with the filter.
+/// The reason why the filter is invalid.
 pub(crate) fn change(filter: &str) -> Result<(), String> {
     let directives = directives(filter)?;
     REPLACE.get().map_or(Ok(()), |replace| replace(directives))
 }
 
-/// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. What is logged also goes to `records`,
-/// if there are any.
+/// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. Log events
+/// also go to `records`, if present.
 ///
 /// # Errors
 ///
-/// Says what is wrong with the filter.
+/// The reason why the filter is invalid.
 pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(directives(filter)?)
@@ -107,12 +110,13 @@ pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), 
         .with_writer(|| StderrWriter)
         .with_ansi(stderr().is_terminal())
         .with_target(false)
-        // It would print its errors on standard error, and end the process if that fails.
+        // With it, `tracing_subscriber` prints errors on standard error, and ends the process if
+        // that fails.
         .log_internal_errors(false)
         .with_filter_reloading();
     let handle = builder.reload_handle();
     let subscriber = builder.finish();
-    // Fails only when a test has set one before.
+    // Fails only if a test has already set one.
     let begun = match records {
         Some(records) => subscriber.with(records).try_init(),
         None => subscriber.try_init(),
@@ -136,8 +140,8 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Resu
     write!(writer, "{name}{}{name:#}{sign}={sign:#}{value}", field.name())
 }
 
-/// Says that a thread panicked: a fault of the server, whatever the log's filter. The hook of the standard library waits
-/// for whoever reads standard error.
+/// Reports the panic of a thread, independent of the log filter: it is a bug of the server. The
+/// standard library's hook would block on the reader of standard error.
 fn panicked(panic: &PanicHookInfo<'_>) {
     let thread = thread::current();
     let name = thread.name().unwrap_or("unnamed");

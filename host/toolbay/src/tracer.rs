@@ -1,32 +1,32 @@
-//! Spans for OpenTelemetry: where they come from, and where they go.
+//! Creation and export of OpenTelemetry spans.
 
 use toolbay_model::{HttpExchange, TraceContext};
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanSide, SpanStatus, Telemetry, TraceSampler};
 
 use crate::config::OtelConfig;
 
-/// The name of the span of a request whose method is none of HTTP.
+/// Span name of a request with a nonstandard HTTP method.
 const UNNAMED: &str = "HTTP";
 
-/// What a method is that is none of HTTP.
+/// Method attribute of a request with a nonstandard HTTP method.
 const OTHER: &str = "_OTHER";
 
-/// The first status that says that a request failed.
+/// Lowest status of a failed request.
 const FAILED: u16 = 400;
 
-/// Begins spans, and passes on those that have ended. Cheap to clone.
+/// Creates spans, and exports finished ones. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct SpanTracer {
     telemetry: Telemetry,
     sampler: TraceSampler,
-    /// Whether spans have the name of the caller.
+    /// True if spans include the caller's name.
     names_callers: bool,
-    /// The beginning of the id of this run of the server.
+    /// The first part of the id of this run of the server.
     run: String,
 }
 
 impl SpanTracer {
-    /// A tracer by this configuration; `None` if no spans are sent.
+    /// Creates a tracer from the configuration. Returns `None` if no spans are sent.
     pub(crate) fn new(telemetry: &Telemetry, config: &OtelConfig) -> Option<Self> {
         let settings = telemetry.settings();
         let id = settings.resource.iter().find(|(name, _)| name == "service.instance.id");
@@ -35,32 +35,33 @@ impl SpanTracer {
         settings.traces.then(|| Self { telemetry, sampler, names_callers: config.caller, run })
     }
 
-    /// The name of a caller as spans have it; `None` if they have none.
+    /// Returns the caller's name for spans, or `None` if spans do not include it.
     pub(crate) fn name(&self, caller: &str) -> Option<String> {
         self.names_callers.then(|| caller.to_owned())
     }
 
-    /// A new span within that of a caller, or the first one of a trace.
+    /// Creates a span within that of a caller, or the first span of a trace.
     pub(crate) fn begin(&self, caller: Option<&TraceContext>) -> Option<TraceContext> {
         self.sampler.begin(caller)
     }
 
-    /// The span of a request that a plugin sends in a call, if that is recorded.
+    /// Creates the span of a request that a plugin sends during a call, if the call is sampled.
     pub(crate) fn within(&self, call: &TraceContext) -> Option<TraceContext> {
         call.is_sampled().then(|| self.sampler.begin(Some(call))).flatten()
     }
 
-    /// What a session is called. Its own id would let whoever reads it continue the session.
+    /// Returns the name of a session in spans. With the real id, a reader of spans could take over
+    /// the session.
     pub(crate) fn session(&self, number: u64) -> String {
         format!("{}-{number}", self.run)
     }
 
-    /// Passes on a span that has ended.
+    /// Exports a finished span.
     pub(crate) fn ended(&self, span: FinishedSpan) {
         self.telemetry.span(span);
     }
 
-    /// Passes on a request of a plugin.
+    /// Exports the span of a plugin's request.
     pub(crate) fn exchanged(&self, exchange: HttpExchange) {
         let HttpExchange { own, parent, method, scheme, host, port, began, ended, status, error } = exchange;
         let error =

@@ -1,4 +1,4 @@
-//! The lists as callers with different rights see them: digests for each, computed once.
+//! Digests of the lists per rights of callers, computed once each.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use toolbay_catalog::Snapshot;
 use toolbay_mcp::{CallerRights, CallerView};
 
-/// Different rights whose digest is remembered.
+/// Maximum number of different rights with a cached digest.
 const RIGHTS: usize = 256;
 
-/// The digests of the lists that are current. Many streams wait for their changes, and few of them have rights of their
-/// own.
+/// Digests of the current lists. Many streams wait for their changes, and most of them share their
+/// rights with others.
 #[derive(Debug, Default)]
 pub(crate) struct ViewDigests {
     current: Mutex<CurrentDigests>,
@@ -23,7 +23,7 @@ struct CurrentDigests {
 }
 
 impl ViewDigests {
-    /// The lists of `snapshot` as a caller with these rights sees them.
+    /// Returns the digests of the lists of `snapshot`, as visible with these rights.
     pub(crate) fn of(&self, snapshot: &Snapshot, rights: &CallerRights) -> CallerView {
         let listing = snapshot.listing;
         let known = {
@@ -33,7 +33,7 @@ impl ViewDigests {
         if let Some(known) = known {
             return known;
         }
-        // Not under the lock: others need not wait for it.
+        // Computed without the lock, so that other callers do not wait for it.
         let visible = |name: &str| rights.allow(name);
         let view = CallerView {
             listing,
@@ -70,7 +70,7 @@ mod tests {
     fn a_digest_is_of_its_list_and_not_of_another() {
         let views = ViewDigests::default();
         let of = |listing| views.of(&Snapshot { listing, ..Snapshot::default() }, &CallerRights::All);
-        // What a wrong digest would be returned for.
+        // A digest that is only returned if it was cached.
         let wrong = CallerView { listing: 7, tools: 1, prompts: 2, resources: 3 };
         views.remember(&CallerRights::All, wrong);
         assert_eq!(of(7), wrong);

@@ -1,4 +1,4 @@
-//! What a server gives up once it has read its configuration (`server.confine`): a second wall behind the sandbox.
+//! Confinement of the server process (`server.confine`), in addition to the sandbox.
 //!
 //! The kernel cannot be asked later for what was given up. So the server looks at the grants once, when it starts, and keeps
 //! what they need; [`ReachableFiles`](toolbay_confine::ReachableFiles) tells the loader which later grants want more. Programs that print
@@ -20,28 +20,29 @@ use toolbay_secrets::ProgramRunner;
 pub(crate) use self::needs::ConfinementNeeds;
 use crate::config::{Config, ConfigError, Confine};
 
-/// The command that runs the worker.
+/// Subcommand that runs the worker.
 pub(crate) const WORKER: &str = "secret-worker";
 
-/// What a server is confined by, and what it still has others do.
+/// Confinement of a server, and the worker that starts programs for it.
 #[derive(Debug, Default)]
 pub(crate) struct ConfinementWall {
-    /// `None` if the operator wants no confinement.
+    /// `None` if the operator disabled confinement.
     confined: Option<ConfinementReport>,
-    /// Folders that were created so that they can be kept, with what for.
+    /// Folders that were created so that access to them is retained, with their purposes.
     created: Vec<(&'static str, PathBuf)>,
-    /// What decides about the server and could still be written.
+    /// Writable files that determine what the server is allowed to do.
     overlaps: Vec<String>,
     writable: Option<Arc<WritablePaths>>,
     pub(crate) programs: ProgramRunner,
 }
 
 impl ConfinementWall {
-    /// Confines this process as `config` wants it, to what it `needs`. Must be called before the process has a second thread.
+    /// Confines this process as `config` requires, to what it `needs`. Must be called before the
+    /// process starts a second thread.
     ///
     /// # Errors
     ///
-    /// The operator requires what the kernel cannot do, or the worker cannot be started.
+    /// The operator requires what the kernel does not support, or the worker cannot be started.
     pub(crate) fn build(config: &Config, needs: ConfinementNeeds) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
@@ -69,7 +70,7 @@ impl ConfinementWall {
         }
     }
 
-    /// Logs what is on.
+    /// Logs the state of confinement.
     pub(crate) fn log(&self) {
         for (what, folder) in &self.created {
             tracing::debug!("created the folder {} for {what}", folder.display());
@@ -87,26 +88,28 @@ impl ConfinementWall {
         }
     }
 
-    /// What the server may still write; `None` if nothing confines it.
+    /// Returns what the server may still write, or `None` if it is not confined.
     pub(crate) fn writable(&self) -> Option<Arc<WritablePaths>> {
         self.writable.clone()
     }
 
-    /// What is on; `None` if nothing is.
+    /// Returns the active confinement, or `None` if the server is not confined.
     pub(crate) fn confined(&self) -> Option<&ConfinementReport> {
         self.confined.as_ref()
     }
 }
 
-/// Creates the folders that the server will want for itself: only what is there can be kept.
+/// Creates the folders that the server will use itself, because access can only be retained to
+/// existing ones.
 fn create(config: &Config) -> Vec<(&'static str, PathBuf)> {
     let missing = config.own_folders().into_iter().filter(|(_, folder)| !folder.exists());
-    // What cannot be created is complained about by whoever needs it.
+    // A failure is reported by the code that uses the folder.
     missing.filter(|(_, folder)| DirBuilder::new().recursive(true).mode(0o700).create(folder).is_ok()).collect()
 }
 
-/// Whether the grant with this file name, as it is now in the plugin folder, has its plugin's secrets printed by this
-/// program, none of whose files is `writable` by the server. Blocks.
+/// Returns whether the grant with this file name in the plugin folder currently permits this
+/// program to print its plugin's secrets, and none of the program's files is `writable` by the
+/// server. Blocks.
 pub(crate) fn is_granted(folder: &Path, grant: &str, words: &[String], writable: &WritablePaths) -> bool {
     grant.strip_suffix(".toml").is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
 }

@@ -1,4 +1,4 @@
-//! Counts what is published.
+//! Counts published changes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toolbay_catalog::{PublishListener, Snapshot};
 use crate::audited::changes;
 use crate::metrics::{PluginChange, ServerMetrics};
 
-/// Counts changes of plugins, and forgets the tools that are offered no more.
+/// Counts changes of plugins, and removes the meters of tools that are no longer offered.
 #[derive(Debug)]
 pub(crate) struct ChangeCounter(pub(crate) Arc<ServerMetrics>);
 

@@ -1,7 +1,9 @@
-//! Arguments as a person reads them: complete if they are short; otherwise what is left out says how much it is.
+//! Arguments as shown to a person. Short arguments are complete. In longer ones, each gap states
+//! its size.
 //!
-//! Every line of arguments begins with `|`, and no character within them ends a line. So nothing in arguments can be taken for
-//! words of the host, whatever shows them: a terminal, a dialog, or Markdown, for which indented lines are code.
+//! Every line of arguments begins with `|`, and no character within them ends a line. Arguments
+//! therefore cannot imitate text of the host, whether a terminal, a dialog or Markdown shows them.
+//! Markdown shows indented lines as code.
 
 use std::fmt::Write as _;
 
@@ -9,45 +11,47 @@ use toolbay_model::text::thousands;
 
 use super::visible::{PrecedingText, units};
 
-/// How a line of arguments begins. What is indented by four is code in Markdown.
+/// Prefix of a line of arguments. Markdown shows text with an indent of four as code.
 const PREFIX: &str = "    | ";
 
-/// Columns of a line of arguments: few enough that no dialog breaks it again.
+/// Maximum width of a line of arguments, in columns. Dialogs do not wrap lines of this width.
 const WIDTH: usize = 64;
 
-/// The most characters that are shown of all arguments.
+/// Maximum number of characters that are shown of all arguments.
 const MOST: usize = 4_000;
 
-/// A string with more units than this is shortened if not everything can be shown, to so many at its beginning and its end.
+/// Maximum length of a string that is never shortened, in units. If not everything fits, a longer
+/// string is reduced to its beginning and its end, with the following lengths.
 const STRING: usize = 320;
 const STRING_HEAD: usize = 200;
 const STRING_TAIL: usize = 80;
 
-/// What is shown if even that is too much: characters at the beginning, and units at the end.
+/// Sizes of the excerpt if shortened strings do not fit either: characters at the beginning, and
+/// units at the end.
 const HEAD: usize = 3_000;
 const TAIL: usize = 600;
 
-/// Arguments as they are shown.
+/// Arguments as they are shown to a person.
 #[derive(Debug)]
 pub(super) struct ArgumentExcerpt {
-    /// The lines, without a line end after the last one.
+    /// The lines, without a line break after the last one.
     pub(super) lines: String,
-    /// Bytes that are not shown.
+    /// Number of bytes that are not shown.
     pub(super) hidden: usize,
 }
 
-/// The arguments as a person reads them. `json` is compact JSON; any other text is safe, too.
+/// Formats arguments for a person. `json` is compact JSON, but any other text is safe too.
 pub(super) fn excerpt(json: &str) -> ArgumentExcerpt {
     complete(json).or_else(|| shortened(json)).unwrap_or_else(|| ends(json)).excerpt()
 }
 
-/// Lines that are being written.
+/// Output under construction.
 #[derive(Debug, Default)]
 struct ExcerptLines {
     text: String,
-    /// Columns of the last line that are taken.
+    /// Columns of the last line that are in use.
     column: usize,
-    /// Characters of arguments.
+    /// Number of characters of arguments.
     shown: usize,
     hidden: usize,
     before: PrecedingText,
@@ -64,7 +68,8 @@ fn complete(json: &str) -> Option<ExcerptLines> {
     Some(lines)
 }
 
-/// With only the beginning and the end of long strings: what is short, such as a path, is there as it is.
+/// Formats only the beginning and the end of long strings. Short values, such as paths, stay
+/// complete.
 fn shortened(json: &str) -> Option<ExcerptLines> {
     let mut lines = ExcerptLines::default();
     let mut string = None;
@@ -90,7 +95,7 @@ fn shortened(json: &str) -> Option<ExcerptLines> {
     (lines.shown <= MOST).then_some(lines)
 }
 
-/// Only the beginning and the end of all of it.
+/// Formats only the beginning and the end of the whole text.
 fn ends(json: &str) -> ExcerptLines {
     let mut lines = ExcerptLines::default();
     let tail = units(json).count().saturating_sub(TAIL);
@@ -115,7 +120,7 @@ fn ends(json: &str) -> ExcerptLines {
 impl ExcerptLines {
     fn unit(&mut self, unit: &str) {
         let shown = self.before.show(unit);
-        // What is not ASCII can be two columns wide.
+        // Characters outside ASCII can be two columns wide.
         let width: usize = shown.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
         if self.column == 0 || self.column + width > WIDTH {
             if !self.text.is_empty() {
@@ -129,7 +134,7 @@ impl ExcerptLines {
         self.shown += shown.chars().count();
     }
 
-    /// The inside of a string.
+    /// Appends the contents of a string.
     fn string(&mut self, inside: &str) {
         let count = units(inside).count();
         let mut from = None;
@@ -144,14 +149,14 @@ impl ExcerptLines {
                 }
                 self.unit(unit);
             }
-            // It is not needed then.
+            // The result is discarded in this case.
             if self.shown > MOST {
                 return;
             }
         }
     }
 
-    /// A line of the host's, which no argument can look like.
+    /// Appends a line of the host, which no argument can imitate.
     fn gap(&mut self, bytes: usize) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -176,7 +181,7 @@ mod tests {
         excerpt(&arguments.to_string())
     }
 
-    /// What the lines of arguments say, joined again.
+    /// Joins the text of the lines of arguments.
     fn read(excerpt: &ArgumentExcerpt) -> String {
         excerpt.lines.lines().filter_map(|line| line.strip_prefix(PREFIX)).collect()
     }
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn no_escape_is_divided_where_a_string_is_shortened() {
-        // Divided, it would end the string, and what follows would look like an argument.
+        // A divided escape would end the string, and the rest would look like an argument.
         for shift in 0..8 {
             let text = format!("{}{}", "x".repeat(shift), "\",\"path\":\"/tmp\",\"n\":\"".repeat(2_000));
             let excerpt = of(&json!({"text": text, "path": "/etc"}));

@@ -1,18 +1,18 @@
-//! What a grant opens for a plugin, in plain words for the person who is asked.
+//! Describes the permissions of a grant for the person who approves a call.
 
 use toolbay_policy::{HttpMethod, HttpRule, MountAccess, PathPrefix, Permissions, StateBy};
 use toolbay_sandbox::PluginContext;
 
 use super::visible::line;
 
-/// The most lines.
+/// Maximum number of lines.
 const LINES: usize = 24;
 
-/// Longest line, in characters.
+/// Maximum length of a line, in characters.
 const LENGTH: usize = 200;
 
-/// What the plugin can reach in a call with this environment, one thing a line. The folders of the server have the names
-/// under which the plugin sees them: where they are is for the operator alone.
+/// Lists what the plugin can access in a call with this environment, one permission per line.
+/// Folders of the server appear under their guest paths. Only the operator may see the host paths.
 pub(super) fn opens(environment: &PluginContext) -> Vec<String> {
     let Permissions {
         environment: variables,

@@ -1,4 +1,4 @@
-//! The question to the user: which tool, what it can reach, and with which arguments.
+//! The approval question to the user: which tool, what it can access, and with which arguments.
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -13,17 +13,17 @@ use super::remembered::ApprovalScope;
 use super::visible::line;
 use super::{FIELD, KEY};
 
-/// Longest name of a plugin, in characters: it is that of a file.
+/// Maximum length of a plugin name, in characters. The name is a file name.
 const NAME: usize = 100;
 
-/// For which calls a yes counts.
+/// Calls that an approval covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ApprovalValidity {
-    /// For this one.
+    /// Only this call.
     Once,
-    /// For further calls of the tool in the session.
+    /// Also later calls of the tool in the session.
     Session,
-    /// For further calls of the tool by the caller, for an hour.
+    /// Also later calls of the tool by the caller, for an hour.
     Hour,
 }
 
@@ -49,11 +49,12 @@ impl ApprovalValidity {
     }
 }
 
-/// The question about a call with these arguments, as JSON text. Takes time in proportion to their length.
+/// Builds the question about a call with these arguments. Takes time in proportion to the length of
+/// `arguments`, which is JSON text.
 ///
-/// The arguments come first, because a person decides about them, and a client may show only the beginning of a long text.
-/// They stand on lines of their own that nothing else can look like. What follows them is announced above them, so that
-/// no client can cut it off unnoticed.
+/// The arguments come first: they are what the person decides about, and a client may show only the
+/// beginning of a long text. They have their own lines, which nothing else can imitate. The text
+/// above them announces what follows, so that a truncation is noticeable.
 pub(crate) fn question(
     offer: &ToolOffer,
     arguments: &str,
@@ -62,7 +63,7 @@ pub(crate) fn question(
 ) -> Question {
     let environment = offer.plugin.environment(&offer.definition.tool.name);
     let opens: Vec<String> = opens(environment).iter().map(|words| format!("    + {words}")).collect();
-    // A name of a tool has no characters that could do harm.
+    // Tool names contain only safe characters.
     let (tool, plugin) = (&offer.tool.name, line(&offer.plugin.id, NAME));
     let (counts, arguments) = (counts.words(), shown(arguments, secrets));
     let below = match opens.len() {
@@ -81,9 +82,9 @@ pub(crate) fn question(
     Question { key: KEY.to_owned(), kind: QuestionKind::Form, params }
 }
 
-/// The arguments, with a sentence that says how much of them is there.
+/// Formats the arguments below a sentence that states how much of them is shown.
 fn shown(arguments: &str, secrets: &SecretFilter) -> String {
-    // Redaction takes out what does not show; as an escape it stays.
+    // Redaction removes invisible characters. Escaped, they remain visible.
     let written = escaped(arguments);
     let redacted = secrets.scrub(&written);
     let ArgumentExcerpt { lines, hidden } = excerpt(&redacted);

@@ -1,4 +1,4 @@
-//! The tools that a caller was allowed to call without being asked again (`approve = "first"`).
+//! Approvals that cover later calls of a tool (`approve = "first"`).
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use toolbay_model::CallerIdentity;
 
-/// The most that is remembered of one caller and one version of a plugin. Beyond it, the oldest is forgotten, and asked
-/// again.
+/// Maximum number of remembered approvals per caller and plugin version. Beyond it, the oldest one
+/// is dropped, and the user is asked again.
 const MOST: usize = 256;
 
-/// How long a yes counts for a caller without a session, which ends by itself.
+/// Lifetime of an approval for a caller without a session. Approvals in a session end with it.
 pub(super) const LIFE: Duration = Duration::from_hours(1);
 
-/// For whom a yes counts.
+/// Scope of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ApprovalScope {
     /// The session with this number.
@@ -23,14 +23,14 @@ pub(crate) enum ApprovalScope {
 }
 
 impl ApprovalScope {
-    /// The scope of a request. Behind an address can be many: of a caller that is not authenticated and has no session
-    /// nothing is remembered.
+    /// Returns the scope of a request; `None` for an unauthenticated caller without a session,
+    /// because many users can share an address.
     pub(crate) fn of(session: Option<u64>, caller: Option<&CallerIdentity>) -> Option<Self> {
         session.map(Self::Session).or(caller.map(|_| Self::Caller))
     }
 }
 
-/// What one caller was allowed with one loaded version of a plugin. At most 256 names of tools.
+/// Approvals of one caller for one loaded version of a plugin. At most 256.
 #[derive(Debug, Default)]
 pub(crate) struct RememberedApprovals(Mutex<VecDeque<GivenApproval>>);
 
@@ -42,13 +42,13 @@ struct GivenApproval {
 }
 
 impl RememberedApprovals {
-    /// Whether a yes counts for calls of this tool.
+    /// Returns whether an approval covers calls of this tool.
     pub(super) fn counts(&self, scope: ApprovalScope, tool: &str) -> bool {
         let counts = |yes: &GivenApproval| yes.scope == scope && yes.tool == tool && yes.is_good(LIFE);
         self.all().iter().any(counts)
     }
 
-    /// Remembers a yes.
+    /// Remembers an approval.
     pub(super) fn note(&self, scope: ApprovalScope, tool: &str) {
         let mut all = self.all();
         all.retain(|yes| yes.is_good(LIFE) && (yes.scope != scope || yes.tool != tool));
@@ -65,7 +65,7 @@ impl RememberedApprovals {
 }
 
 impl GivenApproval {
-    /// `life` is that of a yes outside of a session.
+    /// Returns whether the approval is still valid. `life` is the lifetime outside of a session.
     fn is_good(&self, life: Duration) -> bool {
         matches!(self.scope, ApprovalScope::Session(_)) || self.at.elapsed() < life
     }

@@ -1,4 +1,4 @@
-//! What becomes of a call with each journal that it can have, and what attackers try.
+//! Rulings for every kind of journal, including forged ones.
 
 use std::collections::BTreeMap;
 
@@ -44,12 +44,12 @@ fn forms() -> QuestionKindSet {
     QuestionKindSet::default().with(QuestionKind::Form)
 }
 
-/// The ruling for a call of a client in a session.
+/// Returns the ruling for a call of a client in a session.
 fn rule(offer: &Arc<ToolOffer>, remembered: &RememberedApprovals, journal: CallJournal) -> ApprovalRuling {
     ApprovalCase { offer, remembered, scope: Some(ApprovalScope::Session(1)), answerable: forms() }.rule(journal)
 }
 
-/// The journal with which the user is asked.
+/// Returns the journal with which the user is asked.
 fn asked(ruling: ApprovalRuling) -> CallJournal {
     match ruling.step {
         ApprovalStep::Ask(journal, _) => journal,
@@ -90,7 +90,8 @@ fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
     assert!(journal.began > 0 && journal.until > journal.began);
     let ruling = rule(&offer, &remembered, with_answer(journal, &yes()));
     assert_eq!(ruling.decision.as_ref().map(|decision| decision.word), Some("approved"));
-    // The guest finds no answer of the host's, and its own questions begin at nothing.
+    // The guest does not receive the host's answer, and its own questions start with an empty
+    // journal.
     assert_eq!(entered(ruling), CallJournal { approval: ApprovalState::Given, ..CallJournal::default() });
     asked(rule(&offer, &remembered, CallJournal::default()));
 }
@@ -120,7 +121,7 @@ fn an_answer_that_nobody_asked_for_counts_for_nothing() {
     made_up.answers.insert("approve".to_owned(), yes().to_string());
     let journal = asked(rule(&offer, &remembered, made_up));
     assert_eq!((journal.approval, journal.answers.len()), (ApprovalState::Asked(1), 0));
-    // Where nobody is asked, the guest does not get it either.
+    // If no approval is required, the guest does not receive the answer either.
     let open = self::offer(ApprovalSetting::Never);
     let journal = entered(rule(&open, &remembered, with_answer(CallJournal::default(), &yes())));
     assert_eq!(journal, CallJournal::default());
@@ -157,7 +158,7 @@ fn what_is_no_yes_ends_the_call_or_asks_again() {
     ] {
         assert_eq!(asked(answered(&answer)).approval, ApprovalState::Asked(2), "{answer}");
     }
-    // Two answers in one are none.
+    // Two answers in one are invalid.
     let mut twice = journal.clone();
     let text = r#"{"action":"decline","action":"accept","content":{"approve":true}}"#;
     twice.answers.insert(KEY.to_owned(), text.to_owned());
@@ -189,7 +190,7 @@ fn the_first_yes_counts_for_its_session_or_its_caller_alone() {
         entered(case(scope).rule(with_answer(journal, &yes())));
         let again = case(scope).rule(CallJournal::default());
         assert_eq!(again.decision, Some(ApprovalDecision { word: "remembered", waited: None, by: None }));
-        // What the plugin asks then goes on without the memory, which may have ended meanwhile.
+        // Later questions of the plugin do not depend on the remembered approval, which may expire.
         assert_eq!(entered(again).approval, ApprovalState::Given);
     }
     asked(case(Some(ApprovalScope::Session(2))).rule(CallJournal::default()));
@@ -237,7 +238,7 @@ fn a_call_whose_guest_has_run_already_begins_anew() {
     let journal = CallJournal { edition: Some(Digest::new([1; 32])), rounds: 1, ..CallJournal::default() };
     let ruling = rule(&offer, &remembered, journal);
     assert!(matches!(ruling.step, ApprovalStep::End(CallFailure::Outdated)), "{ruling:?}");
-    // The other way round, nobody needs to allow it any more.
+    // In the opposite case, no approval is required any more.
     let journal = asked(rule(&offer, &remembered, CallJournal::default()));
     assert_eq!(entered(rule(&self::offer(ApprovalSetting::Never), &remembered, journal)), CallJournal::default());
 }
@@ -274,7 +275,7 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
     assert!(cut.contains("NOT complete: of 50,032 bytes, 49,720 are left out"), "{cut}");
     assert!(cut.contains("SHA-256 of all: ") && cut.len() < 3_000, "{cut}");
     assert!(question(&json!({}), ApprovalValidity::Hour).contains("within one hour"));
-    // Whatever the arguments are, the words of the host are the same.
+    // The host's text does not depend on the arguments.
     let host = |message: &str| {
         let words = message.lines().filter(|line| !line.starts_with("    | ")).collect::<Vec<_>>().join("\n");
         let (above, rest) = words.split_once("\n\nThe arguments").unwrap();
@@ -300,7 +301,7 @@ fn a_secret_in_the_arguments_is_not_shown() {
     let question = question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
     let params = question.params.get();
     assert!(!params.contains("s3cret") && params.contains("Secrets of the plugin are left out"), "{params}");
-    // What redaction would remove stays visible.
+    // Characters that redaction would remove stay visible.
     let arguments = json!({"text": "evil\u{202e}gpj.exe \u{1b}[2J"}).to_string();
     let question = self::question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
     let text = text(&[question]).unwrap();
@@ -326,7 +327,7 @@ fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
             }
             other => panic!("{other:?}"),
         }
-        // The rule of the grant remembers a yes, whoever said it, and no other answer.
+        // The rule of the grant remembers a yes from either side, and no other answer.
         let again = rule(&offer, &remembered, CallJournal::default());
         assert_eq!(again.decision.unwrap().word, if yes { "remembered" } else { "asked" });
     }

@@ -1,12 +1,14 @@
-//! JSON text that a person reads before deciding: every character shows, and none makes text look like what it is not.
+//! Escapes JSON text for a person who decides about it. Every character is visible, and none can
+//! disguise the text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The most combining characters in a row: more of them cover the lines above and below.
+/// Maximum number of consecutive combining characters. More of them would cover the lines above and
+/// below.
 const MARKS: usize = 2;
 
-/// JSON text, one unit after the other: a character, or an escape such as `\n` or `\u001f`, which is never divided.
+/// Splits JSON text into units: a character, or an indivisible escape such as `\n` or `\u001f`.
 pub(super) fn units(json: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -22,7 +24,7 @@ pub(super) fn units(json: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What came before a unit, as far as it matters.
+/// State after the preceding unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PrecedingText {
     space: bool,
@@ -30,8 +32,9 @@ pub(super) struct PrecedingText {
 }
 
 impl PrecedingText {
-    /// The unit as it is shown: the same JSON, with what does not show, or does more than that, as an escape. After a space,
-    /// a space is one too: with enough of them, text would begin where another line could.
+    /// Returns the unit as it is shown. Invisible and misleading characters are escaped, which
+    /// leaves the JSON value unchanged. A space after a space is escaped too: enough spaces could
+    /// move the following text to where a new line could begin.
     pub(super) fn show<'a>(&mut self, unit: &'a str) -> Cow<'a, str> {
         let mut chars = unit.chars();
         let (Some(c), None) = (chars.next(), chars.next()) else {
@@ -58,7 +61,7 @@ pub(super) fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// The character as a JSON escape.
+/// Returns the character as a JSON escape.
 fn escape(c: char) -> String {
     let mut escape = String::new();
     for unit in c.encode_utf16(&mut [0; 2]) {
@@ -67,26 +70,26 @@ fn escape(c: char) -> String {
     escape
 }
 
-/// Combining characters that any font has.
+/// Returns whether a character is a combining character that common fonts have.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
         | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Whether a character does not show, looks like a space, ends a line or changes the order of others.
+/// Returns whether a character is invisible, looks like a space, ends a line or reorders others.
 fn deceives(c: char) -> bool {
     let is_other_space = c.is_whitespace() && c != ' ';
     c.is_control()
         || is_other_space
         || matches!(c,
-            // Soft hyphen, joiners, fillers, vowel separators, and marks and controls of direction.
+            // Soft hyphen, joiners, fillers, vowel separators, and direction marks and controls.
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
             // Variation selectors, a byte order mark, annotations, format characters of notations, tags.
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}'
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-            // Private use: nobody knows what shows.
+            // Private use: their appearance is unknown.
             | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
 

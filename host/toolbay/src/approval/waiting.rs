@@ -1,4 +1,5 @@
-//! Calls that wait for a person at their client, and that an operator may answer in the console instead.
+//! Calls that wait for an approval at their client. An operator can answer them in the console
+//! instead.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +12,19 @@ use toolbay_model::Digest;
 
 use super::{KEY, answer};
 
-/// The most that are kept for the console. Further ones can be answered by their clients alone.
+/// Maximum number of calls in the table. Only their clients can answer further ones.
 const MOST: usize = 200;
 
-/// The most of one caller. Others can be answered whatever one caller leaves unanswered.
+/// Maximum number of calls of one caller, so that one caller cannot fill the table.
 const EACH: usize = MOST / 4;
 
-/// The calls that wait. Clones are the same. The first answer counts, whoever gives it.
+/// The waiting calls. Clones share the same table. The first answer counts, from either side.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitingApprovals(Arc<Mutex<ApprovalTable>>);
 
 #[derive(Debug, Default)]
 struct ApprovalTable {
-    /// How many there were.
+    /// Number of calls so far.
     count: u64,
     waiting: BTreeMap<u64, WaitingQuestion>,
 }
@@ -31,36 +32,36 @@ struct ApprovalTable {
 #[derive(Debug)]
 struct WaitingQuestion {
     shown: WaitingApproval,
-    /// The plugin and the grant that it was asked under.
+    /// Edition of the plugin and its grant at the time of the question.
     edition: Option<Digest>,
     sender: oneshot::Sender<AnsweredElsewhere>,
-    /// Closed as soon as the call has left its place: its question is withdrawn by then.
+    /// Closed when the call leaves the table. By then, its question to the client is withdrawn.
     withdrawn: oneshot::Receiver<()>,
 }
 
-/// What a call that waits is about.
+/// Description of a waiting call.
 #[derive(Debug)]
 pub(crate) struct ApprovalSubject {
-    /// The caller's name.
+    /// The name of the caller.
     pub(crate) caller: String,
     /// The plugin.
     pub(crate) plugin: String,
-    /// The tool, as clients call it.
+    /// The tool, under the name that clients use.
     pub(crate) tool: String,
     /// The question.
     pub(crate) question: String,
-    /// When an answer comes too late.
+    /// The deadline for an answer.
     pub(crate) until: SystemTime,
-    /// The plugin and the grant.
+    /// The edition of the plugin and its grant.
     pub(crate) edition: Option<Digest>,
 }
 
-/// The place of a call that waits, until this is dropped.
+/// Entry of a waiting call in the table, until it is dropped.
 #[derive(Debug)]
 struct ApprovalPlace {
     id: u64,
     all: WaitingApprovals,
-    /// Held for its Drop.
+    /// Closes the channel on drop.
     _left: oneshot::Sender<()>,
 }
 
@@ -71,7 +72,8 @@ impl Drop for ApprovalPlace {
 }
 
 impl WaitingApprovals {
-    /// Has a call wait for an answer here as well; `None` if too many wait, of all callers or of this one.
+    /// Adds a call that can be answered here too. Returns `None` if too many calls wait, in total
+    /// or of this caller.
     pub(crate) fn begin(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
         let mut all = self.all();
         let own = all.waiting.values().filter(|one| one.shown.caller == subject.caller).count();
@@ -89,14 +91,14 @@ impl WaitingApprovals {
         Some(OperatorAnswer::new(receiver, ApprovalPlace { id, all: self.clone(), _left: left }))
     }
 
-    /// The calls that wait, the oldest first.
+    /// Returns the waiting calls, oldest first.
     pub(crate) fn list(&self) -> Vec<WaitingApproval> {
         self.all().waiting.values().map(|one| one.shown.clone()).collect()
     }
 
-    /// Answers a call for the operator with this name, if they may: `may` gets the tool. Returns when no client can be asked
-    /// any more what is decided: the call has taken the answer and withdrawn its question. `allowed` says what becomes of a
-    /// call of that edition after a yes.
+    /// Answers a call on behalf of the operator `by`, if `may` permits it for the tool. Returns
+    /// after the call has taken the answer and withdrawn its question, so that no client can change
+    /// the decision. After a yes, `allowed` computes the outcome from the call and its edition.
     pub(crate) async fn answer(
         &self,
         id: u64,
@@ -113,12 +115,12 @@ impl WaitingApprovals {
         if sender.send(given).is_err() || SystemTime::now() > shown.until {
             return ApprovalOutcome::Gone;
         }
-        // Nothing is ever sent: it ends when the place is dropped.
+        // No value is ever sent: the channel closes when the entry is dropped.
         drop(withdrawn.await);
         if yes { allowed(&shown, edition) } else { ApprovalOutcome::Done }
     }
 
-    /// Takes a call out, so that nobody else can answer it here.
+    /// Removes a call, so that it cannot be answered here again.
     fn take(&self, id: u64, may: impl FnOnce(&str) -> bool) -> Result<WaitingQuestion, ApprovalOutcome> {
         let mut all = self.all();
         let one = all.waiting.get(&id).ok_or(ApprovalOutcome::Gone)?;
@@ -151,12 +153,12 @@ mod tests {
         }
     }
 
-    /// A yes makes the call.
+    /// Outcome of an approved call.
     fn made(_: &WaitingApproval, _: Option<Digest>) -> ApprovalOutcome {
         ApprovalOutcome::Done
     }
 
-    /// Gives an answer while the call takes it.
+    /// Answers a call while it waits for the answer.
     async fn answered(
         waiting: &WaitingApprovals,
         elsewhere: OperatorAnswer,

@@ -1,4 +1,4 @@
-//! `toolbay audit`: reads the audit log, and finds out whether it was changed.
+//! `toolbay audit`: shows and verifies the audit log.
 
 mod show;
 
@@ -16,7 +16,7 @@ use self::show::Filter;
 use super::common::{Listen, Settings};
 use super::output::{print, print_json};
 
-/// Longest line that is printed, in bytes.
+/// Maximum length of a printed line, in bytes.
 const SHOWN: usize = 2_000;
 
 #[derive(Debug, Subcommand)]
@@ -167,7 +167,7 @@ fn noted(text: &str) -> Result<(u64, Digest), String> {
     })
 }
 
-/// Fails if the folder is none: an empty log would look as if nothing had happened.
+/// Fails if the path is not a folder. An empty log would look as if nothing had happened.
 fn is_folder(folder: &std::path::Path) -> anyhow::Result<()> {
     if !folder.is_dir() {
         bail!("there is no audit log in {}: it is not a folder", folder.display());

@@ -1,4 +1,4 @@
-//! `toolbay call`: one call, with the same limits as when the tool is served.
+//! `toolbay call`: makes one call, with the same limits as when the tool is served.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -21,27 +21,28 @@ use super::result::{self, ProgressPrinter};
 use super::task;
 use crate::server::Server;
 
-/// How many problems of plugins are printed when a tool is unknown.
+/// Maximum number of plugin problems that are printed for an unknown tool.
 const PROBLEMS: usize = 10;
 
-/// Longest problem that is printed, in bytes: parts of it come from plugins.
+/// Maximum length of a printed problem, in bytes. Parts of it come from plugins.
 const WHY: usize = 2_000;
 
-/// How long a call runs before it becomes a task.
+/// Time after which a call becomes a task.
 const SOON: Duration = Duration::from_millis(1);
 
-/// How the outcome is printed.
+/// Output options.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Show {
     /// Print the complete result as JSON.
     pub(super) json: bool,
     /// Print the resource usage next to the limits.
     pub(super) usage: bool,
-    /// Call as a client does that takes tasks.
+    /// Call as a client that supports tasks.
     pub(super) task: bool,
 }
 
-/// With `yes`, a call that a person must allow is allowed.
+/// Makes the call and prints its result. If `yes` is set, a call that requires approval is allowed
+/// without a question.
 pub(super) fn run(
     common: &Common,
     tool: String,
@@ -53,17 +54,19 @@ pub(super) fn run(
     let arguments = read(arguments)?;
     let listen = Listen { record, ..Listen::default() };
     let mut config = common.configure_for_call(&listen)?;
-    // The configuration's file is that of the server, which may be running.
+    // The configuration is that of a server, which may be running. Record only if the command line
+    // says so.
     let record = listen.record.record.is_some();
     if show.task {
-        // Whoever asks for a task wants to see one.
+        // `--task` is for trying tasks, so even a short call becomes one.
         config.tasks.after = SOON;
     }
     block_on(async {
         let server = Server::builder(config).watch(false).audit(false).record(record).start()?;
         let snapshot = wait_until_loaded(&server).await;
         let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
-        // The result does not show these: why the use of an import was denied, and warnings about the plugin.
+        // The result does not contain these: why the use of an import was denied, and warnings
+        // about the plugin.
         for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
             complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
         }
@@ -100,7 +103,8 @@ pub(super) fn run(
     })
 }
 
-/// The message about an unknown tool: the most similar name, and the problems of plugins that may have the tool.
+/// Returns the message about an unknown tool, with the most similar name and the problems of
+/// plugins that may provide the tool.
 fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
     let own = snapshot.tools.iter().filter(|(_, offer)| offer.definition.tool.name == tool);
@@ -116,7 +120,7 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
         Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
         None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
     };
-    // The plugin that has the tool may be any of those that have a problem.
+    // Any plugin with a problem may provide the tool.
     let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
     let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
     for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
@@ -130,7 +134,7 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     said
 }
 
-/// The arguments as an object, from the command line or from standard input.
+/// Reads the arguments from the command line or from standard input.
 fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
     let mut text = arguments.to_owned();
     if arguments == "-" {

@@ -1,4 +1,4 @@
-//! `toolbay check`: shows what a plugin file contains and imports, without serving it.
+//! `toolbay check`: shows the contents and imports of a plugin file without serving it.
 
 mod grant;
 
@@ -25,27 +25,28 @@ use super::plugin_file::{
 };
 use crate::config::Config;
 
-/// What `check` prints about a file.
+/// Facts that `check` prints about a file.
 struct CheckFindings {
     digest: Digest,
     size: u64,
     about: PluginSummary,
     form: String,
-    /// Bytes of the largest linear memory when a call begins, if that can be told.
+    /// Initial size of the largest linear memory, in bytes, if it is known.
     memory: Option<u64>,
-    /// `limits.memory`, if the grant sets none.
+    /// The default of `limits.memory`.
     memory_limit: ByteSize,
-    /// How long compiling took, in milliseconds; `None` if the component was in the compile cache.
+    /// Compile time, in milliseconds; `None` if the component was in the compile cache.
     compile_ms: Option<f64>,
     remarks: Vec<String>,
     contents: ComponentContents,
-    /// Which calls of its tools a person must allow first, with the grant beside the file.
+    /// Tools that require approval under the grant next to the file, by name.
     asks: BTreeMap<String, ApprovalPolicy>,
-    /// Whether the grant beside the file is refused, so that a server would not serve it.
+    /// True if the grant next to the file is invalid, so that a server would reject the plugin.
     is_refused: bool,
 }
 
-/// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
+/// Purpose and required permission of an interface, by the prefix of its name. The first match
+/// applies.
 const INTERFACES: [(&str, &str); 13] = [
     ("toolbay:plugin/", "uses the host's log, progress, configuration and questions to the user (always allowed)"),
     ("wasi:cli/environment", "wants environment variables (only those listed in permissions.environment)"),
@@ -59,17 +60,17 @@ const INTERFACES: [(&str, &str); 13] = [
     ("wasi:logging/", "writes to the host's log (always allowed, within limits.log)"),
     ("wasi:random/", "uses random numbers (always allowed)"),
     ("wasi:sockets/", "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)"),
-    // Whatever else has more than types is refused when it is loaded.
+    // Loading rejects any other interface that contains more than types.
     ("", "uses types of other interfaces (always allowed)"),
 ];
 
-/// Said of a plugin that would not find its folders.
+/// Remark about a plugin that cannot access the folders of its grant.
 const FOLDERLESS: &str = "it looks for files through WASI 0.3, where it gets none, whatever its grant says (build it for WASI \
                           0.2)";
 
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let file = &resolve_plugin_file(path)?;
-    // One file needs no plugin folder, so the folder of the file stands in for it.
+    // A single file needs no plugin folder. Use the folder of the file instead.
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
     let config = common.configure(true, &Listen::default())?;
@@ -123,7 +124,8 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     })
 }
 
-/// How to describe tools that are plain functions.
+/// Returns a remark on how to describe tools that are plain functions, if they have no
+/// descriptions.
 fn without_words(tools: &[String], file: &Path) -> Option<String> {
     let first = line(tools.first()?, MAX_REASON_BYTES);
     let more = if tools.len() > 1 { format!(" and {} more", tools.len() - 1) } else { String::new() };
@@ -135,20 +137,20 @@ fn without_words(tools: &[String], file: &Path) -> Option<String> {
     ))
 }
 
-/// What the grant beside a file says of its tools.
+/// Effects of the grant next to a file on its tools.
 #[derive(Default)]
 struct GrantSummary {
-    /// Which calls a person must allow first, by the tools' own names.
+    /// Tools that require approval, by their own names.
     asks: BTreeMap<String, ApprovalPolicy>,
-    /// The names that clients call.
+    /// The tool names that clients use.
     names: Vec<String>,
 }
 
-/// What the grant beside `file` says of its tools, or else the server's configuration (`approve`).
+/// Reads the grant next to `file`. `approve` is the default of the server's configuration.
 ///
 /// # Errors
 ///
-/// The grant has a mistake, or is not one for this file.
+/// The grant is invalid, or does not match this file.
 fn granted(
     file: &Path,
     approve: ApprovalSetting,
@@ -166,7 +168,7 @@ fn granted(
     grant.check_component(id, digest, contents, command).map_err(|why| format!("{id}.toml: {why}"))?;
     let (approvals, own) = (grant.approvals(approve), tool_name(id));
     let asks = |definition: &ValidDefinition| {
-        // A command has no name of its own.
+        // A command has no tool name. The file name takes its place.
         let name = if command { own.clone() } else { definition.tool.name.clone() };
         let shown = grant.tools.get(&name).map(|tool| definition.shown_as(&tool.shown()));
         let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
@@ -179,7 +181,7 @@ fn granted(
     })
 }
 
-/// What the imports are for, without repetitions.
+/// Returns the purposes of the imports, without duplicates.
 fn needs(about: &PluginSummary) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for import in &about.imports {
@@ -240,7 +242,7 @@ fn text(name: &str, findings: &CheckFindings) -> String {
     out
 }
 
-/// What the plugin offers.
+/// Appends the tools, prompts and resources of the plugin.
 fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String, ApprovalPolicy>) {
     let ComponentContents { tools, prompts, resources, templates, completes, .. } = contents;
     let heading = |out: &mut String, words: &str| {
@@ -290,7 +292,7 @@ fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String
     }
 }
 
-/// A description, below the name of what it describes.
+/// Appends a description below the name of its subject.
 fn described(out: &mut String, description: Option<&str>) {
     for words in description.unwrap_or_default().lines() {
         let _ = writeln!(out, "        {}", clean(words));

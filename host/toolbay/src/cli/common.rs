@@ -1,4 +1,4 @@
-//! What the commands share: the options for the folder and the configuration, and a runtime.
+//! Options and a runtime that the commands share.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::log_export::LogExportLayer;
 use crate::reread::variables;
 use crate::{machine, telemetry};
 
-/// Logs only the denied uses of imports.
+/// Log filter that shows only denied uses of imports.
 const DENIALS: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
 
 /// The options of every command that reads the plugin folder.
@@ -69,31 +69,32 @@ pub(super) struct Record {
     pub(super) record: Option<PathBuf>,
 }
 
-/// Parses an address. The error is worded as that of `http.listen`.
+/// Parses an address, with the error message of `http.listen`.
 fn address(text: &str) -> Result<ListenAddress, String> {
     let wrong = |_| {
         "expected an address with a port, such as 127.0.0.1:8931, or a Unix socket, such as unix:/run/toolbay/mcp.sock"
             .to_owned()
     };
     Ok(match text.parse().map_err(wrong)? {
-        // A path in the configuration file is relative to that file, and this one is not.
+        // Make the path absolute here. In the configuration file, paths are relative to that file.
         ListenAddress::Unix(path) => ListenAddress::Unix(std::path::absolute(path).map_err(|error| error.to_string())?),
         address @ ListenAddress::Internet(_) => address,
     })
 }
 
 impl Common {
-    /// Reads the configuration and starts logging. A `quiet` command logs nothing unless `--log` says so.
+    /// Reads the configuration and starts logging. A `quiet` command logs nothing unless `--log` is
+    /// set.
     pub(super) fn configure(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
         self.read(if quiet { Some("off") } else { None }, listen)
     }
 
-    /// The same, for a command that logs which imports a call was denied.
+    /// Like `configure`, for a command that logs denied imports.
     pub(super) fn configure_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
         self.read(Some(DENIALS), listen)
     }
 
-    /// Reads the configuration, and nothing else: nothing is logged yet, and no thread is started.
+    /// Reads only the configuration, without logging or starting threads.
     pub(super) fn read_alone(&self, listen: &Listen) -> Result<Config, ConfigError> {
         Config::load(&self.flags(listen), variables())
     }
@@ -111,7 +112,8 @@ impl Common {
         }
     }
 
-    /// `log` is the filter that replaces the configured one; `--log` overrides it.
+    /// Reads the configuration and starts logging. `log` replaces the configured filter, and
+    /// `--log` overrides both.
     fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
         let config = self.read_alone(listen)?;
         let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
@@ -120,8 +122,8 @@ impl Common {
     }
 }
 
-/// Starts logging with `filter`, and says what there is to say of the configuration. The log also goes to `sent`, if its
-/// settings want that.
+/// Starts logging with `filter`, and logs warnings about the configuration. If the settings of
+/// `sent` enable it, the log is also exported.
 pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
     let logged = sent.filter(|sent| sent.settings().logs);
     let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.caller));
@@ -134,7 +136,8 @@ pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> 
     Ok(())
 }
 
-/// Runs one command on a runtime. Does not wait for a thread that is blocked in a read of standard input.
+/// Runs a command on a runtime. Does not wait for a thread that is blocked while it reads standard
+/// input.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {

@@ -11,10 +11,10 @@ use super::load_progress::wait_until_loaded;
 use super::output::{complain, print};
 use crate::server::Server;
 
-/// Longest file name that is printed, in bytes.
+/// Maximum length of a printed file name, in bytes.
 const NAME: usize = 300;
 
-/// Longest reason that is printed, in bytes.
+/// Maximum length of a printed reason, in bytes.
 const WHY: usize = 2_000;
 
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {

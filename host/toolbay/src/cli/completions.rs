@@ -1,4 +1,4 @@
-//! What shells and `man` know of the command line, made of its own definition.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use clap_complete::Shell;
 
 use super::output::print_text;
 
-/// The program's name in the shell.
+/// The name of the program.
 const NAME: &str = "toolbay";
 
-/// Prints the completions of this command line for a shell.
+/// Prints the shell completions of this command line.
 pub(super) fn run(mut command: Command, shell: Shell) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, NAME, &mut script);
@@ -20,7 +20,8 @@ pub(super) fn run(mut command: Command, shell: Shell) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes the manual of this command line into a folder, which must exist: `toolbay.1`, and a page for each command.
+/// Writes the manual of this command line into an existing folder: `toolbay.1`, and a page for each
+/// command.
 pub(super) fn manual(command: Command, folder: &Path) -> anyhow::Result<ExitCode> {
     clap_mangen::generate_to(command, folder)
         .with_context(|| format!("failed to write the manual to {}", folder.display()))?;

@@ -1,25 +1,27 @@
-//! Asks the person at the terminal for a yes.
+//! Confirmation questions on the terminal.
 
 use std::io::{BufRead, IsTerminal as _, stderr, stdin};
 
 use super::output::note;
 
-/// Longest answer that is read, in bytes.
+/// Maximum length of an answer, in bytes.
 const LONGEST: u64 = 1_000;
 
-/// Whether there is a terminal with somebody who can read the question and answer it.
+/// Returns whether a person can read a question and answer it on a terminal.
 pub(super) fn is_possible() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Prints the question on standard error, and reads the answer. Whatever is not a yes is a no.
+/// Prints a question about a call to standard error, and returns whether the answer is yes. Any
+/// other answer counts as no.
 pub(super) async fn ask(question: &str) -> bool {
     note(&format!("{question}\n\nAllow this call? Type y for yes, anything else for no:"));
-    // On another thread: meanwhile, a signal can end the program.
+    // Reads on another thread, so that a signal can end the program meanwhile.
     tokio::task::spawn_blocking(|| is_yes(stdin().lock())).await.unwrap_or(false)
 }
 
-/// Prints a question that says what to type on standard error, and reads the answer. Whatever is not a yes is a no.
+/// Prints a question, which includes the expected input, to standard error. Returns whether the
+/// answer is yes. Any other answer counts as no.
 pub(super) fn asked(question: &str) -> bool {
     note(question);
     is_yes(stdin().lock())

@@ -1,4 +1,4 @@
-//! `toolbay console`: opens the console of a server that a client has started, through a port of this machine.
+//! `toolbay console`: opens the console of a server that a client started, through a local port.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -17,17 +17,17 @@ use super::signals::Signals;
 use crate::config::ConfigError;
 use crate::console_socket::{ServerSocket, find_servers};
 
-/// Longest path of a folder that is shown, in bytes.
+/// Maximum length of a printed folder, in bytes.
 const SHOWN: usize = 1_000;
 
-/// What to do if there is no server.
+/// Advice if no server is found.
 const ADVICE: &str = "a server has a console while a client that started it with `toolbay serve` is running, unless \
                       console.stdio = false; that of `toolbay serve --http` is at the address in its log";
 
-/// A server that answers.
+/// A server that responds.
 struct FoundServer {
     found: ServerSocket,
-    /// Its plugin folder.
+    /// The server's plugin folder.
     folder: String,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
         note("Ctrl-C ends this, and the server goes on");
         tokio::select! {
             () = signals.shutdown.cancelled() => {}
-            // With its terminal.
+            // The terminal was closed.
             () = signals.reload.notified() => {}
             () = login.ended() => note(&format!("the server {pid} has ended")),
             () = forward(listener, &path) => {}
@@ -55,7 +55,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The servers that answer, the oldest first.
+/// Returns the servers that respond, oldest first.
 async fn answering() -> Vec<FoundServer> {
     let asking = find_servers().into_iter().map(async |found| {
         let folder = line(&about(&found.path).await.ok()?, SHOWN);
@@ -64,7 +64,7 @@ async fn answering() -> Vec<FoundServer> {
     join_all(asking).await.into_iter().flatten().collect()
 }
 
-/// The one with this number, or the only one.
+/// Returns the server with this process ID, or the only server.
 fn chosen(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
     if let Some(pid) = pid {
         let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
@@ -78,7 +78,7 @@ fn chosen(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<Fou
     servers.pop().with_context(|| format!("no server has a console that answers: {ADVICE}"))
 }
 
-/// What to type, a line for each.
+/// Returns the commands to choose from, one per line.
 fn list(servers: &[FoundServer], now: SystemTime) -> String {
     let mut said = "several servers have a console; say which one:".to_owned();
     for FoundServer { found, folder } in servers {

@@ -1,4 +1,5 @@
-//! `toolbay dev`: rebuilds a project after each change, copies it into the plugin folder, and makes its example call.
+//! `toolbay dev`: rebuilds a project after each change, copies it into the plugin folder, and makes
+//! its example call.
 
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -23,14 +24,14 @@ use super::result::{self, ProgressPrinter};
 use crate::config::Config;
 use crate::server::Server;
 
-/// How long files must stay unchanged before a build starts: editors write several files when they save.
+/// Time without changes before a build starts. Editors write several files when they save.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Longest problem that is printed, in bytes: parts of it come from the plugin.
+/// Maximum length of a printed problem, in bytes. Parts of it come from the plugin.
 const WHY: usize = 2_000;
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
-    // The project first: a wrong folder is the more likely mistake.
+    // Check the project first: a wrong folder is the more likely mistake.
     let project = ProjectFile::read(folder).map_err(anyhow::Error::msg)?;
     check_installed(&project)?;
     let config = common.configure(true, &Listen::default())?;
@@ -48,7 +49,7 @@ pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<
 
 async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
     loop {
-        // Read again: plugin.toml itself may have changed.
+        // Read plugin.toml again, because it may have changed.
         match ProjectFile::read(folder) {
             Ok(project) => {
                 let mut watcher = watcher(folder, &project)?;
@@ -71,13 +72,14 @@ fn watcher(folder: &Path, project: &ProjectFile) -> anyhow::Result<FolderWatcher
     FolderWatcher::over(&paths).map_err(anyhow::Error::msg)
 }
 
-/// Waits for a change, and for the changes after it.
+/// Waits for a change, then until no more changes follow.
 async fn settled(watcher: &mut FolderWatcher) {
     watcher.changes().await;
     while tokio::time::timeout(QUIET, watcher.changes()).await.is_ok() {}
 }
 
-/// Builds, copies and calls. Returns whether every step succeeded.
+/// Builds the project, copies the plugin and makes the example call. Returns whether every step
+/// succeeded.
 async fn round(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow::Result<bool> {
     let began = Instant::now();
     let setup = if folder.join(&project.output).exists() { &[][..] } else { &project.setup };
@@ -100,14 +102,15 @@ async fn round(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow:
     try_out(config, &project.name, project.example.as_ref()).await
 }
 
-/// Copies a file into the plugin folder atomically, so that a server that watches it never sees half a file.
+/// Copies a file into the plugin folder atomically, so that a server that watches the folder never
+/// reads a partial file.
 fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
     let folder = to.parent().context("the plugin's path has no folder")?;
     let part = tempfile::Builder::new().prefix(".toolbay-dev-").tempfile_in(folder);
     let part = part.with_context(|| format!("failed to write into {}", folder.display()))?;
     std::fs::copy(from, part.path())
         .with_context(|| format!("cannot copy {}, the output of the build", from.display()))?;
-    // Only its owner can read a temporary file, but another user may serve the plugin.
+    // A temporary file is readable only by its owner, but another user may serve the plugin.
     std::fs::set_permissions(part.path(), Permissions::from_mode(0o644))?;
     part.persist(to).with_context(|| format!("failed to write {}", to.display()))?;
     Ok(())
@@ -128,7 +131,7 @@ async fn try_out(config: &Config, id: &str, example: Option<&CallExample>) -> an
         return Ok(false);
     }
     let Some(CallExample { tool, arguments }) = example else { return Ok(true) };
-    // The grant may give its tools a prefix.
+    // The grant may add a prefix to the tool names.
     let offered = report.tools.iter().find(|name| {
         *name == tool || snapshot.tools.get(*name).is_some_and(|offer| offer.definition.tool.name == *tool)
     });

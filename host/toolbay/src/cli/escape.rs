@@ -1,6 +1,8 @@
-//! `toolbay escape`: what code could do that has escaped from the sandbox into a server with this configuration.
+//! `toolbay escape`: tests what code that escaped the sandbox of a server with this configuration
+//! could do.
 //!
-//! It builds the wall that `serve` builds, and nothing else of a server. Each line of standard input is something to try.
+//! Sets up the same confinement as `serve`, without a server. Each line of standard input is an
+//! operation to attempt.
 
 use std::fs::{self, File};
 use std::io::{self, stdin};
@@ -32,7 +34,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does what a line says: a verb and what it is about.
+/// Attempts the operation of a line, which consists of a verb and its argument.
 fn attempt(line: &str) -> io::Result<()> {
     let (verb, what) = line.split_once(' ').unwrap_or((line, ""));
     match verb {

@@ -1,4 +1,5 @@
-//! `toolbay init`: makes a folder that can be served, with a configuration file and sample plugins. It never overwrites.
+//! `toolbay init`: creates a folder to serve, with a configuration file and sample plugins. Never
+//! overwrites a file.
 
 mod samples;
 
@@ -15,27 +16,28 @@ use self::samples::{SampleChoice, SampleSet};
 use super::confirm;
 use super::output::{note, print};
 
-/// The configuration file, with every key that people change.
+/// Template of the configuration file, with every key that people change.
 const CONFIGURATION: &str = include_str!("init/toolbay.toml");
 
-/// Its name.
+/// Name of the configuration file.
 const FILE: &str = "toolbay.toml";
 
-/// The plugin folder that it names.
+/// Name of the plugin folder in the template.
 const PLUGINS: &str = "plugins";
 
-/// Longest answer that is read, in bytes.
+/// Maximum length of an answer, in bytes.
 const LONGEST: u64 = 1_000;
 
-/// What becomes of each file: the path within the new folder.
+/// The files that were written and those that existed before, relative to the new folder.
 #[derive(Debug, Default)]
 struct InitReport {
     written: Vec<PathBuf>,
     kept: Vec<PathBuf>,
 }
 
-/// Makes `path` a folder that can be served. `wanted` says which samples to copy; without it, a person at a terminal is
-/// asked, and anybody else gets all of them. `from` is the folder with the samples, if it is not the one of the package.
+/// Creates a folder to serve at `path`. `wanted` selects the samples to copy. Without it, the
+/// command asks on a terminal, and otherwise copies all samples. `from` is the folder of the
+/// samples, if it is not that of the package.
 pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     let samples = SampleSet::find(from)?;
     let choice = match wanted {
@@ -57,7 +59,7 @@ pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> a
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the person at the terminal which samples to copy, until the answer can be understood.
+/// Asks at the terminal which samples to copy, until the answer is valid.
 fn ask(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
     let names = samples.names().join(", ");
     loop {
@@ -78,12 +80,13 @@ fn ask(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
 }
 
 impl InitReport {
-    /// Writes a file, which appears whole or not at all, unless there is something with its name.
+    /// Writes a file atomically, unless its name is already in use.
     fn write(&mut self, root: &Path, name: &Path, content: &[u8]) -> anyhow::Result<()> {
         let path = root.join(name);
         let parent = path.parent().unwrap_or(root);
         let failed = || format!("failed to write {}", path.display());
-        // The name of a file that no server takes for a plugin, and rights as for any other file.
+        // Servers do not load files with this prefix as plugins. The permissions are those of an
+        // ordinary new file.
         let mut file = Builder::new()
             .prefix(".toolbay-")
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
@@ -98,7 +101,7 @@ impl InitReport {
         Ok(())
     }
 
-    /// What was done, and what to do next.
+    /// Formats a summary and the next steps.
     fn text(&self, root: &Path, tells_of_none: bool) -> String {
         let mut out = String::new();
         let mut list = |title: String, files: &[PathBuf]| {
@@ -145,7 +148,8 @@ mod tests {
     use super::*;
     use crate::config::{Config, Flags};
 
-    /// The file with the `#` removed from each line that has a key, if `which` wants the line.
+    /// Returns the file with the `#` removed from each line that has a key, if `which` selects the
+    /// line.
     fn uncommented(which: impl Fn(&str) -> bool) -> String {
         let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
         let lines = CONFIGURATION.lines().map(|line| match line.strip_prefix('#') {
@@ -156,7 +160,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Config {
-        // A folder that exists.
+        // The folder must exist.
         let flags = Flags { plugins: Some(env!("CARGO_MANIFEST_DIR").into()), ..Flags::default() };
         Config::from_text(text, &[], &flags).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }

@@ -1,4 +1,5 @@
-//! `toolbay install` and `toolbay uninstall`: add the server to the configuration of a client, and take it out again.
+//! `toolbay install` and `toolbay uninstall`: add the server to the configuration of a client, and
+//! remove it.
 
 mod around;
 mod report;
@@ -23,7 +24,7 @@ use super::confirm;
 use super::output::{complain, print, print_json};
 use crate::config::ConfigError;
 
-/// How often an edit is made anew because another program wrote the file meanwhile.
+/// Maximum number of attempts to edit a file that other programs write at the same time.
 const TRIES: usize = 3;
 
 /// The options that both commands have.
@@ -165,20 +166,21 @@ fn known(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
     client_named(id).with_context(|| format!("unknown client {id}"))
 }
 
-/// What the client is to reach.
+/// Returns the server that the client connects to.
 fn server(options: &Install) -> anyhow::Result<ServerEntry> {
     if let Some(url) = &options.http {
         return ServerEntry::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
     }
     let settings = Settings { config: options.config.clone(), no_config: options.no_config, log: None };
     let common = Common { plugins: options.plugins.clone(), settings };
-    // The client would only say that the server does not start.
+    // Report errors of the configuration here. The client would only report that the server does
+    // not start.
     let config = common.configure(true, &Listen::default())?;
     let absolute = |path: &std::path::Path| {
         std::fs::canonicalize(path).map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
     };
     let mut paths = Vec::new();
-    // The client starts the server in a folder of its own choice: nothing depends on what is there.
+    // The client chooses the working directory of the server, so all paths must be absolute.
     if config.file_read {
         paths.push(("--config", absolute(&config.file)?));
     }
@@ -190,7 +192,8 @@ fn server(options: &Install) -> anyhow::Result<ServerEntry> {
     ServerEntry::command(&program()?, words, &paths).map_err(anyhow::Error::msg)
 }
 
-/// Edits the file of a target with `change`, after a yes to the question that `doubt` has about the entry that is there.
+/// Applies `change` to the file of a target. If `doubt` returns a question about the existing
+/// entry, a person must confirm the change first.
 fn edit(
     target: &InstallTarget,
     which: &Which,
@@ -227,7 +230,8 @@ fn edit(
                 report.backup = backup;
                 return Ok(report);
             }
-            // What the user was asked about may be something else now, so that is looked at again.
+            // Another program changed the file. The confirmed entry may be different now, so check
+            // it again.
             Err(FileError::Changed(_)) => file = ConfigFile::read(&target.spot.file)?,
             Err(error) => return Err(error.into()),
         }

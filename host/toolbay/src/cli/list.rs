@@ -1,4 +1,4 @@
-//! `toolbay list`: plugins, what they offer, grants, and why a file is refused.
+//! `toolbay list`: prints plugins with their contents and grants, and why files are refused.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -91,10 +91,10 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     out
 }
 
-/// Longest line that is printed, in bytes: parts of it come from plugins.
+/// Maximum length of a printed line, in bytes. Parts of it come from plugins.
 const SHOWN: usize = 2_000;
 
-/// Most resources of a plugin that are printed: a folder can have thousands.
+/// Maximum number of printed resources per plugin. A folder can contain thousands.
 const RESOURCES: usize = 20;
 
 fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
@@ -150,19 +150,19 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
     out.push('\n');
 }
 
-/// Something that a plugin offers, on one line.
+/// Appends an item that a plugin offers, on one line.
 fn offered(out: &mut String, name: &str, description: Option<&str>) {
     let summary = line(&summary(description.unwrap_or_default()), SHOWN);
     let _ = writeln!(out, "{}", format!("    {name}  {summary}").trim_end());
 }
 
-/// Whether anything of the plugin is in service.
+/// Returns whether any item of the plugin is in service.
 fn offers_something(report: &PluginReport) -> bool {
     let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
     [tools, prompts, resources, skills, templates].iter().any(|names| !names.is_empty())
 }
 
-/// The first sentence of a description, on one line.
+/// Returns the first sentence of a description, on one line.
 fn summary(description: &str) -> String {
     let paragraph = description.split("\n\n").next().unwrap_or_default();
     let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -172,7 +172,7 @@ fn summary(description: &str) -> String {
     }
 }
 
-/// Everything that the grant allows, and every limit that differs from Toolbay's default.
+/// Returns everything that the grant allows, and every limit that differs from Toolbay's default.
 fn grants(granted: &GrantReport) -> impl Iterator<Item = String> {
     let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
     prefix.chain(permissions(granted)).chain(terms(granted)).collect::<Vec<_>>().into_iter()

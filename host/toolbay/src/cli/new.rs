@@ -1,4 +1,5 @@
-//! `toolbay new`: creates a plugin project that is ready to build. The program embeds everything that it writes.
+//! `toolbay new`: creates a plugin project that is ready to build. All files are embedded in the
+//! program.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -34,7 +35,7 @@ pub(super) enum Language {
     Zig,
 }
 
-/// The contract. Every project gets a copy.
+/// The WIT contract, which is copied into every project.
 const CONTRACT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
 
 /// The embedded files for one language.
@@ -43,11 +44,11 @@ struct LanguageKit {
     sdk: Dir<'static>,
     /// The template of a project that uses the SDK.
     template: Dir<'static>,
-    /// The template of a project of plain WIT functions; `None` if the language has none.
+    /// The template of a project of plain WIT functions, if the language supports them.
     plain: Option<Dir<'static>>,
 }
 
-/// A kit of these folders. The type is `tt` because `include_dir` accepts only a literal token.
+/// Creates a kit from folders. The type is `tt` because `include_dir` accepts only a literal token.
 macro_rules! kit {
     ($sdk:tt, $template:tt) => {
         LanguageKit { sdk: include_dir!($sdk), template: include_dir!($template), plain: None }
@@ -86,7 +87,7 @@ static CPP: LanguageKit =
 static ZIG: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template");
 
-/// Folders that compilers and package managers leave behind; they are not copied.
+/// Folders that compilers and package managers create. They are not copied.
 const LEFT_BEHIND: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
 
 impl Language {
@@ -109,7 +110,7 @@ impl Language {
 }
 
 pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Result<ExitCode> {
-    // `.` has no name of its own.
+    // `.` has no file name.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let name = absolute.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     check_name(name)?;
@@ -132,7 +133,7 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks that `name` can be turned into an identifier in every language.
+/// Checks that `name` can be converted to an identifier in every language.
 fn check_name(name: &str) -> anyhow::Result<()> {
     let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     let words = name.split('-').all(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
@@ -153,7 +154,7 @@ fn check_wit_name(name: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The files of a new project: path within the project, and content.
+/// Returns the files of a new project, as pairs of relative path and content.
 fn files(name: &str, language: Language, plain: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     let kit = language.kit();
     let Some(template) = (if plain { kit.plain.as_ref() } else { Some(&kit.template) }) else {

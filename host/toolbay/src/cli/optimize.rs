@@ -1,4 +1,5 @@
-//! `toolbay optimize`: runs a plugin's initialisation once, and writes a file that begins where it ended.
+//! `toolbay optimize`: runs a plugin's initialisation once, and writes a file that starts with the
+//! resulting state.
 
 use std::fs::Permissions;
 use std::io::Write as _;
@@ -45,12 +46,12 @@ impl From<Allow> for InitAllowance {
     }
 }
 
-/// How to optimise.
+/// Options of the optimisation.
 pub(super) struct OptimizeOptions {
-    /// Whether to replace a file.
+    /// If set, an existing file is replaced.
     pub(super) force: bool,
     pub(super) allow: Vec<Allow>,
-    /// Calls to make, as they were written.
+    /// Calls to make before the snapshot, as given on the command line.
     pub(super) calls: Vec<String>,
 }
 
@@ -91,7 +92,8 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of a file in the current folder: `word-count.wasm` becomes `word-count.optimized.wasm`.
+/// Returns the default name, in the current folder: `word-count.wasm` becomes
+/// `word-count.optimized.wasm`.
 fn default_output(file: &Path) -> anyhow::Result<PathBuf> {
     let stem = file.file_stem().context("the plugin file has no name")?;
     let mut name = stem.to_owned();
@@ -99,7 +101,7 @@ fn default_output(file: &Path) -> anyhow::Result<PathBuf> {
     Ok(name.into())
 }
 
-/// Reads `TOOL` or `TOOL=ARGUMENTS`.
+/// Parses `TOOL` or `TOOL=ARGUMENTS`.
 fn warm_up(call: &str) -> anyhow::Result<WarmUp> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
     let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
@@ -110,7 +112,8 @@ fn warm_up(call: &str) -> anyhow::Result<WarmUp> {
     Ok(WarmUp { tool: tool.to_owned(), arguments: Value::Object(object).to_string() })
 }
 
-/// Optimises a file, and compares what it offers with what it offered. Returns what to print of it, too.
+/// Optimises a file, and checks that its description stays the same. Also returns the report to
+/// print.
 async fn optimised(config: &Config, file: &Path, job: OptimizeJob) -> anyhow::Result<(OptimizedComponent, String)> {
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let name = printable_path(file);
@@ -141,20 +144,21 @@ fn report(name: &str, optimised: &OptimizedComponent, size: u64, [before, after]
     format!("{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}")
 }
 
-/// Writes the file in one step: whoever serves it sees all of it, or what was there before.
+/// Writes the file atomically, so that a server never reads a partial file.
 fn write(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = || format!("failed to write {}", printable_path(output));
     let mut part = tempfile::Builder::new().prefix(".toolbay-optimize-").tempfile_in(folder).with_context(failed)?;
     part.write_all(bytes).with_context(failed)?;
-    // Only its owner can read a temporary file, but another user may serve the plugin.
+    // A temporary file is readable only by its owner, but another user may serve the plugin.
     std::fs::set_permissions(part.path(), Permissions::from_mode(0o644)).with_context(failed)?;
     part.as_file().sync_all().with_context(failed)?;
     part.persist(output).with_context(failed)?;
     Ok(())
 }
 
-/// What to do with the `.wit` file beside a plugin: it has the words of plain functions.
+/// Returns advice about the `.wit` file next to a plugin, which contains the descriptions of plain
+/// functions.
 fn wit_remark(file: &Path, output: &Path) -> Option<String> {
     let [from, to] = [file, output].map(|path| path.with_extension("wit"));
     (from.is_file() && !to.exists()).then(|| {

@@ -1,4 +1,4 @@
-//! Printing: results go to standard output, everything else to standard error.
+//! Output functions. Results go to standard output, everything else to standard error.
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +12,11 @@ pub(super) use crate::stderr::say as complain;
 /// Prints a message to standard error without the name of the program.
 pub(super) use crate::stderr::print as note;
 
-/// Something could not be printed.
+/// True if writing to standard output has failed.
 static UNPRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Prints text to standard output, without control characters: parts of it come from plugins. A reader that closed it, as
-/// `head` does, is not an error.
+/// Prints text to standard output, without control characters, because parts of it come from
+/// plugins. A closed reader, such as `head`, is not an error.
 pub(super) fn print(text: &str) {
     write(clean(text).as_bytes());
 }
@@ -25,23 +25,23 @@ pub(super) fn print(text: &str) {
 ///
 /// # Errors
 ///
-/// It is not JSON.
+/// The value cannot be represented as JSON.
 pub(super) fn print_json(value: &impl Serialize) -> serde_json::Result<()> {
     write((escaped(&serde_json::to_string_pretty(value)?) + "\n").as_bytes());
     Ok(())
 }
 
-/// Prints bytes to standard output as they are, or without control characters if that is a terminal: a plugin chose them.
+/// Prints bytes from a plugin to standard output. On a terminal, control characters are removed.
 pub(super) fn print_bytes(bytes: &[u8]) {
     if stdout().is_terminal() { print(&(String::from_utf8_lossy(bytes).into_owned() + "\n")) } else { write(bytes) }
 }
 
-/// Prints what this program wrote itself, as it is.
+/// Prints the program's own text verbatim.
 pub(super) fn print_text(bytes: &[u8]) {
     write(bytes);
 }
 
-/// Whether everything could be printed.
+/// Returns whether all output was written.
 pub(super) fn all_printed() -> bool {
     !UNPRINTED.load(Ordering::Relaxed)
 }

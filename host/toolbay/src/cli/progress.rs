@@ -1,6 +1,6 @@
-//! Shows how far long work is: a bar on a terminal, lines elsewhere.
+//! Shows the progress of long operations: as a bar on a terminal, as lines elsewhere.
 //!
-//! Only on standard error, and only after a moment: what is over by then needs no words.
+//! The output goes to standard error. Operations that finish within a moment print nothing.
 
 use std::ffi::OsStr;
 use std::io::{IsTerminal as _, stderr};
@@ -12,35 +12,35 @@ use tracing::Level;
 
 use super::output::complain;
 
-/// How long work may take without a word.
+/// Time before progress is shown.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a bar moves.
+/// Interval between updates of a bar.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Work that is counted.
+/// Template for operations with a known number of steps.
 const COUNTED: &str = "{spinner} compiling {pos} of {len} [{bar:24}] {elapsed} {wide_msg}";
 
-/// Work of which nobody knows how much is left.
+/// Template for operations of unknown length.
 const UNCOUNTED: &str = "{spinner} {elapsed} {wide_msg}";
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// As a line that changes.
+    /// A line that is updated in place.
     Bar(ProgressBar),
-    /// As lines, each of which is said once.
+    /// Separate lines, each of which is printed once.
     Lines {
-        /// The last one.
+        /// The last printed line.
         said: String,
     },
 }
 
 impl Progress {
-    /// Progress that is counted, if `total` is known.
+    /// Creates a display, with a step count if `total` is known.
     pub(super) fn new(total: Option<usize>) -> Self {
         let term = std::env::var_os("TERM");
-        // The lines of the log would tear a bar apart.
+        // Log lines would break up a bar.
         let logs = tracing::enabled!(Level::ERROR);
         if !is_bar(stderr().is_terminal(), term.as_deref(), logs) {
             return Self::Lines { said: String::new() };
@@ -55,7 +55,8 @@ impl Progress {
         Self::Bar(bar)
     }
 
-    /// Says that `done` of `total` are done, and on which the work goes on; `line` says the same on a line of its own.
+    /// Reports that `done` of `total` steps are finished. A bar shows `names`, which are in
+    /// progress. Elsewhere, `line` is printed.
     pub(super) fn show(&mut self, done: usize, total: usize, names: &str, line: String) {
         match self {
             Self::Bar(bar) => {
@@ -75,19 +76,19 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Self::Bar(bar) = self {
-            // What is printed next begins at the start of the line.
+            // The next output must start at the beginning of the line.
             bar.finish_and_clear();
         }
     }
 }
 
-/// Whether there is a terminal that can show a line that changes, and nothing else writes to it.
+/// Returns whether a terminal can update a line in place, and nothing else writes to it.
 fn is_bar(is_terminal: bool, term: Option<&OsStr>, logs: bool) -> bool {
     is_terminal && !logs && term.is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Waits for work of which nobody knows how long it takes. If it takes long, says what it is: `what` beside a bar, `line` on a
-/// line of its own.
+/// Waits for an operation of unknown length. If it takes long, describes it: as `what` next to a
+/// bar, or as a separate `line`.
 pub(super) async fn shown<T>(what: &str, line: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if let Ok(done) = tokio::time::timeout(PATIENCE, work.as_mut()).await {

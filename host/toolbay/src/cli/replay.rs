@@ -1,4 +1,4 @@
-//! `toolbay replay`: runs recorded calls again, and shows what differs.
+//! `toolbay replay`: repeats recorded calls and shows the differences.
 
 mod plugins;
 mod report;
@@ -21,22 +21,22 @@ use super::output::complain;
 use super::plugin_file::{MAX_REASON_BYTES, printable_path};
 use crate::config::Config;
 
-/// Why a call that came out differently says nothing.
+/// Reason why a different result of a call with redacted input is not meaningful.
 const REDACTED: &str = "its result differs, but what it got contains a secret, which is redacted in the recording";
 
-/// Which calls are run again, and with what.
+/// Selection of calls to replay, and the plugin file to use.
 #[derive(Debug)]
 pub(super) struct ReplaySelection {
     /// The plugin file to run the calls of one plugin with, as `FILE` or `ID=FILE`.
     pub(super) plugin: Option<String>,
-    /// The tools whose calls are run.
+    /// The tools whose calls are replayed.
     pub(super) tool: Option<NamePattern>,
 }
 
 pub(super) fn run(mut common: Common, file: &Path, wanted: &ReplaySelection, json: bool) -> anyhow::Result<ExitCode> {
     let instead = wanted.plugin.as_deref().map(instead).transpose()?;
     if let Some(PluginOverride { file, .. }) = &instead {
-        // One file needs no plugin folder, so the folder of the file stands in for it.
+        // A single file needs no plugin folder. Use the folder of the file instead.
         let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         common.plugins.get_or_insert_with(|| beside.to_owned());
     }
@@ -50,7 +50,7 @@ pub(super) fn run(mut common: Common, file: &Path, wanted: &ReplaySelection, jso
     Ok(if report.is_equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Parses a pattern of tools.
+/// Parses a pattern of tool names.
 pub(super) fn pattern(text: &str) -> Result<NamePattern, String> {
     NamePattern::try_from(text.to_owned())
 }
@@ -75,7 +75,7 @@ async fn replayed(
     tool: Option<&NamePattern>,
 ) -> anyhow::Result<ReplayReport> {
     let mut settings = config.sandbox()?;
-    // Nothing reads or changes what plugins keep.
+    // Replay must not read or change the stored state of plugins.
     settings.state = None;
     let sandbox = Sandbox::new(settings)?;
     let mut plugins = ReplayPlugins::new(sandbox.clone(), config, instead.clone());
@@ -120,11 +120,11 @@ async fn replayed(
     Ok(report)
 }
 
-/// Runs one call again.
+/// Replays one call.
 ///
 /// # Errors
 ///
-/// What is wrong with the recording.
+/// The recording is invalid. The message is the reason.
 async fn status(
     plugins: &mut ReplayPlugins,
     runner: &CallReplayer,
@@ -145,7 +145,7 @@ async fn status(
     Ok(match runner.replay(&plugin, call, salt).await? {
         Ok(replayed) => {
             let comparison = compare(call, &replayed);
-            // A mark is longer or shorter than what it stands for.
+            // A redaction mark differs in length from the secret, which can change the result.
             if call.answers.redacted && comparison.verdict != ReplayVerdict::Equal {
                 return Ok(ReplayStatus::NotReplayable(vec![REDACTED.to_owned()]));
             }
@@ -155,7 +155,7 @@ async fn status(
     })
 }
 
-/// Why there was nothing to run.
+/// Returns the reason why no call was replayed.
 fn nothing(report: &ReplayReport, instead: Option<&PluginOverride>, tool: Option<&NamePattern>) -> String {
     let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
     let plugins = line(&plugins.join(", "), MAX_REASON_BYTES);

@@ -1,4 +1,4 @@
-//! What is counted since the server started.
+//! Counters since the server started.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,30 +13,30 @@ use super::times::{TimeHistogram, times};
 use super::tools::{ToolMeter, ToolMeters};
 use crate::outcome::EndedAs;
 
-/// Bounds of the memory of guests, in bytes.
+/// Bucket bounds of guest memory, in bytes.
 const MEMORY: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND: f64 = 1e9;
 
-/// The stages of a call, in their order.
+/// Stages of a call, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallStage {
-    /// It waits for its turn.
+    /// The call waits for admission.
     Queue,
-    /// Its arguments are checked, folders and secrets are opened, and its store is made.
+    /// Its arguments are checked, folders and secrets are opened, and its store is created.
     Prepare,
     /// The guest is instantiated and runs.
     Guest,
-    /// What it returned is checked.
+    /// The result is checked.
     Check,
 }
 
 impl CallStage {
-    /// Every stage.
+    /// All stages.
     pub(crate) const ALL: [Self; 4] = [Self::Queue, Self::Prepare, Self::Guest, Self::Check];
 
-    /// The word for it.
+    /// Returns the label value of the stage.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Queue => "queue",
@@ -47,24 +47,24 @@ impl CallStage {
     }
 }
 
-/// What can change of a plugin.
+/// Kinds of changes of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PluginChange {
-    /// It was loaded.
+    /// The plugin was loaded.
     Load,
-    /// Only its grant is another one.
+    /// Only the plugin's grant changed.
     Grant,
-    /// Its file was refused.
+    /// The plugin's file was refused.
     Refused,
-    /// Its file is gone.
+    /// The plugin's file was removed.
     Removed,
 }
 
 impl PluginChange {
-    /// Every change.
+    /// All kinds of changes.
     pub(crate) const ALL: [Self; 4] = [Self::Load, Self::Grant, Self::Refused, Self::Removed];
 
-    /// The word for it.
+    /// Returns the label value of the change.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -75,18 +75,18 @@ impl PluginChange {
     }
 }
 
-/// What is counted since the server started.
+/// Counters since the server started.
 #[derive(Debug)]
 pub(crate) struct ServerMetrics {
-    /// When that was.
+    /// Time when the server started.
     pub(crate) started: SystemTime,
-    /// What is counted of each tool.
+    /// Counters per tool.
     pub(crate) tools: ToolMeters,
     stages: [TimeHistogram; CallStage::ALL.len()],
     memory: BucketCounts<{ MEMORY.len() }>,
     denied: [AtomicU64; UseKind::ALL.len()],
     changes: [AtomicU64; PluginChange::ALL.len()],
-    /// By the key that raises the limit: so there are only as many as there are limits.
+    /// Counts per key that raises the limit, so there are as many entries as limits.
     limits: Mutex<BTreeMap<&'static str, u64>>,
 }
 
@@ -105,7 +105,8 @@ impl Default for ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// Counts a call that ended: of the tool of `meter`, or else of whatever its caller called `name`.
+    /// Counts a finished call of the tool of `meter`. Without a meter, counts it for the tool with
+    /// the requested `name`.
     pub(crate) fn ended(&self, meter: Option<&ToolMeter>, name: &str, outcome: EndedAs) {
         match meter {
             Some(meter) => meter.ended(outcome),
@@ -113,20 +114,20 @@ impl ServerMetrics {
         }
     }
 
-    /// Counts what a stage of a call took.
+    /// Records the duration of a stage of a call.
     pub(crate) fn stage(&self, stage: CallStage, took: Duration) {
         if let Some(histogram) = self.stages.get(stage as usize) {
             histogram.record_time(took);
         }
     }
 
-    /// Counts what a call used that entered a guest.
+    /// Records the usage of a call that entered a guest.
     pub(crate) fn used(&self, meter: &ToolMeter, usage: &CallUsage) {
         meter.used(usage);
         self.memory.record(usage.memory);
     }
 
-    /// Counts a use that was denied.
+    /// Counts a denied use.
     pub(crate) fn denied(&self, kind: UseKind) {
         if let Some(count) = self.denied.get(kind as usize) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -140,42 +141,42 @@ impl ServerMetrics {
         }
     }
 
-    /// Counts a limit that was reached, by the key that raises it.
+    /// Counts a limit that was reached, under the key that raises it.
     pub(crate) fn limited(&self, key: &'static str) {
         *self.limits_by_key().entry(key).or_default() += 1;
     }
 
-    /// What the stages took, in seconds.
+    /// Returns the durations per stage, in seconds.
     pub(crate) fn stages(&self) -> impl Iterator<Item = (CallStage, HistogramPoint)> {
         CallStage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(SECOND)))
     }
 
-    /// The memory of calls, in bytes.
+    /// Returns the memory of calls, in bytes.
     pub(crate) fn memory(&self) -> HistogramPoint {
         self.memory.read(1.0)
     }
 
-    /// What calls of a tool took, in seconds.
+    /// Returns the durations of a tool's calls, in seconds.
     pub(crate) fn times(meter: &ToolMeter) -> HistogramPoint {
         meter.times.read(SECOND)
     }
 
-    /// How often which use was denied.
+    /// Returns the number of denials per kind of use.
     pub(crate) fn denials(&self) -> impl Iterator<Item = (UseKind, u64)> {
         UseKind::ALL.into_iter().zip(self.denied.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 
-    /// How often plugins changed in which way.
+    /// Returns the number of plugin changes per kind.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (PluginChange, u64)> {
         PluginChange::ALL.into_iter().zip(self.changes.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 
-    /// How often which limit was reached.
+    /// Returns how often each limit was reached.
     pub(crate) fn limits(&self) -> Vec<(&'static str, u64)> {
         self.limits_by_key().iter().map(|(key, count)| (*key, *count)).collect()
     }
 
-    // Held for a few instructions, by calls that fail because of a limit alone.
+    // Held for a few instructions, and only by calls that fail because of a limit.
     fn limits_by_key(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
-//! Metrics as text, in the format of Prometheus or in OpenMetrics.
+//! Text exposition of metrics, in the Prometheus or the OpenMetrics format.
 //!
-//! `prometheus-client` writes OpenMetrics. In the older format the family of a counter has the name of its samples, and
-//! there is no end mark; all else is the same for both.
+//! `prometheus-client` writes OpenMetrics. In the older Prometheus format, a counter's family has
+//! the name of its samples, and there is no end marker. Everything else is the same.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use toolbay_mcp::MetricsForm;
 use toolbay_otel::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
-/// What is measured as text; `None` if it cannot be written.
+/// Returns the metrics as text, or `None` if they cannot be encoded.
 pub(crate) fn write(families: Vec<MetricFamily>, form: MetricsForm) -> Option<String> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(MetricsScrape { families, form }));
@@ -74,7 +74,7 @@ fn histogram(sample: &mut MetricEncoder<'_>, value: &HistogramPoint) -> fmt::Res
     sample.encode_histogram::<NoLabelSet>(value.sum, value.count, &value.buckets, None)
 }
 
-/// Writes each sample of a family, with its labels if it has any.
+/// Writes each sample of a family, with its labels, if any.
 fn each<V>(
     mut family: MetricEncoder<'_>,
     points: &[MetricPoint<V>],
@@ -108,7 +108,7 @@ mod tests {
         families(&metrics, &ServerFigures::default())
     }
 
-    /// The lines that begin with this.
+    /// Returns the lines that start with `beginning`.
     fn lines(form: MetricsForm, beginning: &str) -> Vec<String> {
         let text = write(measured(), form).unwrap();
         text.lines().filter(|line| line.starts_with(beginning)).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! What is counted and what other parts know, put into families: once for all who read it, in whatever form.
+//! Assembles counters and figures into metric families, which every exporter uses.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -12,10 +12,10 @@ use super::figures::ServerFigures;
 use super::process::ProcessFigures;
 use super::tools::ToolMeter;
 
-/// The labels of a sample: names that are written here, and values that are words of this program or names of tools.
+/// The labels of a sample. Names are constants; values are this program's words or tool names.
 type SampleLabels<'a, const N: usize> = [(&'static str, &'a str); N];
 
-/// What is counted and what other parts know. Counters are without the suffix `_total`.
+/// Returns all families. Names of counters lack the suffix `_total`.
 pub(crate) fn families(metrics: &ServerMetrics, figures: &ServerFigures) -> Vec<MetricFamily> {
     let mut families = FamilyCollector(Vec::new());
     tools(metrics, &mut families);
@@ -26,10 +26,10 @@ pub(crate) fn families(metrics: &ServerMetrics, figures: &ServerFigures) -> Vec<
     families.0
 }
 
-/// What is known of each tool.
+/// Adds the metrics per tool.
 fn tools(metrics: &ServerMetrics, families: &mut FamilyCollector) {
     let meters: Vec<Arc<ToolMeter>> = metrics.tools.all();
-    // Those that nobody called have nothing to say.
+    // Meters without calls have no samples.
     let read = meters.iter().map(|meter| (Arc::clone(meter), ServerMetrics::times(meter)));
     let called: Vec<_> = read.filter(|(_, times)| times.count > 0).collect();
     let outcomes = meters.iter().flat_map(|meter| {
@@ -45,7 +45,7 @@ fn tools(metrics: &ServerMetrics, families: &mut FamilyCollector) {
     families.gauge("toolbay_call_memory_peak_bytes", "The most memory that a call's guest had, by tool.", peaks);
 }
 
-/// What is known of all calls together.
+/// Adds the metrics over all calls.
 fn calls(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let stages = metrics.stages().map(|(stage, took)| ([("stage", stage.as_str())], took));
     families.histogram("toolbay_call_stage_seconds", "Time that calls spent in each stage.", stages);
@@ -77,7 +77,7 @@ fn calls(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut Family
     families.counter("toolbay_limits_reached", "Limits that calls reached, by the key that raises them.", limits);
 }
 
-/// What is known of plugins.
+/// Adds the metrics of plugins and the catalog.
 fn catalog(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let ServerFigures { reloads, plugins, offered, compilations, .. } = figures;
     let CompileCounts { compiled, failed, time, found, missed } = *compilations;
@@ -95,7 +95,7 @@ fn catalog(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut Fami
     families.counter("toolbay_compile_cache_lookups", "Components sought in the compile cache, by result.", results);
 }
 
-/// What is known of the server.
+/// Adds the metrics of the server.
 fn server(figures: &ServerFigures, families: &mut FamilyCollector) {
     let ServerFigures { traffic, state, lost, unsent, .. } = figures;
     let one = |of: fn(TransportTraffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
@@ -115,7 +115,7 @@ fn server(figures: &ServerFigures, families: &mut FamilyCollector) {
     families.gauge("toolbay_build_info", "The version of Toolbay.", version);
 }
 
-/// What is known of the process, under the names that all programs use.
+/// Adds the metrics of the process, under the names that Prometheus clients share.
 fn process(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
     let started = metrics.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     let help = "When the server started, in seconds since 1970.";
@@ -133,11 +133,11 @@ fn process(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut Fami
     families.gauge("process_max_fds", "Descriptors that can be open.", most);
 }
 
-/// Collects families of samples, one after the other.
+/// Builder of a list of metric families.
 struct FamilyCollector(Vec<MetricFamily>);
 
 impl FamilyCollector {
-    /// Adds counters. `name` is without the suffix of its samples.
+    /// Adds a counter family. `name` lacks the suffix of its samples.
     fn counter<'l, const N: usize, V: Into<MetricNumber>>(
         &mut self,
         name: &'static str,
@@ -147,7 +147,7 @@ impl FamilyCollector {
         self.0.push(MetricFamily { name, help, points: MetricPoints::Counter(points(samples)) });
     }
 
-    /// Adds gauges.
+    /// Adds a gauge family.
     fn gauge<'l, const N: usize, V: Into<MetricNumber>>(
         &mut self,
         name: &'static str,
@@ -157,7 +157,7 @@ impl FamilyCollector {
         self.0.push(MetricFamily { name, help, points: MetricPoints::Gauge(points(samples)) });
     }
 
-    /// Adds histograms.
+    /// Adds a histogram family.
     fn histogram<'l, const N: usize>(
         &mut self,
         name: &'static str,

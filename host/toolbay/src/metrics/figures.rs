@@ -1,4 +1,4 @@
-//! What other parts know of themselves, at the moment somebody asks.
+//! Current values that other parts of the server provide on request.
 
 use toolbay_mcp::TransportTraffic;
 use toolbay_otel::SignalKind;
@@ -6,33 +6,33 @@ use toolbay_sandbox::CompileCounts;
 
 use super::process::ProcessFigures;
 
-/// What other parts know of themselves.
+/// Current values that other parts of the server provide.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerFigures {
-    /// Calls that compute, and how many may.
+    /// Calls that compute, and the maximum.
     pub(crate) running: (u64, u64),
-    /// Calls that wait for something outside.
+    /// Calls that wait for something outside the server.
     pub(crate) suspended: u64,
-    /// Calls that wait for their turn.
+    /// Calls that wait for admission.
     pub(crate) waiting: u64,
-    /// Bytes of memory that the running calls may hold, and how many all calls may.
+    /// Bytes of memory that running calls have reserved, and the maximum for all calls.
     pub(crate) reserved: (u64, u64),
-    /// Snapshots that were published.
+    /// Number of published snapshots.
     pub(crate) reloads: u64,
-    /// Plugins by their status.
+    /// Plugins by status.
     pub(crate) plugins: [(&'static str, u64); 4],
-    /// What is offered, by its kind.
+    /// Offered items by kind.
     pub(crate) offered: [(&'static str, u64); 5],
-    /// What was compiled.
+    /// Counts of compilations.
     pub(crate) compilations: CompileCounts,
-    /// What clients have open; `None` if nothing is served over HTTP.
+    /// Open connections, requests and sessions; `None` if nothing is served over HTTP.
     pub(crate) traffic: Option<TransportTraffic>,
-    /// Bytes of the state of plugins; `None` if there is none.
+    /// Size of the plugins' state in bytes; `None` if there is none.
     pub(crate) state: Option<u64>,
     /// Lines that the audit log lost; `None` if there is no log.
     pub(crate) lost: Option<u64>,
-    /// How much of each signal was lost; `None` if none is sent.
+    /// Amount of each signal that was lost; `None` if telemetry is off.
     pub(crate) unsent: Option<[(SignalKind, u64); 3]>,
-    /// The process; `None` if the system does not say.
+    /// Figures of the process; `None` if the system does not provide them.
     pub(crate) process: Option<ProcessFigures>,
 }

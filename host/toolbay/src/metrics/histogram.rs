@@ -1,14 +1,15 @@
-//! How often values were how large.
+//! Histograms with fixed bounds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use toolbay_otel::HistogramPoint;
 
-/// Counts of values, each up to a bound, and of those above the last one.
+/// Counts of values per bucket, and of values above the last bound.
 ///
-/// The histogram of `prometheus-client` takes a lock for each value. Here, one line of a cache has all that a small value
-/// needs: between two calls a guest has had the caches, and each line that is not there takes as long as all the rest.
+/// The histogram of `prometheus-client` takes a lock for each value. Here, one cache line holds
+/// everything that a small value needs. Between two calls a guest has evicted the caches, and each
+/// cache miss takes as long as everything else.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct BucketCounts<const N: usize> {
@@ -19,13 +20,13 @@ pub(crate) struct BucketCounts<const N: usize> {
 }
 
 impl<const N: usize> BucketCounts<N> {
-    /// No values, with these bounds, in ascending order.
+    /// Creates an empty histogram with these bounds, in ascending order.
     pub(crate) fn new(bounds: &'static [u64; N]) -> Self {
         let counts = std::array::from_fn(|_| AtomicU64::new(0));
         Self { bounds, sum: AtomicU64::new(0), counts, above: AtomicU64::new(0) }
     }
 
-    /// Counts a value.
+    /// Records a value.
     pub(crate) fn record(&self, value: u64) {
         // Most values are small.
         let within = self.bounds.iter().zip(&self.counts).find(|(bound, _)| value <= **bound);
@@ -33,15 +34,15 @@ impl<const N: usize> BucketCounts<N> {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// Counts a time, in nanoseconds.
+    /// Records a duration, in nanoseconds.
     pub(crate) fn record_time(&self, time: Duration) {
         self.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// What there is, in units of which one is so many of those that were counted.
+    /// Returns the distribution, with values divided by `unit`.
     #[expect(clippy::cast_precision_loss, reason = "readers have no more than floating-point numbers")]
     pub(crate) fn read(&self, unit: f64) -> HistogramPoint {
-        // First, so that the sum is rather of too many values than of too few.
+        // Buckets are read first, so that the sum rather includes too many values than too few.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut buckets: Vec<(f64, u64)> =
             self.bounds.iter().zip(&self.counts).map(|(bound, count)| (*bound as f64 / unit, read(count))).collect();

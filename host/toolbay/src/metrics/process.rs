@@ -1,29 +1,30 @@
-//! What the system says of this process.
+//! Figures of this process, as the system reports them.
 
 use std::time::Duration;
 
 use procfs::process::{LimitValue, Process as Proc};
 use procfs::{page_size, ticks_per_second};
 
-/// What the system says of this process.
+/// Figures of this process, as the system reports them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProcessFigures {
-    /// Time on processors, in user code and in the system.
+    /// CPU time in user and kernel mode.
     pub(crate) cpu: Duration,
-    /// Bytes of memory that are there.
+    /// Resident memory in bytes.
     pub(crate) resident: u64,
-    /// Bytes of address space.
+    /// Size of the address space in bytes.
     pub(crate) virtual_memory: u64,
-    /// Threads.
+    /// Number of threads.
     pub(crate) threads: u64,
-    /// Descriptors that are open.
+    /// Number of open descriptors.
     pub(crate) descriptors: Option<u64>,
-    /// How many can be; `None` if nothing limits it.
+    /// Maximum number of open descriptors; `None` if unlimited.
     pub(crate) most_descriptors: Option<u64>,
 }
 
 impl ProcessFigures {
-    /// This process; `None` if the system does not say. Blocks for as long as the system takes to count descriptors.
+    /// Reads the figures of this process. Returns `None` if the system does not provide them.
+    /// Blocks while the system counts descriptors.
     pub(crate) fn read() -> Option<Self> {
         let process = Proc::myself().ok()?;
         let stat = process.stat().ok()?;

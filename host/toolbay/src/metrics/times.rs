@@ -1,8 +1,9 @@
-//! The bounds of times.
+//! Histogram of durations, with the bounds that all of them share.
 
 use super::histogram::BucketCounts;
 
-/// Bounds of times, in nanoseconds: one table for all, because each call reads it.
+/// Bucket bounds of durations, in nanoseconds. There is one table for all, because each call reads
+/// it.
 const BOUNDS: [u64; 14] = [
     10_000,
     30_000,
@@ -20,10 +21,10 @@ const BOUNDS: [u64; 14] = [
     30_000_000_000,
 ];
 
-/// Counts of times.
+/// Histogram of durations.
 pub(crate) type TimeHistogram = BucketCounts<{ BOUNDS.len() }>;
 
-/// No times.
+/// Creates an empty histogram of durations.
 pub(crate) fn times() -> TimeHistogram {
     BucketCounts::new(&BOUNDS)
 }

@@ -1,4 +1,4 @@
-//! What is counted of each tool that was called: so many tools at most, and only those that are offered.
+//! Counters per called tool. The number of tools is bounded, and only offered tools are retained.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,21 +10,23 @@ use toolbay_model::{CallUsage, Tool};
 use super::times::{TimeHistogram, times};
 use crate::outcome::EndedAs;
 
-/// Tools that are counted one by one. Plugins choose their number and their names.
+/// Maximum number of tools with their own meter. Plugins choose the number and names of their
+/// tools.
 const MOST: usize = 1_000;
 
-/// What is counted of the calls of one tool, or of all that share a meter. What each call needs is in two lines of a cache.
+/// Counters of one tool's calls, or of all calls that share a meter. Each call needs two cache
+/// lines of it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct ToolMeter {
-    /// Whether it is shown no more.
+    /// True if the tool is no longer offered, so that the meter is no longer exported.
     gone: AtomicBool,
     fuel: AtomicU64,
     peak: AtomicU64,
     outcomes: [AtomicU64; EndedAs::COUNT],
-    /// What calls take from the moment their plugin is found until their result is checked.
+    /// Durations of calls, from the lookup of the plugin until the result is checked.
     pub(crate) times: TimeHistogram,
-    /// The name that clients call, or one in brackets, which no tool can have.
+    /// The tool's public name, or a name in parentheses, which no tool can have.
     pub(crate) name: String,
 }
 
@@ -33,20 +35,21 @@ pub(crate) struct ToolMeter {
 pub(crate) struct ToolMeters {
     most: usize,
     table: Mutex<BTreeMap<String, Arc<ToolMeter>>>,
-    /// Of all prompts.
+    /// Shared meter of all prompts.
     pub(crate) prompts: Arc<ToolMeter>,
-    /// Of all resources.
+    /// Shared meter of all resources.
     pub(crate) resources: Arc<ToolMeter>,
-    /// Of the completion of arguments.
+    /// Shared meter of completions of arguments.
     pub(crate) completions: Arc<ToolMeter>,
-    /// Of tools for which there is no room, and of calls of what nobody knows.
+    /// Shared meter of tools beyond the maximum, and of calls of unknown names.
     others: Arc<ToolMeter>,
 }
 
-/// The meters of the tools of one loaded version of a plugin. Each is looked up when the tool is first called.
+/// The meters of the tools of one loaded version of a plugin. Each is looked up when the tool is
+/// first called.
 #[derive(Debug)]
 pub(crate) struct PluginMeters {
-    /// By the address of the tool, which stays as long as the plugin is there to be called.
+    /// Meters by the address of the tool, which is stable while the plugin can be called.
     tools: HashMap<usize, OnceLock<Arc<ToolMeter>>>,
 }
 
@@ -62,31 +65,31 @@ impl ToolMeter {
         })
     }
 
-    /// Counts a call that ended like this.
+    /// Counts a finished call.
     pub(crate) fn ended(&self, outcome: EndedAs) {
         if let Some(count) = self.outcomes.get(outcome.index()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Counts what a call used.
+    /// Records the usage of a call.
     pub(crate) fn used(&self, usage: &CallUsage) {
         self.fuel.fetch_add(usage.fuel, Ordering::Relaxed);
         self.peak.fetch_max(usage.memory, Ordering::Relaxed);
     }
 
-    /// How many calls ended in which way, without the ways in which none did.
+    /// Returns the number of calls per outcome, without outcomes that did not occur.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (EndedAs, u64)> {
         let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
         EndedAs::all().zip(counts).filter(|(_, count)| *count > 0)
     }
 
-    /// The fuel of all calls.
+    /// Returns the fuel of all calls.
     pub(crate) fn fuel(&self) -> u64 {
         self.fuel.load(Ordering::Relaxed)
     }
 
-    /// The most memory that a call had.
+    /// Returns the highest memory usage of a call, in bytes.
     pub(crate) fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
@@ -105,7 +108,7 @@ impl ToolMeters {
         Self { most, table: Mutex::default(), prompts, resources, completions, others }
     }
 
-    /// The meter of the tool with this name, which is offered.
+    /// Returns the meter of the offered tool with this name. Creates it if there is capacity.
     fn of(&self, name: &str) -> Arc<ToolMeter> {
         let mut table = self.table();
         if let Some(meter) = table.get(name) {
@@ -119,13 +122,13 @@ impl ToolMeters {
         meter
     }
 
-    /// The meter of the tool with this name if it was called before, and else the one of all others: the name may be
-    /// anybody's.
+    /// Returns the meter of the tool with this name if it was called before, otherwise the shared
+    /// one. A caller can choose any name, so this does not create a meter.
     pub(crate) fn known(&self, name: &str) -> Arc<ToolMeter> {
         Arc::clone(self.table().get(name).unwrap_or(&self.others))
     }
 
-    /// Forgets the tools that are not `offered`.
+    /// Removes the meters of tools that are not `offered`.
     pub(crate) fn keep(&self, offered: impl Fn(&str) -> bool) {
         self.table().retain(|name, meter| {
             let keep = offered(name);
@@ -136,25 +139,25 @@ impl ToolMeters {
         });
     }
 
-    /// Every meter, in the order of the names.
+    /// Returns all meters: the shared ones first, then by name.
     pub(crate) fn all(&self) -> Vec<Arc<ToolMeter>> {
         let shared = [&self.completions, &self.others, &self.prompts, &self.resources].map(Arc::clone);
         shared.into_iter().chain(self.table().values().map(Arc::clone)).collect()
     }
 
-    // Held for as long as it takes to copy a thousand pointers, and never across an await.
+    // Held while at most a thousand pointers are copied, and never across an await.
     fn table(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ToolMeter>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PluginMeters {
-    /// Those of a plugin that has not been called.
+    /// Creates the meters of a plugin that has not been called.
     pub(crate) fn of(plugin: &Plugin) -> Self {
         Self { tools: plugin.tools.iter().map(|named| (address(&named.tool), OnceLock::new())).collect() }
     }
 
-    /// The meter of this tool of the plugin, out of `tools`.
+    /// Returns the meter of this tool of the plugin, from `tools`.
     pub(crate) fn tool(&self, tool: &Arc<Tool>, tools: &ToolMeters) -> Arc<ToolMeter> {
         self.at(address(tool), &tool.name, tools)
     }
@@ -163,7 +166,7 @@ impl PluginMeters {
         let own = self.tools.get(&address).map(|own| own.get_or_init(|| tools.of(name)));
         match own {
             Some(own) if !own.gone.load(Ordering::Relaxed) => Arc::clone(own),
-            // It was hidden by another plugin's tool for a while, or its plugin is on its way out.
+            // Another plugin's tool hid it for a while, or its plugin is being removed.
             _ => tools.of(name),
         }
     }

@@ -1,4 +1,4 @@
-//! What fits of a result that is too large for its caller: a pure function.
+//! Truncation of results that are too large for their callers, as a pure function.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,52 +13,54 @@ use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, ResourceContent
 use super::uri::ResultAddress;
 use super::whole::{StoredPart, WholeResult};
 
-/// What is left for the note and the link, in bytes.
+/// Bytes that are reserved for the note and the link.
 const NOTE: usize = 1 << 10;
 
-/// The shortest beginning of a text that is worth showing, in bytes.
+/// Minimum length of a truncated text, in bytes. Less is not shown.
 const SHORTEST: usize = 64;
 
-/// How many of the parts that are missing are named.
+/// Maximum number of missing parts that the note names.
 const NAMED: usize = 8;
 
 /// MIME type of structured content.
 const JSON: &str = "application/json";
 
-/// A result of which a part is left out, before it says so.
+/// A truncated result, before the note is added.
 #[derive(Debug)]
 pub(crate) struct FittedResult {
-    /// What is shown.
+    /// The output that is shown.
     output: ToolOutput,
-    /// All of it.
+    /// The whole result.
     whole: WholeResult,
-    /// What is missing, in words.
+    /// Descriptions of the missing parts.
     missing: Vec<String>,
-    /// The most that is shown.
+    /// Maximum number of bytes that are shown.
     most: usize,
-    /// Whether the structured content is missing.
+    /// True if the structured content is missing.
     pub(crate) is_unstructured: bool,
 }
 
-/// Where the whole is, and for how long.
+/// The address of a stored result, and its time to live.
 #[derive(Clone, Debug)]
 pub(crate) struct ResultLink {
     pub(crate) address: ResultAddress,
     pub(crate) ttl: Duration,
 }
 
-/// The bytes of content, structured content and `_meta`, without the JSON around them. Values count as JSON text.
+/// Returns the bytes of content, structured content and `_meta`, without the surrounding JSON.
+/// Values count as JSON text.
 pub(crate) fn size(output: &ToolOutput) -> usize {
     output.content.iter().map(|content| block(&content.body)).sum::<usize>()
         + output.structured.as_ref().map_or(0, json)
         + if output.meta.is_empty() { 0 } else { json(&output.meta) }
 }
 
-/// A result of which at most `most` bytes are shown. Structured content that the tool has promised (`promised`) comes first.
+/// Truncates a result to at most `most` bytes. If the tool has an output schema (`promised`),
+/// structured content has priority.
 ///
 /// # Errors
 ///
-/// All of it fits.
+/// The result fits without truncation.
 pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<FittedResult, Box<ToolOutput>> {
     if size(&output) <= most {
         return Err(Box::new(output));
@@ -70,7 +72,7 @@ pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<Fit
         room -= if meta.is_empty() { 0 } else { json(&meta) };
         shown.meta = meta;
     } else {
-        // It is for programs, which do not read what is kept for models.
+        // `_meta` is for programs, which do not read the resources that are stored for models.
         missing.push("the members of _meta".to_owned());
         drop(meta);
     }
@@ -107,7 +109,7 @@ pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<Fit
     }
     let has_text = shown.content.iter().any(|content| matches!(content.body, ContentBody::Text(_)));
     if let Some(text) = value.as_ref().filter(|_| is_unstructured && !has_text) {
-        // As a client without structured content gets it.
+        // Like the text that a client without structured content receives.
         let begun = beginning(&plain(ContentBody::Text(text.clone())), room);
         shown.content.extend(begun.map(|(beginning, _)| beginning));
     }
@@ -115,7 +117,7 @@ pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<Fit
     Ok(FittedResult { output: shown, whole: WholeResult::new(parts), missing, most, is_unstructured })
 }
 
-/// The beginning of a failure's text with a note, if it is longer than `most`.
+/// Truncates the text of a failure to `most` bytes, including a note, if it is longer.
 pub(crate) fn shorten(text: &mut String, most: usize) {
     if text.len() <= most {
         return;
@@ -126,7 +128,8 @@ pub(crate) fn shorten(text: &mut String, most: usize) {
 }
 
 impl FittedResult {
-    /// What the caller gets: what fits, what is missing, and where `keep` has put all of it, if it has.
+    /// Returns the output for the caller: the parts that fit, and a note that names the missing
+    /// parts and the address that `keep` returns, if any.
     pub(crate) fn offer(self, tool: &str, keep: impl FnOnce(WholeResult) -> Option<ResultLink>) -> ToolOutput {
         let Self { mut output, whole, missing, most, .. } = self;
         let (named, more) = missing.split_at(missing.len().min(NAMED));
@@ -142,7 +145,7 @@ impl FittedResult {
         match &offered {
             Some(ResultLink { address, ttl }) => {
                 let ttl = duration(*ttl);
-                // Of a single text, where it goes on.
+                // For a single text, the offset at which it continues.
                 let seen = match output.content.first().map(|content| &content.body) {
                     Some(ContentBody::Text(text)) => text.len(),
                     _ => 0,
@@ -178,7 +181,7 @@ fn plain(body: ContentBody) -> ContentBlock {
     ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
 }
 
-/// What a block is of the whole result; a link is only where it is.
+/// Converts a content block into a part of the whole result. A link is not stored.
 fn part(body: ContentBody) -> Option<StoredPart> {
     let media = |media: toolbay_model::MediaContent| StoredPart::media(Some(media.mime_type), media.data);
     match body {
@@ -195,13 +198,13 @@ fn part(body: ContentBody) -> Option<StoredPart> {
     }
 }
 
-/// Bytes that hold no more memory than they have.
+/// Copies the bytes, so that they do not retain a larger allocation.
 fn own(bytes: &Bytes) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
 
-/// The beginning of a text that is cut at a sensible place within `room`, and the bytes that are missing; `None` of anything
-/// else, or if there is no room for it.
+/// Returns the beginning of a text, cut at a suitable position within `room`, and the number of
+/// missing bytes. Returns `None` for other content, or if `room` is too small.
 fn beginning(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)> {
     let ContentBody::Text(text) = &content.body else { return None };
     if room < SHORTEST {
@@ -220,11 +223,12 @@ fn beginning(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize
     ))
 }
 
-/// Where a text of at most `most` bytes ends well: after a line, else after a word, else after a character.
+/// Returns the position at which to cut a text of at most `most` bytes: after a line, otherwise
+/// after a word, otherwise after a character.
 fn sensible(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
     let Some(begin) = text.get(..most) else { return 0 };
-    // A line or a word that begins before that is too long to wait for its end.
+    // A cut before these positions would lose too much, so the line or word is split instead.
     let (line, word) = (most / 2, most - most.min(1 << 10) / 2);
     let after = |at: Option<usize>, least: usize| at.map(|at| at + 1).filter(|end| *end >= least);
     after(begin.rfind('\n'), line).or_else(|| after(begin.rfind(' '), word)).unwrap_or(most)
@@ -239,7 +243,7 @@ fn kind(body: &ContentBody) -> &str {
     }
 }
 
-/// The bytes of a block.
+/// Returns the bytes of a block.
 fn block(body: &ContentBody) -> usize {
     match body {
         ContentBody::Text(text) => text.len(),
@@ -258,15 +262,15 @@ fn block(body: &ContentBody) -> usize {
     }
 }
 
-/// The bytes of a value as JSON.
+/// Returns the bytes of a value as JSON.
 fn json(value: &impl Serialize) -> usize {
     let mut counted = CountedWriter(0);
-    // Only writing could fail.
+    // Only writing could fail, and this writer does not.
     let _ = serde_json::to_writer(&mut counted, value);
     counted.0
 }
 
-/// Counts what is written.
+/// Writer that counts bytes.
 struct CountedWriter(usize);
 
 impl Write for CountedWriter {
@@ -309,7 +313,7 @@ mod tests {
         "0123456789 abcdefghijklmnopqrst\n".repeat(bytes / 32)
     }
 
-    /// What a caller gets, the words of each block.
+    /// Returns the text of each block that a caller receives.
     fn shown(output: ToolOutput, promised: bool) -> (Vec<String>, Option<Value>, bool) {
         let fitted = fit(output, MOST, promised).unwrap();
         let failed = fitted.is_unstructured;

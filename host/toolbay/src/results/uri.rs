@@ -1,11 +1,11 @@
-//! Where a result can be read: `toolbay://results/ID`, one of its parts, or some bytes of that.
+//! URIs of stored results: `toolbay://results/ID`, one of its parts, or some bytes of a part.
 
 use std::fmt;
 
-/// What every address begins with.
+/// Prefix of every address.
 const BASE: &str = "toolbay://results/";
 
-/// Random bytes of an address. Nobody can guess it.
+/// Number of random bytes of an address, so that it cannot be guessed.
 const RANDOM: usize = 16;
 
 /// The address of a result: `toolbay://results/` and 32 hexadecimal digits.
@@ -14,27 +14,27 @@ pub(crate) struct ResultAddress {
     id: String,
 }
 
-/// What is read of a result.
+/// The portion of a result to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResultPortion {
-    /// The part, from 0; `None` for all of them.
+    /// Index of the part, from 0; `None` for all parts.
     pub(crate) part: Option<usize>,
-    /// Bytes that are skipped.
+    /// Number of bytes to skip.
     pub(crate) offset: Option<usize>,
-    /// The most bytes that are read.
+    /// Maximum number of bytes to read.
     pub(crate) length: Option<usize>,
 }
 
 impl ResultAddress {
-    /// A new address; `None` if the system has no random bytes.
+    /// Creates an address. Returns `None` if the system provides no random bytes.
     pub(crate) fn new() -> Option<Self> {
         let mut random = [0; RANDOM];
         getrandom::fill(&mut random).ok()?;
         Some(Self { id: hex::encode(random) })
     }
 
-    /// The address with which `uri` begins, and what is read of it, if what follows says that; `None` if it begins
-    /// otherwise.
+    /// Parses the address at the beginning of `uri`, and the portion that follows it. The portion
+    /// is `None` if it is invalid. Returns `None` if `uri` does not start with an address.
     pub(crate) fn parse(uri: &str) -> Option<(Self, Option<ResultPortion>)> {
         let rest = uri.strip_prefix(BASE)?;
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
@@ -45,19 +45,19 @@ impl ResultAddress {
         Some((Self { id: id.to_owned() }, ResultPortion::parse(part, query)))
     }
 
-    /// What tells it from others.
+    /// Returns the unique part of the address.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// The URI of one part.
+    /// Returns the URI of one part.
     pub(crate) fn part(&self, part: usize) -> String {
         format!("{self}/{part}")
     }
 }
 
 impl ResultPortion {
-    /// What the path after the address and the query say.
+    /// Parses the path after the address, and the query.
     fn parse(part: Option<&str>, query: Option<&str>) -> Option<Self> {
         let part = match part {
             Some(part) => Some(number(part)?),
@@ -83,14 +83,14 @@ impl ResultPortion {
     }
 }
 
-/// The URI.
+/// Writes the URI.
 impl fmt::Display for ResultAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{BASE}{}", self.id)
     }
 }
 
-/// Digits alone, because a sign or a space would be another spelling of the same.
+/// Parses decimal digits only. A sign or a space would be another spelling of the same number.
 fn number(text: &str) -> Option<usize> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,4 +1,4 @@
-//! A whole result, as it is kept and read.
+//! Whole results, as they are stored and read.
 
 use std::fmt;
 
@@ -8,53 +8,53 @@ use toolbay_model::{EmbeddedResource, ResourceContent, ResourceItem};
 
 use super::uri::{ResultAddress, ResultPortion};
 
-/// A result that was too large: each of its texts, media and values.
+/// A result that was too large, as a list of parts.
 #[derive(Debug)]
 pub(crate) struct WholeResult {
     parts: Vec<StoredPart>,
     size: usize,
 }
 
-/// A text, some media, or JSON.
+/// A part of a result: text, media or JSON.
 #[derive(Debug)]
 pub(crate) struct StoredPart {
     mime_type: Option<String>,
     bytes: Bytes,
-    /// Whether the bytes are UTF-8.
+    /// True if the bytes are UTF-8.
     is_text: bool,
 }
 
-/// What a result does not have.
+/// Reasons why a portion of a result cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissingPart {
-    /// A part with this number; it has `parts`.
+    /// There is no part with this number; the result has `parts`.
     Part { parts: usize },
-    /// An offset; the part has `size` bytes.
+    /// The offset is beyond the end; the part has `size` bytes.
     Offset { size: usize },
-    /// A portion of all parts together.
+    /// A portion was requested of a result with several parts.
     Several,
-    /// What is asked for is not known.
+    /// The requested portion is invalid.
     Portion,
 }
 
 impl StoredPart {
-    /// A text. Its memory is made as small as the text.
+    /// Creates a text part, and shrinks its memory to the length of the text.
     pub(crate) fn text(mime_type: Option<String>, text: String) -> Self {
         Self { mime_type, bytes: Bytes::from(text.into_boxed_str().into_boxed_bytes()), is_text: true }
     }
 
-    /// Bytes that are no text.
+    /// Creates a part of bytes that are not text.
     pub(crate) fn media(mime_type: Option<String>, bytes: Bytes) -> Self {
         Self { mime_type, bytes, is_text: false }
     }
 
-    /// The MIME type, if it is known.
+    /// Returns the MIME type, if known.
     pub(crate) fn mime_type(&self) -> Option<&str> {
         self.mime_type.as_deref()
     }
 
-    /// Its bytes, from `offset`, at most `length` of them. A text is cut where a character begins, and has at least one
-    /// character.
+    /// Reads at most `length` bytes, from `offset`. A text is cut at character boundaries, and has
+    /// at least one character.
     fn read(&self, uri: String, portion: ResultPortion) -> Result<ResourceItem, MissingPart> {
         let size = self.bytes.len();
         let from = portion.offset.unwrap_or(0);
@@ -72,7 +72,8 @@ impl StoredPart {
     }
 }
 
-/// The text from the character in which byte `from` is to the one in which byte `to` is, without the latter.
+/// Returns the text from the character that contains byte `from` up to the one that contains byte
+/// `to`, exclusive.
 fn between(bytes: &[u8], from: usize, to: usize) -> String {
     let begins = |at: usize| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
     let back = |mut at: usize| {
@@ -84,36 +85,36 @@ fn between(bytes: &[u8], from: usize, to: usize) -> String {
     let wanted = to > from;
     let (from, mut to) = (back(from), back(to));
     if to == from && wanted {
-        // A character that is longer than what was asked for.
+        // The character is longer than the requested length.
         to = (from + 1..=bytes.len()).find(|at| begins(*at)).unwrap_or(from);
     }
     String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
 }
 
 impl WholeResult {
-    /// A result of these parts.
+    /// Creates a result from these parts.
     pub(crate) fn new(parts: Vec<StoredPart>) -> Self {
         let named = |part: &StoredPart| part.mime_type.as_ref().map_or(0, String::len) + size_of::<StoredPart>();
         let size = parts.iter().map(|part| part.bytes.len() + named(part)).sum();
         Self { parts, size }
     }
 
-    /// How many parts it has.
+    /// Returns the number of parts.
     pub(crate) fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// The bytes that it takes.
+    /// Returns the memory that the result takes, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// The bytes of its texts and media.
+    /// Returns the bytes of its texts and media.
     pub(crate) fn content(&self) -> usize {
         self.parts.iter().map(|part| part.bytes.len()).sum()
     }
 
-    /// The MIME type, if it has one part.
+    /// Returns the MIME type, if the result has exactly one part.
     pub(crate) fn mime_type(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [part] => part.mime_type(),
@@ -121,7 +122,7 @@ impl WholeResult {
         }
     }
 
-    /// The bytes that there are to read.
+    /// Returns the number of bytes in the portion.
     pub(crate) fn to_read(&self, portion: ResultPortion) -> usize {
         let all = match portion.part {
             Some(part) => self.parts.get(part).map_or(0, |part| part.bytes.len()),
@@ -130,11 +131,11 @@ impl WholeResult {
         all.min(portion.length.unwrap_or(usize::MAX))
     }
 
-    /// What is read under `uri`, which has this address and names this portion.
+    /// Reads a portion of the result. `uri` consists of `address` and `portion`.
     ///
     /// # Errors
     ///
-    /// There is no such portion.
+    /// The result does not have this portion.
     pub(crate) fn read(
         &self,
         uri: &str,
@@ -213,7 +214,7 @@ mod tests {
             "offset: this part of the result has 7 bytes"
         );
         assert_eq!(read(&whole, &format!("{base}/1")).unwrap_err(), "the result has one part, 0");
-        // Whoever reads on from where a portion ended gets everything.
+        // Reading on from the end of each portion returns the whole text.
         let mut all = String::new();
         while all.len() < 7 {
             all += &text(&format!("?offset={}&length=1", all.len()));

@@ -1,4 +1,5 @@
-//! What a server needs once it is confined, and whether it could then still change what decides about it.
+//! Access that a confined server needs, and whether that access could change what determines its
+//! rights.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use toolbay_secrets::SecretSource;
 
 use crate::config::{Config, ConfigError, Confine};
 
-/// What every server reads of the system: shared libraries, settings of name resolution, certificates, time zones, and what
-/// there is of processors and memory.
+/// Paths of the system that every server reads: shared libraries, name resolution, certificates,
+/// time zones, processors and memory.
 const SYSTEM: [&str; 19] = [
     "/dev/random",
     "/dev/urandom",
@@ -34,36 +35,37 @@ const SYSTEM: [&str; 19] = [
     "/usr",
 ];
 
-/// Variables with the paths of certificates, as OpenSSL has them.
+/// Environment variables with paths of certificates, as OpenSSL defines them.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// What a server needs once it is confined.
+/// Access that a confined server needs.
 #[derive(Debug, Default)]
 pub(crate) struct ConfinementNeeds {
     pub(super) plan: ConfinementPlan,
-    /// What it may write, or remove files of.
+    /// Paths that the server may write, or remove files from.
     pub(super) writable: WritablePaths,
-    /// What of that decides about the server: each as a clause.
+    /// Writable paths that determine the server's rights, each as a clause.
     pub(super) overlaps: Vec<String>,
     deciding: DecidingPaths,
 }
 
-/// What in the plugin folder decides about the server, read once.
+/// Contents of the plugin folder that determine the server's rights, read once.
 #[derive(Debug, Default)]
 struct DecidingPaths {
-    /// The grants that can be read, with the ids of their plugins.
+    /// Readable grants, with the ids of their plugins.
     grants: Vec<(String, Grant)>,
-    /// What is a link.
+    /// Symbolic links in the folder.
     links: Vec<PathBuf>,
 }
 
 impl ConfinementNeeds {
-    /// What a server with this configuration needs, which listens on a `socket` whose file it removes at its end. Blocks.
+    /// Determines the needs of a server with this configuration. If it listens on a `socket`, it
+    /// removes that file at its end. Blocks.
     ///
     /// # Errors
     ///
-    /// It cannot be found out; or the operator requires that the server can write nothing that decides about it, and it
-    /// could.
+    /// The needs cannot be determined, or the operator requires that the server can write nothing
+    /// that determines its rights, and it could.
     pub(crate) fn of(config: &Config, socket: Option<&Path>) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
@@ -85,7 +87,7 @@ impl ConfinementNeeds {
         for (id, grant) in &deciding.grants {
             for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::ReadWrite) {
                 let place = (mounted(id, mount), mount.host.clone());
-                // Its plugin will be refused, so nobody needs it.
+                // The plugin will be refused, so the access is not needed.
                 let found = if mount.unguarded {
                     Vec::new()
                 } else {
@@ -98,7 +100,7 @@ impl ConfinementNeeds {
             }
         }
         plan.write.extend(written.iter().map(|(_, path)| path.clone()));
-        // Where files can be removed, a grant can, and with it what it forbids.
+        // Where files can be removed, a grant can be removed, and with it its restrictions.
         if let Some(folder) = socket.and_then(folder_of) {
             plan.remove.push(folder.clone());
             written.push((SOCKET.to_owned(), folder));
@@ -108,7 +110,7 @@ impl ConfinementNeeds {
         Self { plan, writable, overlaps, deciding }.checked()
     }
 
-    /// The same for a server that in addition removes the file of this socket at its end. Blocks.
+    /// Adds the needs of a server that also removes the file of this socket at its end. Blocks.
     ///
     /// # Errors
     ///
@@ -135,20 +137,21 @@ impl ConfinementNeeds {
     }
 }
 
-/// What the folder of a socket is called.
+/// Description of a socket's folder.
 const SOCKET: &str = "the folder of the server's Unix socket";
 
 fn folder_of(socket: &Path) -> Option<PathBuf> {
     Some(std::path::absolute(socket).ok()?.parent()?.to_owned())
 }
 
-/// What the mount of the plugin `id` is called.
+/// Describes a mount of the plugin `id`.
 fn mounted(id: &str, mount: &MountPermission) -> String {
     format!("a mount of {id}.toml, {}", mount.written.display())
 }
 
-/// What decides about the server and is among what is `writable`. With required confinement, what plugins' links lead to and
-/// the programs of their secrets are looked at, too: otherwise, that is said of each plugin when it is loaded.
+/// Returns clauses about `writable` paths that determine the server's rights. With required
+/// confinement, this includes the targets of links and the programs of secrets. Otherwise, those
+/// are reported per plugin when it is loaded.
 fn decisive(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths) -> Vec<String> {
     let mut found: Vec<String> = writable.enters("the plugin folder", &config.plugins).into_iter().collect();
     let what = |path: &Path| {
@@ -168,11 +171,11 @@ fn decisive(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths)
     found
 }
 
-/// Adds what the server reads, and what every server writes.
+/// Adds the paths that the server reads, and those that every server writes.
 fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
     plan.read.extend(SYSTEM.map(PathBuf::from));
     plan.read.extend(CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from));
-    // Nothing for a recording: its file is open already, and only written to.
+    // A recording needs no access: its file is already open, and only written to.
     plan.write.push("/dev/null".into());
     keep(&mut plan.read, &config.plugins);
     config.watched_files().iter().for_each(|path| keep(&mut plan.read, path));
@@ -193,7 +196,8 @@ fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
 }
 
 impl DecidingPaths {
-    /// Looks through the plugin folder. A grant that cannot be read or has a mistake refuses its plugin later. Blocks.
+    /// Reads the plugin folder. Skips a grant that is unreadable or invalid: its plugin is refused
+    /// later. Blocks.
     fn read(folder: &Path) -> Result<Self, ConfigError> {
         let cannot = |error: std::io::Error| {
             ConfigError::new(format!("cannot read the plugin folder {}: {error}", folder.display()))
@@ -218,11 +222,12 @@ fn parsed(folder: &Path, id: &str) -> Option<Grant> {
     Grant::parse(&format!("{id}.toml"), &text, folder).ok()
 }
 
-/// Keeps what is at `path`, and what takes its place: as it is written, and where links lead.
+/// Adds `path` and replacements of it: as written, and with links resolved.
 fn keep(read: &mut Vec<PathBuf>, path: &Path) {
     let written = std::path::absolute(path).ok();
     for path in [written, path.canonicalize().ok()].into_iter().flatten() {
-        // Programs replace a file or a folder by another one with its name, which is found in the folder around it.
+        // Programs replace a file or folder by renaming another one to it, which requires access to
+        // the parent.
         match path.parent() {
             Some(around) if !is_wide(around) => read.push(around.to_owned()),
             _ => {}
@@ -231,8 +236,8 @@ fn keep(read: &mut Vec<PathBuf>, path: &Path) {
     }
 }
 
-/// Whether a folder has so much in it that is none of the server's business that it is not kept for the sake of one file:
-/// the root and the folders in it, the user's home and what is above it, and folders that everybody shares.
+/// Returns whether a folder contains too much unrelated data to be readable for one file: the root
+/// and its children, the user's home and its ancestors, and world-writable folders.
 fn is_wide(folder: &Path) -> bool {
     let is_top = folder.components().count() <= 2 || folder == Path::new("/var/lib");
     let is_home = std::env::home_dir().is_some_and(|home| home.starts_with(folder));

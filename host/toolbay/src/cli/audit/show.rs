@@ -1,4 +1,4 @@
-//! `toolbay audit show`: the lines of the audit log that match.
+//! `toolbay audit show`: prints the matching lines of the audit log.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -13,10 +13,10 @@ use crate::audit_line::{details, text};
 use crate::cli::output::{complain, print};
 use crate::outcome::EndedAs;
 
-/// Longest part of a line that is printed, in bytes.
+/// Maximum length of a printed column, in bytes.
 const SHOWN: usize = 2_000;
 
-/// Lines that are printed at once.
+/// Number of lines that are written at once.
 const AT_ONCE: usize = 500;
 
 /// The lines to show. A line that does not say what is asked for does not match.
@@ -95,17 +95,18 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
     Ok(())
 }
 
-/// A line for people.
+/// Formats a line for people.
 fn shown(record: &Map<String, Value>) -> String {
     let time = text(record, "time");
-    // Without fractions of a second.
+    // Drop fractions of a second.
     let time = time.split_once('.').map_or(time, |(time, _)| time);
     let of = |key| text(record, key).to_owned();
     let columns = [time.to_owned(), of("event"), of("outcome"), of("caller"), of("plugin"), of("tool")];
     row(columns, &details(record))
 }
 
-/// Columns of a fixed width, which a longer text exceeds: a log is shown while it is read.
+/// Formats columns of a fixed width. Longer text exceeds it, because the log is printed while it is
+/// read.
 fn row(columns: [String; 6], details: &str) -> String {
     let [time, event, outcome, caller, plugin, tool] = columns.map(|text| line(&text, SHOWN));
     let text = format!("{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}");

@@ -1,22 +1,24 @@
-//! A grant to begin with, for what a plugin imports and for what its views ask.
+//! Template of a grant, based on the imports of a plugin and the permissions that its views
+//! request.
 
 use toolbay_policy::UiAccess;
 
-/// What allows an interface to be used, by the prefix of its name. Values are examples.
+/// Permissions that allow an interface, by the prefix of its name. The values are examples.
 const PERMISSIONS: [(&str, &[&str]); 5] = [
     ("wasi:http/", &["http = [\"https://api.example.com\"]"]),
     ("wasi:sockets/", &["tcp = [\"db.example.com:5432\"]"]),
     ("wasi:keyvalue/", &["state = { size = \"10MiB\", keys = 10_000 }"]),
     ("wasi:cli/environment", &["environment = [\"LANG\"]"]),
-    // A table of its own, so it comes last.
+    // Opens a TOML table, so it must be the last one.
     ("wasi:filesystem/", &["[[permissions.mounts]]", "host = \"data\"", "guest = \"/data\"", "access = \"read\""]),
 ];
 
-/// Why every line is a comment.
+/// Note about the commented lines of the template.
 const ADVICE: &str =
     "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
 
-/// The text of a grant that allows nothing yet; `None` if no permission would make a difference.
+/// Returns the template, which allows nothing as it is; `None` if no permission would make a
+/// difference.
 pub(super) fn template(imports: &[String], views: &UiAccess) -> Option<String> {
     let imported = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
     let permissions = PERMISSIONS.iter().filter(|(prefix, _)| imported(prefix)).flat_map(|(_, lines)| *lines);
@@ -26,7 +28,7 @@ pub(super) fn template(imports: &[String], views: &UiAccess) -> Option<String> {
     (!lines.is_empty()).then(|| format!("[permissions]\n{ADVICE}\n{}", lines.concat()))
 }
 
-/// The name of the grant of a plugin file.
+/// Returns the name of the grant file of a plugin file.
 pub(super) fn name(file: &str) -> String {
     format!("{}.toml", file.strip_suffix(".wasm").unwrap_or(file))
 }
@@ -62,7 +64,7 @@ mod tests {
         # guest = "/data"
         # access = "read"
         "#);
-        // As it is printed, it is indented.
+        // The command prints the template with an indent.
         let printed: String = text.lines().flat_map(|line| ["    ", line, "\n"]).collect();
         let closed = Grant { digest: None, ..parse(&printed) };
         assert_eq!(closed, Grant::default(), "nothing is allowed yet");

@@ -1,4 +1,4 @@
-//! The sample plugins: files that the packages bring along, and which of them somebody wants.
+//! The sample plugins that packages contain, and the selection of those to copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,34 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use toolbay_settings::toml_file::nearest;
 
-/// The word for all of them.
+/// Answer that selects all samples.
 pub(super) const ALL: &str = "all";
 
-/// The word for none.
+/// Answer that selects no samples.
 const NONE: &str = "none";
 
-/// Where packages have them, from the folder of the program.
+/// Path of the samples in a package, relative to the folder of the program.
 const BESIDE: &str = "../share/toolbay/plugins";
 
-/// Those that can be had, by name.
+/// The available samples, sorted by name.
 #[derive(Debug)]
 pub(super) struct SampleSet {
     files: Vec<PathBuf>,
 }
 
-/// Those that were chosen.
+/// The selected samples.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SampleChoice {
     files: Vec<PathBuf>,
 }
 
 impl SampleSet {
-    /// Those in `from`, or else those of the package that the program is in. A package may have none.
+    /// Finds the samples in `from`, or in the package of the program by default. A package may have
+    /// none.
     ///
     /// # Errors
     ///
-    /// `from` cannot be read, or has no plugin in it.
+    /// `from` cannot be read or contains no plugin.
     pub(super) fn find(from: Option<PathBuf>) -> anyhow::Result<Self> {
         match from {
             Some(folder) => {
@@ -47,7 +48,7 @@ impl SampleSet {
     }
 
     fn of_package() -> Option<Self> {
-        // Packages link the program from elsewhere.
+        // The program may be started through a link outside of its package.
         let program = fs::canonicalize(std::env::current_exe().ok()?).ok()?;
         Self::read(&program.parent()?.join(BESIDE)).ok()
     }
@@ -65,28 +66,28 @@ impl SampleSet {
         Ok(Self { files })
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no samples.
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Their names, sorted.
+    /// Returns the names of the samples, sorted.
     pub(super) fn names(&self) -> Vec<&str> {
         self.files.iter().map(|file| name(file)).collect()
     }
 }
 
 impl SampleChoice {
-    /// All of them.
+    /// Selects all samples.
     pub(super) fn all(samples: &SampleSet) -> Self {
         Self { files: samples.files.clone() }
     }
 
-    /// What `text` names: names with commas between them, `all` or `none`.
+    /// Parses a selection: names separated by commas, `all` or `none`.
     ///
     /// # Errors
     ///
-    /// There is no such sample.
+    /// A sample does not exist.
     pub(super) fn parse(text: &str, samples: &SampleSet) -> anyhow::Result<Self> {
         let text = text.trim();
         if text == NONE {
@@ -114,13 +115,14 @@ impl SampleChoice {
         Ok(Self { files })
     }
 
-    /// The files.
+    /// Returns the selected files.
     pub(super) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 }
 
-/// The name of a sample: the stem of its file. Names that are not UTF-8 are empty, and so cannot be chosen.
+/// Returns the name of a sample, which is the stem of its file. A name that is not UTF-8 is empty
+/// and cannot be selected.
 fn name(file: &Path) -> &str {
     file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }

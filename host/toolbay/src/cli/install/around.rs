@@ -1,4 +1,5 @@
-//! What this process knows of its surroundings: its home, its variables, Windows around it, and its own path.
+//! Environment of this process: home folder, variables, the Windows host of WSL, and the program's
+//! own path.
 
 use std::env;
 use std::fs;
@@ -7,22 +8,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use toolbay_install::{PathEnvironment, WslEnvironment};
 
-/// The variable in which WSL names the Linux that runs.
+/// Environment variable that contains the name of the WSL distribution.
 const DISTRIBUTION: &str = "WSL_DISTRO_NAME";
 
-/// Where WSL has the drives of Windows, unless it is told otherwise.
+/// Default mount point of Windows drives in WSL.
 const DRIVES: &str = "/mnt";
 
-/// The folder of home folders on the first drive.
+/// Path of the Windows home folders, relative to the mount point of the drives.
 const USERS: &str = "c/Users";
 
-/// Most home folders of Windows that are looked at.
+/// Maximum number of Windows home folders that are inspected.
 const HOMES: usize = 100;
 
-/// Folders beside the home folders that belong to nobody.
+/// Folders next to the Windows home folders that are not a user's.
 const NOBODY: [&str; 4] = ["Public", "Default", "Default User", "All Users"];
 
-/// What the paths of configurations depend on.
+/// Returns the environment that determines the paths of configuration files.
 pub(super) fn surroundings() -> anyhow::Result<PathEnvironment> {
     let home = env::home_dir().filter(|home| home.is_absolute());
     let home = home.context("the home folder is unknown: set HOME to its path")?;
@@ -37,7 +38,7 @@ pub(super) fn surroundings() -> anyhow::Result<PathEnvironment> {
     Ok(PathEnvironment { home, project, variables, wsl })
 }
 
-/// The home folders in `users` that can be read.
+/// Returns the readable home folders in `users`.
 fn homes(users: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(users) else { return Vec::new() };
     let is_home = |path: &PathBuf| {
@@ -50,7 +51,8 @@ fn homes(users: &Path) -> Vec<PathBuf> {
     homes
 }
 
-/// Absolute path of this program: that on the search path if it leads here, because it stays the same in later versions.
+/// Returns the absolute path of this program. Prefers a link on the search path, because it stays
+/// valid after an upgrade.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
     let running = env::current_exe().context("the path of this program is unknown")?;
     ensure!(running.is_file(), "this program is no longer at {}: run the one that took its place", running.display());
@@ -60,7 +62,7 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
     Ok(search_path().map(|folder| folder.join(name)).find(leads_here).unwrap_or(running))
 }
 
-/// Whether a program is on the search path.
+/// Returns whether a program is on the search path.
 pub(super) fn has_program(name: &str) -> bool {
     search_path().any(|folder| folder.is_absolute() && folder.join(name).is_file())
 }

@@ -1,4 +1,4 @@
-//! What the commands say: what was done, where, and what is installed.
+//! Output of the commands: the changes, their locations, and the list of clients.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,38 +13,38 @@ use toolbay_install::{
 use super::target::{InstallTarget, those_there};
 use crate::cli::output::{print, print_json};
 
-/// What became of the entry.
+/// Result for the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryState {
-    /// It was as it should be.
+    /// No change was necessary.
     Unchanged,
-    /// It was added, or replaced another one.
+    /// The entry was added, or replaced another one.
     Installed,
-    /// It was removed.
+    /// The entry was removed.
     Removed,
 }
 
-/// What there is to say of an edit.
+/// Result of an edit.
 #[derive(Debug)]
 pub(super) struct InstallReport {
     client: &'static ClientConfiguration,
     scope: ConfigurationScope,
     name: String,
-    /// The file that was edited, where no link leads further.
+    /// The edited file, with links resolved.
     file: PathBuf,
     dialect: EntryFormat,
     pub(super) state: EntryState,
-    /// Only shown, and not written.
+    /// If set, the change is only printed, not written.
     pub(super) printed: bool,
     pub(super) backup: Option<PathBuf>,
     pub(super) entry: Option<Map<String, Value>>,
     pub(super) next: Option<&'static str>,
-    /// Where to paste something by hand, and what.
+    /// Instruction where to paste text by hand, and the text.
     pub(super) paste: Option<(&'static str, String)>,
 }
 
 impl InstallReport {
-    /// The report of an edit that changes nothing.
+    /// Creates the report of an edit that changes nothing.
     pub(super) fn new(target: &InstallTarget, name: &str, file: &Path) -> Self {
         Self {
             client: target.client,
@@ -61,7 +61,7 @@ impl InstallReport {
         }
     }
 
-    /// For people.
+    /// Formats the report for people.
     pub(super) fn text(&self) -> String {
         let (name, file, title) = (&self.name, self.file.display(), self.client.title);
         let mut out = String::new();
@@ -93,7 +93,7 @@ impl InstallReport {
         out + "\n"
     }
 
-    /// For programs.
+    /// Formats the report for programs.
     pub(super) fn in_json(&self) -> Value {
         let state = match self.state {
             EntryState::Unchanged => "unchanged",
@@ -121,7 +121,7 @@ fn scope_word(scope: ConfigurationScope) -> &'static str {
     }
 }
 
-/// A configuration with nothing but an entry, to be read or pasted.
+/// Returns a configuration that contains only an entry, to be read or pasted.
 pub(super) fn fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Value>) -> String {
     match ConfigurationText::read(dialect, "").and_then(|document| document.with(name, entry)) {
         Ok(EditOutcome::Changed(text)) => text,
@@ -129,12 +129,12 @@ pub(super) fn fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Val
     }
 }
 
-/// An entry as it is in a file, without what may be secret.
+/// Formats an entry as it appears in a file, without possible secrets.
 pub(super) fn entry_text(target: &InstallTarget, name: &str, entry: &Map<String, Value>) -> String {
     fragment(target.spot.dialect, name, &shown(entry)).trim_end().to_owned()
 }
 
-/// The question before an entry is replaced.
+/// Returns the question that must be confirmed before an entry is replaced.
 pub(super) fn ask_to_replace(
     name: &str,
     target: &InstallTarget,
@@ -150,7 +150,7 @@ pub(super) fn ask_to_replace(
     )
 }
 
-/// Lists the clients: whether they are here, and whether the server is installed.
+/// Lists the clients, with whether they are present and whether the server is installed in them.
 pub(super) fn listing(around: &PathEnvironment, name: &EntryName, as_json: bool) -> anyhow::Result<ExitCode> {
     let rows: Vec<ReportRow> = CLIENTS.iter().flat_map(|client| rows(client, around, name)).collect();
     if as_json {
@@ -179,7 +179,8 @@ struct ReportRow {
     installed: Result<bool, FileError>,
 }
 
-/// The configurations of a client that are there, or that which the user's would be.
+/// Returns the existing configurations of a client, or the default one of the user if there are
+/// none.
 fn rows(client: &'static ClientConfiguration, around: &PathEnvironment, name: &EntryName) -> Vec<ReportRow> {
     let row = |scope: ConfigurationScope, spot: &ConfigurationPath, found: bool| ReportRow {
         client,

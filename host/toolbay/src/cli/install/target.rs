@@ -1,4 +1,4 @@
-//! The configuration that is meant, among those that a client could have.
+//! Selects one of the configurations that a client can have.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use toolbay_install::{
 use super::around::has_program;
 use crate::cli::output::complain;
 
-/// The configuration that is meant.
+/// The selected configuration.
 #[derive(Debug)]
 pub(super) struct InstallTarget {
     pub(super) client: &'static ClientConfiguration,
     pub(super) scope: ConfigurationScope,
     pub(super) spot: ConfigurationPath,
     pub(super) file: ConfigFile,
-    /// The client seems to be installed, or the user said which file it is.
+    /// True if the client seems to be installed, or the user named the file.
     pub(super) found: bool,
 }
 
-/// The file of a client, or the one that the user `named`.
+/// Selects the configuration file of a client, or the file `named` by the user.
 pub(super) fn target(
     client: &'static ClientConfiguration,
     scope: ConfigurationScope,
@@ -37,7 +37,7 @@ pub(super) fn target(
         if let Some(other) = there.get(1) {
             complain(&format!("{} is also here: --file {}", client.title, other.file.display()));
         }
-        // A project's folder is there, whoever works on it.
+        // A project's configuration does not depend on whether the client is installed here.
         let found = !there.is_empty() || scope == ConfigurationScope::Project;
         let spot = there.first().copied().or(spots.first()).context("the client has no configuration")?;
         (spot.clone(), found)
@@ -52,14 +52,14 @@ pub(super) fn target(
     Ok(InstallTarget { client, scope, spot, file, found })
 }
 
-/// The configurations of a client that are there, among those that it could have.
+/// Returns the existing configurations of a client among the possible ones.
 pub(super) fn those_there<'a>(
     client: &ClientConfiguration,
     spots: &'a [ConfigurationPath],
 ) -> Vec<&'a ConfigurationPath> {
     let is_there = |spot: &ConfigurationPath| spot.file.exists() || spot.markers.iter().any(|folder| folder.is_dir());
     let there: Vec<&ConfigurationPath> = spots.iter().filter(|spot| is_there(spot)).collect();
-    // Its program says that the client is here, but not where it has its configuration: that is where it usually is.
+    // If only the client's program exists, its configuration is assumed at the default path.
     let usual = spots.first().filter(|spot| spot.system == OperatingSystem::Linux);
     match usual {
         Some(usual) if there.is_empty() && client.programs.iter().any(|name| has_program(name)) => vec![usual],

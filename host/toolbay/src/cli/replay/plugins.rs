@@ -1,4 +1,4 @@
-//! The plugins whose calls are run again, each loaded once.
+//! Loads the plugins of replayed calls, each of them once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,27 +12,27 @@ use toolbay_sandbox::{LazyComponent, Sandbox};
 use super::super::plugin_file::{MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source};
 use crate::config::Config;
 
-/// A plugin file that takes the place of the one in the plugin folder.
+/// A plugin file that replaces the one in the plugin folder.
 #[derive(Clone, Debug)]
 pub(super) struct PluginOverride {
-    /// The plugin's id.
+    /// The ID of the plugin.
     pub(super) id: String,
     pub(super) file: PathBuf,
 }
 
-/// A plugin whose calls are run again.
+/// A plugin whose calls are replayed.
 pub(super) struct ReplayPlugin {
     pub(super) digest: Digest,
     pub(super) callable: LazyComponent,
-    /// Its tools by their names within it.
+    /// The tools, by their names within the plugin.
     tools: BTreeMap<String, Arc<ValidDefinition>>,
 }
 
-/// The plugins, each loaded when it is first needed.
+/// The plugins, which are loaded on first use.
 pub(super) struct ReplayPlugins {
     sandbox: Sandbox,
     folder: PathBuf,
-    /// Largest size of a plugin file, in bytes.
+    /// Maximum size of a plugin file, in bytes.
     largest: u64,
     rules: LoadPolicy,
     instead: Option<PluginOverride>,
@@ -40,7 +40,7 @@ pub(super) struct ReplayPlugins {
 }
 
 impl ReplayPlugin {
-    /// The tool with this name. A command has one tool, which has no name of its own.
+    /// Returns the tool with this name. A command has a single tool without a name.
     pub(super) fn tool(&self, name: &str) -> Option<&Arc<ValidDefinition>> {
         if self.callable.is_command() { self.tools.values().next() } else { self.tools.get(name) }
     }
@@ -52,11 +52,11 @@ impl ReplayPlugins {
         Self { sandbox, folder, largest, rules, instead, loaded: BTreeMap::new() }
     }
 
-    /// The plugin with this id.
+    /// Returns the plugin with this ID.
     ///
     /// # Errors
     ///
-    /// Why it cannot be loaded.
+    /// The plugin cannot be loaded. The message is the reason.
     pub(super) async fn of(&mut self, id: &str) -> Result<Arc<ReplayPlugin>, String> {
         if let Some(known) = self.loaded.get(id) {
             return known.clone();
@@ -68,7 +68,7 @@ impl ReplayPlugins {
     async fn load(&self, id: &str) -> Result<ReplayPlugin, String> {
         let file = match &self.instead {
             Some(instead) if instead.id == id => instead.file.clone(),
-            // The name comes from the recording.
+            // The name comes from the recording and is not trusted.
             _ if id.is_empty() || id.contains('/') || id.contains('\0') || id.starts_with('.') => {
                 return Err(format!("{:?} is not the name of a plugin", line(id, MAX_REASON_BYTES)));
             }

@@ -1,4 +1,4 @@
-//! What came of running calls again, for people and for programs.
+//! Report of a replay, for people and for programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,44 +13,44 @@ use toolbay_recording::{FigurePair, RecordedCall, RecordingHeader, ReplayChange,
 use super::super::output::{print, print_json};
 use super::super::plugin_file::{MAX_REASON_BYTES, printable_path};
 
-/// Most calls that are shown one by one.
+/// Maximum number of calls that are listed.
 const SHOWN: usize = 100;
 
-/// Most reasons of a call that are shown.
+/// Maximum number of printed reasons per call.
 const REASONS: usize = 10;
 
-/// Longest name of a tool in the table, in characters.
+/// Maximum length of a tool name in the table, in characters.
 const NAME: usize = 40;
 
-/// What came of running one call again.
+/// Result of replaying one call.
 #[derive(Debug)]
 pub(super) enum ReplayStatus {
-    /// It ran.
+    /// The call ran.
     Run(ReplayComparison),
-    /// It cannot be run, for these reasons.
+    /// The call cannot be replayed, for these reasons.
     NotReplayable(Vec<String>),
 }
 
-/// What came of running the calls of a recording again.
+/// Results of replaying a recording.
 #[derive(Debug, Default)]
 pub(super) struct ReplayReport {
     file: String,
-    /// When recording began first, and with which version.
+    /// Start time of the recording, and the version that started it.
     began: Option<(String, String)>,
-    /// Calls that could not be recorded.
+    /// Number of calls that could not be recorded.
     pub(super) lost: u64,
-    /// Calls that were not asked for.
+    /// Number of calls that the options exclude.
     pub(super) skipped: u64,
     /// The plugins in the recording.
     pub(super) plugins: BTreeSet<String>,
-    /// Those that are not the recorded ones.
+    /// The plugins that differ from the recorded ones.
     pub(super) changed: BTreeSet<String>,
-    /// The calls that did not come out the same, as far as they are shown.
+    /// The listed calls: those that differ or cannot be replayed, up to the maximum.
     calls: Vec<ShownCall>,
     tools: BTreeMap<String, ToolSums>,
 }
 
-/// A call that did not come out the same.
+/// A call that differs or cannot be replayed.
 #[derive(Debug)]
 struct ShownCall {
     line: u64,
@@ -59,13 +59,13 @@ struct ShownCall {
     status: ReplayStatus,
 }
 
-/// What came of all calls of a tool.
+/// Totals of all calls of a tool.
 #[derive(Clone, Copy, Debug, Default)]
 struct ToolSums {
     equal: u64,
     differ: u64,
     not_replayable: u64,
-    /// Of the calls that ran: the sum, the highest, and the sum.
+    /// Totals of the replayed calls: `fuel` and `wall_ns` are sums, `memory` is the maximum.
     fuel: FigurePair,
     memory: FigurePair,
     wall_ns: FigurePair,
@@ -91,18 +91,18 @@ impl ToolSums {
 }
 
 impl ReplayReport {
-    /// An empty report about a file.
+    /// Creates an empty report about a file.
     pub(super) fn of(file: &Path) -> Self {
         Self { file: printable_path(file), ..Self::default() }
     }
 
-    /// A server began to record.
+    /// Records the header of a recording. The first one counts.
     pub(super) fn began(&mut self, header: &RecordingHeader) {
         let began = || (line(&header.started, NAME), line(&header.toolbay, NAME));
         self.began.get_or_insert_with(began);
     }
 
-    /// Adds a call, which is in this line.
+    /// Adds a call, which is in line `at` of the recording.
     pub(super) fn add(&mut self, at: u64, call: &RecordedCall, status: ReplayStatus) {
         let mut sums = ToolSums::default();
         let is_shown = match &status {
@@ -132,13 +132,13 @@ impl ReplayReport {
         }
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls.
     pub(super) fn count(&self) -> u64 {
         let ToolSums { equal, differ, not_replayable, .. } = self.sums();
         equal + differ + not_replayable
     }
 
-    /// Whether calls were run, and all of them came out the same.
+    /// Returns whether calls were replayed, and all of them had equal results.
     pub(super) fn is_equal(&self) -> bool {
         let sums = self.sums();
         sums.equal > 0 && sums.differ == 0
@@ -158,7 +158,7 @@ impl ReplayReport {
         all
     }
 
-    /// Calls that did not come out the same, and are not among those that are shown.
+    /// Returns the number of calls that differ or cannot be replayed, but are not listed.
     fn more(&self) -> u64 {
         let sums = self.sums();
         (sums.differ + sums.not_replayable).saturating_sub(self.calls.len() as u64)
@@ -191,7 +191,7 @@ impl ReplayReport {
         out
     }
 
-    /// A line for each tool.
+    /// Appends a table with a line for each tool.
     fn table(&self, out: &mut String) {
         let head = ["tool", "equal", "different", "not replayable", "fuel", "peak memory", "time"].map(str::to_owned);
         let row = |(name, sums): (&String, &ToolSums)| {
@@ -311,7 +311,7 @@ fn difference(change: &ReplayChange, out: &mut String) {
     }
 }
 
-/// A number as it was and as it is, with the difference.
+/// Formats the recorded and the replayed number, and the difference.
 fn told(figure: FigurePair, shown: fn(u64) -> String) -> String {
     let FigurePair { recorded, replayed } = figure;
     if recorded == replayed {
