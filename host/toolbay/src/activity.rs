@@ -29,7 +29,7 @@ pub(crate) struct PluginActivity {
 
 impl PluginActivity {
     /// Creates the state of a plugin that has not been called.
-    pub(crate) fn of(plugin: &Plugin, places: PluginPlaces) -> Self {
+    pub(crate) fn new(plugin: &Plugin, places: PluginPlaces) -> Self {
         let terms = &plugin.terms;
         Self {
             places,
@@ -37,7 +37,7 @@ impl PluginActivity {
             usage: RecentUsage::default(),
             rest: PluginSuspension::default(),
             pace: LatencyClass::default(),
-            meters: PluginMeters::of(plugin),
+            meters: PluginMeters::new(plugin),
         }
     }
 }

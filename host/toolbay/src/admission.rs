@@ -28,7 +28,7 @@ use crate::rate_counter::RateCounter;
 use crate::record::CallerRecord;
 
 /// Size of one memory permit, in bytes.
-const KIB: usize = 1 << 10;
+const MEMORY_PERMIT_BYTES: usize = 1 << 10;
 
 /// Admits calls, queues them or rejects them, within the limits of the configuration.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct CallAdmission {
 struct WaitingCall<'a>(&'a AtomicUsize);
 
 impl<'a> WaitingCall<'a> {
-    fn begin(waiting: &'a AtomicUsize) -> Self {
+    fn start(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
@@ -98,8 +98,8 @@ impl CallAdmission {
         client_rate: Option<RateLimit>,
         is_shared: bool,
     ) -> Self {
-        let (calls, waiting) = divided(instances, server.calls, server.waiting);
-        let memory = kib(server.memory());
+        let (calls, waiting) = split_instances(instances, server.calls, server.waiting);
+        let memory = memory_permits(server.memory());
         Self {
             calls: Arc::new(shared(calls, is_shared)),
             // A waiting call keeps its memory, so one caller gets at most half of it.
@@ -108,7 +108,7 @@ impl CallAdmission {
             is_shared,
             numbers: AtomicU64::new(0),
             client_rate: ArcSwapOption::from_pointee(client_rate),
-            client_calls: permits(server.client_calls),
+            client_calls: to_permits(server.client_calls),
             queue: server.queue,
             patience: server.queue_wait,
             waiting: AtomicUsize::new(0),
@@ -116,25 +116,25 @@ impl CallAdmission {
     }
 
     /// Creates the permits of a plugin that has not been called.
-    pub(crate) fn places(&self, plugin: &Plugin) -> PluginPlaces {
+    pub(crate) fn new_plugin_places(&self, plugin: &Plugin) -> PluginPlaces {
         let contents = &plugin.component.contents;
-        let tools = contents.tools.iter().map(|tool| target(TargetKind::Tool, &tool.tool.name));
-        let prompts = contents.prompts.iter().map(|entry| target(TargetKind::Prompt, &entry.prompt.name));
-        let resources = contents.resources.iter().map(|entry| target(TargetKind::Resource, &entry.resource.uri));
-        let templates = contents.templates.iter().map(|entry| target(TargetKind::Template, &entry.resource.uri));
+        let tools = contents.tools.iter().map(|tool| target_party(TargetKind::Tool, &tool.tool.name));
+        let prompts = contents.prompts.iter().map(|entry| target_party(TargetKind::Prompt, &entry.prompt.name));
+        let resources = contents.resources.iter().map(|entry| target_party(TargetKind::Resource, &entry.resource.uri));
+        let templates = contents.templates.iter().map(|entry| target_party(TargetKind::Template, &entry.resource.uri));
         let targets = tools.chain(prompts).chain(resources).chain(templates).collect();
-        self.plugin_places(permits(plugin.terms.environment.limits.concurrency), targets)
+        self.plugin_places(to_permits(plugin.terms.environment.limits.concurrency), targets)
     }
 
     fn plugin_places(&self, calls: u32, targets: Vec<PartyId>) -> PluginPlaces {
-        let memory = self.memory.permits() - reserve(self.memory.permits());
+        let memory = self.memory.permits() - reserved_share(self.memory.permits());
         let part = |calls, memory| SharedPart {
             calls: Arc::new(shared(calls, self.is_shared)),
             memory: Arc::new(shared(memory, self.is_shared)),
         };
         // One target leaves one permit and a part of the memory to the others, including those of
         // the same caller.
-        let of_target = || part(1.max(calls - 1), memory - reserve(memory));
+        let of_target = || part(1.max(calls - 1), memory - reserved_share(memory));
         let targets = if targets.len() > 1 { targets } else { Vec::new() };
         PluginPlaces {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
@@ -150,29 +150,29 @@ impl CallAdmission {
     }
 
     /// Returns the number of running calls and its maximum.
-    pub(crate) fn running(&self) -> (u64, u64) {
+    pub(crate) fn running_calls(&self) -> (u64, u64) {
         (u64::from(self.calls.permits_in_use()), u64::from(self.calls.permits()))
     }
 
     /// Returns the number of suspended calls: they wait for something outside the server and have
     /// released their permits.
-    pub(crate) fn suspended(&self) -> u64 {
+    pub(crate) fn suspended_count(&self) -> u64 {
         u64::from(self.waits.permits_in_use())
     }
 
     /// Returns the number of queued calls.
-    pub(crate) fn waiting(&self) -> u64 {
+    pub(crate) fn waiting_count(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed) as u64
     }
 
     /// Returns the bytes reserved by running and suspended calls, and the maximum.
-    pub(crate) fn reserved(&self) -> (u64, u64) {
-        let bytes = |permits: u32| u64::from(permits) * KIB as u64;
+    pub(crate) fn reserved_memory(&self) -> (u64, u64) {
+        let bytes = |permits: u32| u64::from(permits) * MEMORY_PERMIT_BYTES as u64;
         (bytes(self.memory.permits_in_use()), bytes(self.memory.permits()))
     }
 
     /// Creates the admission state of a new client. `name` is the caller's name.
-    pub(crate) fn client(&self, name: &str) -> ClientPermits {
+    pub(crate) fn new_client(&self, name: &str) -> ClientPermits {
         ClientPermits {
             name: name.to_owned(),
             is_embedder: false,
@@ -182,19 +182,19 @@ impl CallAdmission {
             party: self.numbers.fetch_add(1, Ordering::Relaxed),
             calls: Arc::new(FairSemaphore::new(self.client_calls, 1.max(self.client_calls - 1))),
             // Suspended calls still count.
-            places: Arc::new(Semaphore::new(self.unanswered().saturating_add(self.queue))),
+            places: Arc::new(Semaphore::new(self.max_unanswered_calls().saturating_add(self.queue))),
         }
     }
 
     /// Returns the maximum number of calls of one client that run or are suspended.
-    fn unanswered(&self) -> usize {
+    fn max_unanswered_calls(&self) -> usize {
         let waits = if self.is_shared { half(self.waits.permits()) } else { self.waits.permits() };
         self.client_calls.saturating_add(waits) as usize
     }
 
     /// Creates the admission state of the program that embeds the server.
-    pub(crate) fn embedder(&self, name: &str) -> ClientPermits {
-        ClientPermits { is_embedder: true, ..self.client(name) }
+    pub(crate) fn new_embedder(&self, name: &str) -> ClientPermits {
+        ClientPermits { is_embedder: true, ..self.new_client(name) }
     }
 
     /// Acquires a permit of the client's queue. The call holds it from its arrival until its
@@ -203,7 +203,7 @@ impl CallAdmission {
     /// # Errors
     ///
     /// The client exceeded its rate limit, or its queue is full.
-    pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, CallRejection> {
+    pub(crate) fn enter_queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, CallRejection> {
         let wanted = self.client_rate.load().as_deref().copied();
         if client.rate.load().as_ref().map(|rate| rate.limit()) != wanted {
             // The configuration changed after this client's first call.
@@ -216,7 +216,9 @@ impl CallAdmission {
             };
             rate.take().map_err(rejected)?;
         }
-        Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(CapacityLimit::Queue, self.queue))
+        Arc::clone(&client.places)
+            .try_acquire_owned()
+            .map_err(|_| self.busy_rejection(CapacityLimit::Queue, self.queue))
     }
 
     /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to
@@ -234,13 +236,13 @@ impl CallAdmission {
         (kind, name): (TargetKind, &str),
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
-        if activity.rest.rests() {
+        if activity.rest.is_suspended() {
             // The end of the suspension is unknown.
             return Err(CallRejection { reason: RejectionReason::Resting, retry_after: None });
         }
         let disabled =
             |retry_after| CallRejection { reason: RejectionReason::Disabled, retry_after: Some(retry_after) };
-        record.breaker.check(activity.rest.woken()).map_err(disabled)?;
+        record.breaker.check(activity.rest.resume_count()).map_err(disabled)?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
             let rejected = |retry_after| CallRejection {
                 reason: RejectionReason::ToolRate(rates.limit()),
@@ -248,7 +250,7 @@ impl CallAdmission {
             };
             rates.take(name).map_err(rejected)?;
         }
-        self.wait(self.route(client, Some((&activity.places, target(kind, name)))), memory).await
+        self.wait_for_permit(self.route(client, Some((&activity.places, target_party(kind, name)))), memory).await
     }
 
     /// Waits until the host may do work for a client without a plugin. The work may use `memory`.
@@ -261,7 +263,7 @@ impl CallAdmission {
         client: &ClientPermits,
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
-        self.wait(self.route(client, None), memory).await
+        self.wait_for_permit(self.route(client, None), memory).await
     }
 
     /// Returns the permits that a call of a client needs. `plugin` is the called plugin and its
@@ -291,31 +293,34 @@ impl CallAdmission {
     }
 
     /// Waits for the permits of a call and reserves its memory.
-    async fn wait(&self, route: PermitRoute<'_>, memory: ByteSize) -> Result<CallPermit, CallRejection> {
-        let _waiting = WaitingCall::begin(&self.waiting);
-        let (amount, mut awaited) = (kib(memory), None);
+    async fn wait_for_permit(&self, route: PermitRoute<'_>, memory: ByteSize) -> Result<CallPermit, CallRejection> {
+        let _waiting = WaitingCall::start(&self.waiting);
+        let (amount, mut awaited) = (memory_permits(memory), None);
         let admitted = async {
-            let mut places = route.places(WaitPriority::New, &mut awaited).await;
-            if let Some(reserved) = route.reserve_now(amount) {
+            let mut places = route.acquire_compute(WaitPriority::New, &mut awaited).await;
+            if let Some(reserved) = route.try_reserve_memory(amount) {
                 return (places, reserved);
             }
             // Calls that hold memory may need these permits before they release it.
             drop(std::mem::take(&mut places));
             awaited = None;
-            let reserved = route.reserve_later(amount).await;
-            (route.places(WaitPriority::Resumed, &mut awaited).await, reserved)
+            let reserved = route.reserve_memory(amount).await;
+            (route.acquire_compute(WaitPriority::Resumed, &mut awaited).await, reserved)
         };
         let admitted: Result<(ComputePermits, MemoryPermits), _> = timeout(self.patience, admitted).await;
         match admitted {
             Ok((places, reserved)) => Ok(CallPermit::new(&route, places, reserved)),
             Err(_elapsed) => Err(match awaited {
-                Some(stage) => self.busy(stage.bound, stage.semaphore.max_for_party(stage.party) as usize),
-                None => self.busy(CapacityLimit::Memory, (self.memory.permits() as usize).saturating_mul(KIB)),
+                Some(stage) => self.busy_rejection(stage.bound, stage.semaphore.max_for_party(stage.party) as usize),
+                None => self.busy_rejection(
+                    CapacityLimit::Memory,
+                    (self.memory.permits() as usize).saturating_mul(MEMORY_PERMIT_BYTES),
+                ),
             }),
         }
     }
 
-    fn busy(&self, bound: CapacityLimit, most: usize) -> CallRejection {
+    fn busy_rejection(&self, bound: CapacityLimit, most: usize) -> CallRejection {
         let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
         CallRejection { reason: RejectionReason::Busy { bound, most }, retry_after: Some(retry_after) }
     }
@@ -323,14 +328,14 @@ impl CallAdmission {
 
 /// Divides the instances into running and suspended calls, and returns both maximums. If there are
 /// too few instances, more calls keep their permits while they wait.
-fn divided(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
+fn split_instances(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
     let calls = calls.min(instances);
-    (permits(calls), permits(waiting.min(instances - calls)))
+    (to_permits(calls), to_permits(waiting.min(instances - calls)))
 }
 
 /// Returns the number of permits reserved for others: a quarter, at least one, but none of a single
 /// permit.
-fn reserve(permits: u32) -> u32 {
+fn reserved_share(permits: u32) -> u32 {
     if permits < 2 { 0 } else { (permits / 4).max(1) }
 }
 
@@ -341,23 +346,23 @@ fn half(permits: u32) -> u32 {
 
 /// Creates a semaphore. If it is shared, each caller leaves a part of it to the others.
 fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
-    FairSemaphore::new(permits, if is_shared { permits - reserve(permits) } else { permits })
+    FairSemaphore::new(permits, if is_shared { permits - reserved_share(permits) } else { permits })
 }
 
 /// Returns the party of a target within its plugin. Targets with equal hashes share their permits.
-fn target(kind: TargetKind, name: &str) -> PartyId {
+fn target_party(kind: TargetKind, name: &str) -> PartyId {
     let mut hasher = DefaultHasher::new();
     (kind, name).hash(&mut hasher);
     hasher.finish()
 }
 
-fn permits(count: usize) -> u32 {
+fn to_permits(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Converts `memory` to permits.
-fn kib(memory: ByteSize) -> u32 {
-    u32::try_from(memory.as_u64().div_ceil(KIB as u64)).unwrap_or(u32::MAX)
+fn memory_permits(memory: ByteSize) -> u32 {
+    u32::try_from(memory.as_u64().div_ceil(MEMORY_PERMIT_BYTES as u64)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -387,8 +392,9 @@ pub(crate) mod tests {
     /// Returns an arbitrary permit.
     pub(crate) async fn permit() -> CallPermit {
         let admission = admission(1, 1, 1);
-        let (client, plugin) = (admission.client("a"), plugin(1));
-        let (activity, record) = (PluginActivity::of(&plugin, admission.places(&plugin)), CallerRecord::of(&plugin));
+        let (client, plugin) = (admission.new_client("a"), plugin(1));
+        let (activity, record) =
+            (PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)), CallerRecord::new(&plugin));
         admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap()
     }
 
@@ -398,9 +404,9 @@ pub(crate) mod tests {
             [(1, 9, 9, CapacityLimit::Server), (9, 1, 9, CapacityLimit::Client), (9, 9, 1, CapacityLimit::Plugin)];
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
-            let (client, plugin) = (admission.client("a"), plugin(concurrency));
+            let (client, plugin) = (admission.new_client("a"), plugin(concurrency));
             let (activity, record) =
-                (PluginActivity::of(&plugin, admission.places(&plugin)), CallerRecord::of(&plugin));
+                (PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)), CallerRecord::new(&plugin));
             let first = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
             let busy = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
@@ -419,8 +425,9 @@ pub(crate) mod tests {
             None,
             false,
         );
-        let (client, one) = (admission.client("a"), plugin(9));
-        let (activity, record) = (PluginActivity::of(&one, admission.places(&one)), CallerRecord::of(&one));
+        let (client, one) = (admission.new_client("a"), plugin(9));
+        let (activity, record) =
+            (PluginActivity::new(&one, admission.new_plugin_places(&one)), CallerRecord::new(&one));
         let admit = |memory| admission.admit(&client, &activity, &record, TOOL, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
@@ -431,8 +438,9 @@ pub(crate) mod tests {
             RejectionReason::Busy { bound: CapacityLimit::Memory, most: 10 << 20 },
             "a quarter is for other plugins"
         );
-        let (other, elsewhere) = (plugin(9), admission.client("b"));
-        let (others, theirs) = (PluginActivity::of(&other, admission.places(&other)), CallerRecord::of(&other));
+        let (other, elsewhere) = (plugin(9), admission.new_client("b"));
+        let (others, theirs) =
+            (PluginActivity::new(&other, admission.new_plugin_places(&other)), CallerRecord::new(&other));
         admission.admit(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4)).await.unwrap();
         drop(first);
         admit(ByteSize::mib(10)).await.unwrap();
@@ -441,19 +449,22 @@ pub(crate) mod tests {
     #[test]
     fn the_queue_is_bounded() {
         let admission = admission(1, 1, 1);
-        let client = admission.client("a");
-        let places = [admission.queue(&client).unwrap(), admission.queue(&client).unwrap()];
+        let client = admission.new_client("a");
+        let places = [admission.enter_queue(&client).unwrap(), admission.enter_queue(&client).unwrap()];
         assert_eq!(
-            admission.queue(&client).unwrap_err().reason,
+            admission.enter_queue(&client).unwrap_err().reason,
             RejectionReason::Busy { bound: CapacityLimit::Queue, most: 1 }
         );
-        assert!(admission.queue(&admission.client("a")).is_ok(), "another client has its own");
+        assert!(admission.enter_queue(&admission.new_client("a")).is_ok(), "another client has its own");
         drop(places);
-        assert!(admission.queue(&client).is_ok());
+        assert!(admission.enter_queue(&client).is_ok());
     }
 
     fn many_tools(admission: &CallAdmission, concurrency: usize) -> PluginPlaces {
-        admission.plugin_places(permits(concurrency), ["t", "u"].map(|name| target(TargetKind::Tool, name)).to_vec())
+        admission.plugin_places(
+            to_permits(concurrency),
+            ["t", "u"].map(|name| target_party(TargetKind::Tool, name)).to_vec(),
+        )
     }
 
     fn shared(server: ServerConfig) -> CallAdmission {
@@ -461,8 +472,8 @@ pub(crate) mod tests {
     }
 
     async fn place(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> CallPermit {
-        let route = admission.route(client, Some((places, target(TargetKind::Tool, tool))));
-        admission.wait(route, ByteSize::mib(1)).await.unwrap()
+        let route = admission.route(client, Some((places, target_party(TargetKind::Tool, tool))));
+        admission.wait_for_permit(route, ByteSize::mib(1)).await.unwrap()
     }
 
     async fn is_busy(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> bool {
@@ -474,7 +485,7 @@ pub(crate) mod tests {
     async fn no_caller_and_no_tool_has_all_places_of_a_plugin() {
         let admission = shared(ServerConfig::default());
         let places = many_tools(&admission, 8);
-        let [greedy, other, third] = ["a", "b", "c"].map(|name| admission.client(name));
+        let [greedy, other, third] = ["a", "b", "c"].map(|name| admission.new_client(name));
         let mut held = Vec::new();
         for _ in 0..6 {
             held.push(place(&admission, &greedy, &places, "t").await);
@@ -492,7 +503,7 @@ pub(crate) mod tests {
     async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting() {
         let admission = shared(ServerConfig { calls: 64, client_calls: 32, ..ServerConfig::default() });
         let places = many_tools(&admission, 4);
-        let [greedy, other] = ["a", "b"].map(|name| admission.client(name));
+        let [greedy, other] = ["a", "b"].map(|name| admission.new_client(name));
         let its = [place(&admission, &greedy, &places, "t").await, place(&admission, &greedy, &places, "t").await];
         let mut queue: Vec<_> = (0..30).map(|_| Box::pin(place(&admission, &greedy, &places, "t"))).collect();
         for next in &mut queue {
@@ -513,7 +524,7 @@ pub(crate) mod tests {
     async fn no_target_has_all_places_of_a_client() {
         let admission = CallAdmission::new(&ServerConfig::default(), usize::MAX, None, false);
         let [one, two] = [many_tools(&admission, 16), many_tools(&admission, 16)];
-        let client = admission.client("a");
+        let client = admission.new_client("a");
         let mut calls: Vec<_> = (0..40).map(|_| Box::pin(place(&admission, &client, &one, "t"))).collect();
         let mut held = Vec::new();
         for call in &mut calls {
@@ -532,11 +543,14 @@ pub(crate) mod tests {
         let config = ServerConfig { calls: 2, client_calls: 2, waiting: 4, ..ServerConfig::default() };
         let admission = shared(config);
         let places = many_tools(&admission, 2);
-        let client = admission.client("a");
+        let client = admission.new_client("a");
         let first = place(&admission, &client, &places, "t").await;
         assert!(is_busy(&admission, &client, &places, "t").await);
         assert!(first.give_back());
-        assert_eq!((admission.running().0, admission.suspended(), admission.reserved().0), (0, 1, 1 << 20));
+        assert_eq!(
+            (admission.running_calls().0, admission.suspended_count(), admission.reserved_memory().0),
+            (0, 1, 1 << 20)
+        );
         let second = place(&admission, &client, &places, "t").await;
         assert!(futures_util::poll!(first.take_again()).is_pending(), "the second one has it");
         let mut third = std::pin::pin!(place(&admission, &client, &places, "t"));
@@ -546,10 +560,10 @@ pub(crate) mod tests {
         assert!(futures_util::poll!(&mut third).is_pending(), "who was there before goes first");
         assert!(futures_util::poll!(&mut again).is_ready());
         drop(again);
-        assert_eq!((admission.running().0, admission.suspended()), (1, 0));
+        assert_eq!((admission.running_calls().0, admission.suspended_count()), (1, 0));
         drop(first);
         assert!(futures_util::poll!(&mut third).is_ready());
-        assert_eq!((admission.running().0, admission.reserved().0), (0, 0));
+        assert_eq!((admission.running_calls().0, admission.reserved_memory().0), (0, 0));
     }
 
     #[tokio::test]
@@ -557,20 +571,20 @@ pub(crate) mod tests {
         let config = ServerConfig { waiting: 4, ..ServerConfig::default() };
         let admission = shared(config);
         let [places, rest] = [many_tools(&admission, 16), many_tools(&admission, 16)];
-        let client = admission.client("a");
+        let client = admission.new_client("a");
         let mut held = Vec::new();
         for at in 0..3 {
             held.push(place(&admission, &client, &places, "t").await);
             assert_eq!(held.last().unwrap().give_back(), at < 2, "half of them are for other callers");
         }
-        assert_eq!(admission.running().0, 1, "it keeps its place");
+        assert_eq!(admission.running_calls().0, 1, "it keeps its place");
         for (places, client, may) in [(&rest, "b", true), (&rest, "c", true), (&rest, "d", false)] {
-            held.push(place(&admission, &admission.client(client), places, "t").await);
+            held.push(place(&admission, &admission.new_client(client), places, "t").await);
             assert_eq!(held.last().unwrap().give_back(), may);
         }
-        assert_eq!(admission.suspended(), 4);
+        assert_eq!(admission.suspended_count(), 4);
         held.clear();
-        assert_eq!((admission.suspended(), admission.running().0), (0, 0));
+        assert_eq!((admission.suspended_count(), admission.running_calls().0), (0, 0));
     }
 
     #[tokio::test]
@@ -578,7 +592,7 @@ pub(crate) mod tests {
         let config = ServerConfig { memory: Some(ByteSize::mib(4)), calls: 4, ..ServerConfig::default() };
         let admission = shared(config);
         let places = many_tools(&admission, 2);
-        let [one, two] = ["a", "b"].map(|name| admission.client(name));
+        let [one, two] = ["a", "b"].map(|name| admission.new_client(name));
         let first = place(&admission, &one, &places, "t").await;
         assert!(first.give_back());
         let second = place(&admission, &two, &places, "t").await;
@@ -592,10 +606,10 @@ pub(crate) mod tests {
 
     #[test]
     fn a_small_pool_is_divided() {
-        assert_eq!(divided(usize::MAX, 64, 128), (64, 128));
-        assert_eq!(divided(192, 64, 128), (64, 128));
-        assert_eq!(divided(100, 64, 128), (64, 36));
-        assert_eq!(divided(64, 64, 128), (64, 0));
-        assert_eq!(divided(16, 64, 128), (16, 0));
+        assert_eq!(split_instances(usize::MAX, 64, 128), (64, 128));
+        assert_eq!(split_instances(192, 64, 128), (64, 128));
+        assert_eq!(split_instances(100, 64, 128), (64, 36));
+        assert_eq!(split_instances(64, 64, 128), (64, 0));
+        assert_eq!(split_instances(16, 64, 128), (16, 0));
     }
 }

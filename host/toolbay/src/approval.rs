@@ -24,23 +24,23 @@ use toolbay_model::{
     milliseconds,
 };
 
-pub(crate) use self::question::{ApprovalValidity, question};
+pub(crate) use self::question::{ApprovalValidity, approval_question};
 pub(crate) use self::remembered::{ApprovalScope, RememberedApprovals};
 pub(crate) use self::waiting::{ApprovalSubject, WaitingApprovals};
 use crate::target::CallTarget;
 
 /// Key of the host's question. Keys of plugins cannot contain a slash (`toolbay_sandbox`).
-pub(crate) const KEY: &str = "dev.toolbay/approve";
+pub(crate) const APPROVAL_KEY: &str = "dev.toolbay/approve";
 
 /// Recorded outcome of a call that an earlier approval covers.
-pub(crate) const REMEMBERED: &str = "remembered";
+pub(crate) const REMEMBERED_OUTCOME: &str = "remembered";
 
 /// Boolean field of the form: true approves the call.
-const FIELD: &str = "approve";
+const APPROVE_FIELD: &str = "approve";
 
 /// Maximum number of questions about one call. A client that repeatedly returns no valid answer
 /// cannot answer.
-const ROUNDS: u32 = 3;
+const MAX_ROUNDS: u32 = 3;
 
 /// A call that is about to enter a guest, with valid arguments.
 pub(crate) struct ApprovalCase<'a> {
@@ -96,7 +96,7 @@ enum UserAnswer {
 impl<'a> ApprovalCase<'a> {
     /// Creates the case of a call of this target; `None` if it is not a tool. Only tools need
     /// approval.
-    pub(crate) fn of(
+    pub(crate) fn for_target(
         target: &'a CallTarget,
         remembered: &'a RememberedApprovals,
         scope: Option<ApprovalScope>,
@@ -109,9 +109,9 @@ impl<'a> ApprovalCase<'a> {
     }
 
     /// Decides the next step of the call from its journal.
-    pub(crate) fn rule(&self, mut journal: CallJournal) -> ApprovalRuling {
+    pub(crate) fn decide(&self, mut journal: CallJournal) -> ApprovalRuling {
         // If the host did not ask, the client forged this answer.
-        let answer = journal.answers.remove(KEY);
+        let answer = journal.answers.remove(APPROVAL_KEY);
         let by = journal.operator.take();
         let Some(asks) = self.offer.asks() else {
             // If the last run asked for an approval, the configuration required it then.
@@ -121,74 +121,76 @@ impl<'a> ApprovalCase<'a> {
         };
         match journal.approval {
             ApprovalState::Given => ApprovalRuling { step: ApprovalStep::Enter(journal), decision: None },
-            ApprovalState::Unasked => self.first_run(journal, asks),
+            ApprovalState::Unasked => self.decide_first_run(journal, asks),
             ApprovalState::Asked(rounds) => {
-                let ApprovalRuling { step, decision } = self.answered(&journal, rounds, answer.as_deref(), asks);
+                let ApprovalRuling { step, decision } = self.decide_answered(&journal, rounds, answer.as_deref(), asks);
                 ApprovalRuling { step, decision: decision.map(|decision| ApprovalDecision { by, ..decision }) }
             }
         }
     }
 
-    fn first_run(&self, mut journal: CallJournal, asks: ApprovalPolicy) -> ApprovalRuling {
-        if asks == ApprovalPolicy::First && self.scope.is_some_and(|scope| self.remembered.counts(scope, self.tool())) {
+    fn decide_first_run(&self, mut journal: CallJournal, asks: ApprovalPolicy) -> ApprovalRuling {
+        if asks == ApprovalPolicy::First
+            && self.scope.is_some_and(|scope| self.remembered.is_approved(scope, self.tool()))
+        {
             journal.approval = ApprovalState::Given;
-            return ApprovalRuling::of(ApprovalStep::Enter(journal), REMEMBERED, None);
+            return ApprovalRuling::new(ApprovalStep::Enter(journal), REMEMBERED_OUTCOME, None);
         }
         if journal.edition.is_some() {
             // A guest already ran under a configuration without approval. It is too late to ask.
             return ApprovalRuling { step: ApprovalStep::End(CallFailure::Outdated), decision: None };
         }
-        let began = now();
-        let until = began.saturating_add(milliseconds(self.time()));
+        let began = unix_milliseconds();
+        let until = began.saturating_add(milliseconds(self.answer_timeout()));
         // Drops answers that the client sent without a question.
         self.ask(CallJournal { began, until, ..CallJournal::default() }, 0, asks)
     }
 
-    fn answered(
+    fn decide_answered(
         &self,
         journal: &CallJournal,
         rounds: u32,
         answer: Option<&str>,
         asks: ApprovalPolicy,
     ) -> ApprovalRuling {
-        let now = now();
+        let now = unix_milliseconds();
         let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
         if now >= journal.until {
-            return self.refused(WhyUnapproved::Late(self.time()), waited);
+            return self.refuse(WhyUnapproved::Late(self.answer_timeout()), waited);
         }
-        let why = match answer.and_then(said) {
+        let why = match answer.and_then(parse_answer) {
             Some(UserAnswer::Yes) => {
                 if let (ApprovalPolicy::First, Some(scope)) = (asks, self.scope) {
-                    self.remembered.note(scope, self.tool());
+                    self.remembered.remember(scope, self.tool());
                 }
                 // The deadline and the rounds of the plugin's own questions start now.
                 let journal = CallJournal { approval: ApprovalState::Given, ..CallJournal::default() };
-                return ApprovalRuling::of(ApprovalStep::Enter(journal), "approved", waited);
+                return ApprovalRuling::new(ApprovalStep::Enter(journal), "approved", waited);
             }
             Some(UserAnswer::No) => WhyUnapproved::Declined,
             Some(UserAnswer::Nothing) => WhyUnapproved::Cancelled,
-            None if rounds >= ROUNDS => WhyUnapproved::Unanswered(rounds),
+            None if rounds >= MAX_ROUNDS => WhyUnapproved::Unanswered(rounds),
             None => {
                 let (began, until) = (journal.began, journal.until);
                 return self.ask(CallJournal { began, until, ..CallJournal::default() }, rounds, asks);
             }
         };
-        self.refused(why, waited)
+        self.refuse(why, waited)
     }
 
     /// Asks the user again, or for the first time.
     fn ask(&self, journal: CallJournal, rounds: u32, asks: ApprovalPolicy) -> ApprovalRuling {
         if !self.answerable.contains(QuestionKind::Form) {
-            return self.refused(WhyUnapproved::Impossible, None);
+            return self.refuse(WhyUnapproved::Impossible, None);
         }
         let journal = CallJournal { approval: ApprovalState::Asked(rounds + 1), ..journal };
-        ApprovalRuling::of(ApprovalStep::Ask(journal, asks), "asked", None)
+        ApprovalRuling::new(ApprovalStep::Ask(journal, asks), "asked", None)
     }
 
-    fn refused(&self, why: WhyUnapproved, waited: Option<Duration>) -> ApprovalRuling {
+    fn refuse(&self, why: WhyUnapproved, waited: Option<Duration>) -> ApprovalRuling {
         let key = format!("tools.{}.approve in {}.toml", self.tool(), self.offer.plugin.id);
         let failure = CallFailure::Unapproved(MissingApproval { why, key });
-        ApprovalRuling::of(ApprovalStep::End(failure), why.as_str(), waited)
+        ApprovalRuling::new(ApprovalStep::End(failure), why.as_str(), waited)
     }
 
     fn tool(&self) -> &str {
@@ -196,19 +198,19 @@ impl<'a> ApprovalCase<'a> {
     }
 
     /// Returns the time that the user has to answer.
-    fn time(&self) -> Duration {
+    fn answer_timeout(&self) -> Duration {
         self.offer.plugin.environment(self.tool()).limits.ask_time
     }
 }
 
 impl ApprovalRuling {
-    fn of(step: ApprovalStep, word: &'static str, waited: Option<Duration>) -> Self {
+    fn new(step: ApprovalStep, word: &'static str, waited: Option<Duration>) -> Self {
         Self { step, decision: Some(ApprovalDecision { word, waited, by: None }) }
     }
 }
 
 /// Parses a client's answer; `None` if it is invalid.
-fn said(answer: &str) -> Option<UserAnswer> {
+fn parse_answer(answer: &str) -> Option<UserAnswer> {
     #[derive(Deserialize)]
     struct AnswerFields<'a> {
         action: &'a str,
@@ -232,25 +234,25 @@ fn said(answer: &str) -> Option<UserAnswer> {
 }
 
 /// Returns the current Unix time, in milliseconds.
-fn now() -> u64 {
+fn unix_milliseconds() -> u64 {
     milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Returns the text of the host's question; `None` if a plugin asks these questions.
-pub(crate) fn text(questions: &[Question]) -> Option<String> {
+pub(crate) fn question_text(questions: &[Question]) -> Option<String> {
     #[derive(Deserialize)]
     struct FormParams {
         message: String,
     }
-    let question = questions.iter().find(|question| question.key == KEY)?;
+    let question = questions.iter().find(|question| question.key == APPROVAL_KEY)?;
     let FormParams { message } = serde_json::from_str(question.params.get()).ok()?;
     Some(message)
 }
 
 /// Returns an answer that was given outside the client, in the format of the client's answers.
-pub(crate) fn answer(yes: bool) -> String {
+pub(crate) fn answer_json(yes: bool) -> String {
     let action = if yes { "accept" } else { "decline" };
-    serde_json::json!({"action": action, "content": {FIELD: yes}}).to_string()
+    serde_json::json!({"action": action, "content": {APPROVE_FIELD: yes}}).to_string()
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 use toolbay_model::text::line;
 
 /// Maximum length of the details, in bytes.
-const SHOWN: usize = 2_000;
+const MAX_DETAILS_BYTES: usize = 2_000;
 
 /// Formats the fields that have no column of their own.
-pub(crate) fn details(record: &Map<String, Value>) -> String {
+pub(crate) fn render_details(record: &Map<String, Value>) -> String {
     let named = |(key, value): (&String, &Value)| match key.as_str() {
         "seq" | "time" | "event" | "outcome" | "caller" | "plugin" | "tool" | "prev" | "hash" | "key" | "signature" => {
             None
@@ -21,10 +21,10 @@ pub(crate) fn details(record: &Map<String, Value>) -> String {
         "what" | "why" => value.as_str().map(str::to_owned),
         key => Some(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))),
     };
-    line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), SHOWN)
+    line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), MAX_DETAILS_BYTES)
 }
 
 /// Returns a text field of a line; empty if it is missing.
-pub(crate) fn text<'a>(record: &'a Map<String, Value>, key: &str) -> &'a str {
+pub(crate) fn text_field<'a>(record: &'a Map<String, Value>, key: &str) -> &'a str {
     record.get(key).and_then(Value::as_str).unwrap_or_default()
 }

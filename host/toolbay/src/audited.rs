@@ -17,23 +17,23 @@ use toolbay_schema::ValueConversion;
 use toolbay_secrets::{SecretFilter, SecretVault};
 
 use crate::approval::ApprovalDecision;
-use crate::outcome::{EndedAs, limit};
+use crate::outcome::{CallEnding, limit_key};
 
 /// Maximum length of recorded arguments, in bytes.
-const ARGUMENTS: usize = 16 << 10;
+const MAX_ARGUMENTS_BYTES: usize = 16 << 10;
 
 /// Maximum number of denials of one call that get their own line. A guest can cause any number of
 /// them, and new lines evict old ones. Further denials are only counted.
-const DENIALS: u64 = 32;
+const MAX_LISTED_DENIALS: u64 = 32;
 
 /// Timeout for closing the log when the server stops.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Timeout for writing a line of a call without a reservation.
-const LATE: Duration = Duration::from_millis(100);
+const UNRESERVED_LINE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Retry delay for a call that could not be recorded. The log probes the disk once a second.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The audit log of a server.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub(crate) struct AuditGuard(pub(crate) AuditSink);
 
 impl Drop for AuditGuard {
     fn drop(&mut self) {
-        self.0.audit.end(PATIENCE);
+        self.0.audit.end(SHUTDOWN_TIMEOUT);
     }
 }
 
@@ -78,12 +78,12 @@ impl AuditSink {
     }
 
     /// Returns the number of lost lines.
-    pub(crate) fn lost(&self) -> u64 {
+    pub(crate) fn lost_lines(&self) -> u64 {
         self.audit.lost()
     }
 
     /// Starts the line of a call.
-    pub(crate) fn call(&self, caller: &str, tool: &str) -> CallLine {
+    pub(crate) fn start_line(&self, caller: &str, tool: &str) -> CallLine {
         let (caller, tool) = (shortened(caller), shortened(tool));
         let subject = CallSubject { call: self.audit.number(), caller, tool, ..CallSubject::default() };
         CallLine {
@@ -98,15 +98,21 @@ impl AuditSink {
     }
 
     /// Returns whether complete arguments are recorded.
-    pub(crate) fn is_full(&self) -> bool {
+    pub(crate) fn records_full_arguments(&self) -> bool {
         self.full
     }
 
     /// Records an operator's action on a plugin or on the whole server, and whether it succeeded.
     /// Does not wait.
-    pub(crate) fn operator(&self, caller: &str, action: &'static str, of: Option<&Arc<Plugin>>, done: bool) {
+    pub(crate) fn record_operator_action(
+        &self,
+        caller: &str,
+        action: &'static str,
+        of: Option<&Arc<Plugin>>,
+        done: bool,
+    ) {
         let outcome = if done { "ok" } else { "failed" };
-        let plugin = of.map(|of| plugin(of));
+        let plugin = of.map(|of| plugin_record(of));
         let did = OperatorRecord { caller: shortened(caller), action, plugin, outcome };
         self.audit.note(AuditEvent::Operator(Box::new(did)));
     }
@@ -123,7 +129,7 @@ impl ArgumentRecorder {
     /// Creates a recorder for a call of `caller`. If `full` is set, it records complete arguments
     /// without the secrets of `vault`. Otherwise, or if the secrets are not available by
     /// `deadline`, it records only a digest.
-    pub(crate) async fn of(
+    pub(crate) async fn open(
         full: bool,
         vault: &SecretVault,
         caller: Option<&CallerIdentity>,
@@ -144,9 +150,9 @@ impl ArgumentRecorder {
         let Some(secrets) = &self.redacted else {
             return ArgumentsRecord { digest, ..ArgumentsRecord::default() };
         };
-        let cut = text.len() > ARGUMENTS;
+        let cut = text.len() > MAX_ARGUMENTS_BYTES;
         let shown = if cut {
-            secrets.scrub_beginning(text.get(..text.floor_char_boundary(ARGUMENTS)).unwrap_or_default())
+            secrets.scrub_beginning(text.get(..text.floor_char_boundary(MAX_ARGUMENTS_BYTES)).unwrap_or_default())
         } else {
             secrets.scrub(text).into_owned()
         };
@@ -156,25 +162,25 @@ impl ArgumentRecorder {
 
 impl CallLine {
     /// Returns the log that the line belongs to.
-    pub(crate) fn audited(&self) -> &AuditSink {
+    pub(crate) fn sink(&self) -> &AuditSink {
         &self.audited
     }
 
     /// Sets the plugin that serves the call, and the trace.
-    pub(crate) fn found(&mut self, plugin: &Plugin, trace: Option<&TraceContext>) {
-        self.record.subject.plugin = Some(self::plugin(plugin));
+    pub(crate) fn set_plugin(&mut self, plugin: &Plugin, trace: Option<&TraceContext>) {
+        self.record.subject.plugin = Some(self::plugin_record(plugin));
         self.record.subject.trace = trace.map(|trace| trace.trace.clone());
     }
 
     /// Sets the arguments, reduced to their digest unless the log records complete arguments.
-    pub(crate) fn arguments(&mut self, arguments: ArgumentsRecord) {
+    pub(crate) fn set_arguments(&mut self, arguments: ArgumentsRecord) {
         let ArgumentsRecord { digest, .. } = arguments;
         self.record.arguments =
             if self.audited.full { arguments } else { ArgumentsRecord { digest, ..ArgumentsRecord::default() } };
     }
 
     /// Counts the conversions of arguments by kind.
-    pub(crate) fn converted(&mut self, converted: &[ValueConversion]) {
+    pub(crate) fn set_conversions(&mut self, converted: &[ValueConversion]) {
         for conversion in converted {
             *self.record.converted.entry(conversion.kind.as_str()).or_default() += 1;
         }
@@ -186,41 +192,41 @@ impl CallLine {
     /// # Errors
     ///
     /// The call could not be recorded.
-    pub(crate) async fn let_in(&mut self, deadline: Instant) -> Result<(), CallRejection> {
+    pub(crate) async fn admit(&mut self, deadline: Instant) -> Result<(), CallRejection> {
         let audit = &self.audited.audit;
         self.room = audit.reserve(AuditLog::weight(&self.record), deadline).await;
         if self.room.is_none() && audit.when_full() != WhenFull::Drop {
-            return Err(CallRejection { reason: RejectionReason::Unrecorded, retry_after: Some(AGAIN) });
+            return Err(CallRejection { reason: RejectionReason::Unrecorded, retry_after: Some(RETRY_INTERVAL) });
         }
         self.let_in = true;
         Ok(())
     }
 
     /// Returns a recorder for the denials of the call.
-    pub(crate) fn denials(&self) -> DenialRecorder {
+    pub(crate) fn denial_recorder(&self) -> DenialRecorder {
         let (audit, subject) = (self.audited.audit.clone(), self.record.subject.clone());
         DenialRecorder { audit, subject, count: AtomicU64::new(0), unlisted: Arc::clone(&self.unlisted) }
     }
 
     /// Records the outcome of asking a person about the call.
-    pub(crate) async fn approval(&mut self, decision: ApprovalDecision) {
+    pub(crate) async fn record_approval(&mut self, decision: ApprovalDecision) {
         let word = decision.word;
-        let event = self.decided(decision);
+        let event = self.approval_event(decision);
         if word == WhyUnapproved::Impossible.as_str() {
             // A client can cause this at will, so it counts as a rejection.
             (self.unasked, self.let_in, self.room) = (Some(event), false, None);
         } else {
-            self.add(event).await;
+            self.add_event(event).await;
         }
     }
 
     /// Records that an admitted call ended while a person was asked about it. Does not wait.
-    pub(crate) fn withdrawn(mut self, decision: ApprovalDecision) {
+    pub(crate) fn record_withdrawal(mut self, decision: ApprovalDecision) {
         self.let_in = true;
-        self.audited.audit.record_now(self.decided(decision));
+        self.audited.audit.record_now(self.approval_event(decision));
     }
 
-    fn decided(&self, decision: ApprovalDecision) -> AuditEvent {
+    fn approval_event(&self, decision: ApprovalDecision) -> AuditEvent {
         let ApprovalDecision { word, waited, by } = decision;
         AuditEvent::Approval {
             subject: self.record.subject.clone(),
@@ -232,44 +238,44 @@ impl CallLine {
     }
 
     /// Writes the line of the finished call.
-    pub(crate) async fn end(&mut self, answer: &CallResult) {
+    pub(crate) async fn finish(&mut self, answer: &CallResult) {
         self.record.usage = answer.usage;
-        let (outcome, limit) = (EndedAs::of(answer).as_str(), limit(answer));
+        let (outcome, limit) = (CallEnding::from_answer(answer).as_str(), limit_key(answer));
         if !self.let_in {
-            return self.count(outcome, limit);
+            return self.finish_rejected(outcome, limit);
         }
         if let Some(limit) = limit {
-            self.add(AuditEvent::Limit { subject: self.record.subject.clone(), limit }).await;
+            self.add_event(AuditEvent::Limit { subject: self.record.subject.clone(), limit }).await;
         }
-        let call = self.take(outcome);
-        self.add(call).await;
+        let call = self.take_event(outcome);
+        self.add_event(call).await;
     }
 
     /// Writes the line of a call that was rejected before it entered the queue.
     pub(crate) fn reject(mut self, rejection: CallRejection) {
-        self.count(rejection.reason.kind().as_str(), rejection.reason.key());
+        self.finish_rejected(rejection.reason.kind().as_str(), rejection.reason.key());
     }
 
     /// Adds an event about the call. Waits only if the call has no reservation, which requires that
     /// calls continue without one.
-    async fn add(&mut self, event: AuditEvent) {
+    async fn add_event(&mut self, event: AuditEvent) {
         let audit = &self.audited.audit;
         match &mut self.room {
             Some(room) => audit.record_in(room, event),
-            None => audit.record(event, Instant::now() + LATE).await,
+            None => audit.record(event, Instant::now() + UNRESERVED_LINE_TIMEOUT).await,
         }
     }
 
     /// Ends the line of a call that was not admitted. Does not wait.
-    fn count(&mut self, outcome: &'static str, limit: Option<&'static str>) {
+    fn finish_rejected(&mut self, outcome: &'static str, limit: Option<&'static str>) {
         let CallSubject { caller, tool, .. } = self.record.subject.clone();
         let of_limit = limit.map(|limit| AuditEvent::Limit { subject: self.record.subject.clone(), limit });
         let before = self.unasked.take().or(of_limit);
-        let call = self.take(outcome);
+        let call = self.take_event(outcome);
         self.audited.audit.reject(&RejectedRecord { caller, tool, outcome, limit, count: 1 }, [before, Some(call)]);
     }
 
-    fn take(&mut self, outcome: &'static str) -> AuditEvent {
+    fn take_event(&mut self, outcome: &'static str) -> AuditEvent {
         self.ended = true;
         let (rejected, unlisted) = (!self.let_in, self.unlisted.load(Ordering::Relaxed));
         AuditEvent::Call(Box::new(CallRecord { outcome, unlisted, rejected, ..std::mem::take(&mut self.record) }))
@@ -283,9 +289,9 @@ impl Drop for CallLine {
         }
         let outcome = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled }.as_str();
         if !self.let_in {
-            return self.count(outcome, None);
+            return self.finish_rejected(outcome, None);
         }
-        let call = self.take(outcome);
+        let call = self.take_event(outcome);
         match &mut self.room {
             Some(room) => self.audited.audit.record_in(room, call),
             None => self.audited.audit.record_now(call),
@@ -306,8 +312,8 @@ pub(crate) struct DenialRecorder {
 impl DenialRecorder {
     /// Records a denial. `what` is a sentence. `remedy` contains the lines of `[permissions]` that
     /// would allow the operation. Does not wait.
-    pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
-        let is_listed = self.count.fetch_add(1, Ordering::Relaxed) < DENIALS && {
+    pub(crate) fn record_denial(&self, what: &str, remedy: Option<&str>) {
+        let is_listed = self.count.fetch_add(1, Ordering::Relaxed) < MAX_LISTED_DENIALS && {
             let remedy = remedy.map(str::to_owned);
             self.audit.try_record(AuditEvent::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy })
         };
@@ -317,7 +323,7 @@ impl DenialRecorder {
     }
 }
 
-fn plugin(plugin: &Plugin) -> PluginRecord {
+fn plugin_record(plugin: &Plugin) -> PluginRecord {
     let (digest, grant) = (plugin.digest(), plugin.terms.grant);
     PluginRecord { plugin: shortened(&plugin.id), digest, grant }
 }
@@ -325,20 +331,20 @@ fn plugin(plugin: &Plugin) -> PluginRecord {
 /// Records the changes of each snapshot.
 impl PublishListener for AuditSink {
     fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
-        changes(previous, next).for_each(|event| self.audit.note(event));
+        change_events(previous, next).for_each(|event| self.audit.note(event));
     }
 }
 
 /// Returns the events for replacing one snapshot by another.
-pub(crate) fn changes(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = AuditEvent> {
-    let changed = next.plugins.iter().filter_map(|(id, report)| change(id, previous.plugins.get(id), report));
+pub(crate) fn change_events(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = AuditEvent> {
+    let changed = next.plugins.iter().filter_map(|(id, report)| plugin_change(id, previous.plugins.get(id), report));
     let removed = previous.plugins.iter().filter(|(id, _)| !next.plugins.contains_key(*id));
-    changed.chain(removed.map(|(id, report)| AuditEvent::Removed { plugin: named(id, report) }))
+    changed.chain(removed.map(|(id, report)| AuditEvent::Removed { plugin: report_record(id, report) }))
 }
 
 /// Returns the event for the change of a plugin's file, if any.
-fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<AuditEvent> {
-    let plugin = named(id, now);
+fn plugin_change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<AuditEvent> {
+    let plugin = report_record(id, now);
     let served = |report: &PluginReport| report.status == PluginFileStatus::Ready;
     match now.status {
         PluginFileStatus::Loading => None,
@@ -366,7 +372,7 @@ fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option
     }
 }
 
-fn named(id: &str, report: &PluginReport) -> PluginRecord {
+fn report_record(id: &str, report: &PluginReport) -> PluginRecord {
     let digest = report.made_from.and_then(|from| from.component);
     PluginRecord { plugin: shortened(id), digest, grant: report.made_from.and_then(|from| from.grant) }
 }
@@ -399,7 +405,7 @@ mod tests {
     }
 
     fn said(before: Option<&PluginReport>, now: &PluginReport) -> &'static str {
-        match change("p", before, now) {
+        match plugin_change("p", before, now) {
             None => "nothing",
             Some(AuditEvent::Load { .. }) => "load",
             Some(AuditEvent::Grant { .. }) => "grant",

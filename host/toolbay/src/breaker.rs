@@ -48,7 +48,7 @@ impl CircuitBreaker {
     ///
     /// The plugin is disabled. The value is the remaining time.
     pub(crate) fn check(&self, woken: u64) -> Result<(), Duration> {
-        self.with(|state| {
+        self.with_streak(|state| {
             if state.woken != woken {
                 *state = CrashStreak { woken, ..CrashStreak::default() };
             }
@@ -62,8 +62,8 @@ impl CircuitBreaker {
     /// Records how a call of the caller ended. Returns whether this disables the plugin for the
     /// caller: after `rules.crashes` consecutive crashes, or after the first crash since it was
     /// enabled again.
-    pub(crate) fn note(&self, crashed: bool, rules: BreakerRules) -> bool {
-        self.with(|state| {
+    pub(crate) fn record_outcome(&self, crashed: bool, rules: BreakerRules) -> bool {
+        self.with_streak(|state| {
             if !crashed {
                 *state = CrashStreak { woken: state.woken, ..CrashStreak::default() };
                 return false;
@@ -77,7 +77,7 @@ impl CircuitBreaker {
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut CrashStreak) -> T) -> T {
+    fn with_streak<T>(&self, work: impl FnOnce(&mut CrashStreak) -> T) -> T {
         work(&mut self.streak.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -92,9 +92,9 @@ mod tests {
     fn only_consecutive_crashes_disable_a_plugin() {
         let breaker = CircuitBreaker::default();
         let crashes = [true, true, false, true, true];
-        assert!(crashes.iter().all(|crashed| !breaker.note(*crashed, RULES)));
+        assert!(crashes.iter().all(|crashed| !breaker.record_outcome(*crashed, RULES)));
         breaker.check(0).unwrap();
-        assert!(breaker.note(true, RULES));
+        assert!(breaker.record_outcome(true, RULES));
         assert!(breaker.check(0).unwrap_err() > Duration::from_secs(50));
     }
 
@@ -103,29 +103,29 @@ mod tests {
         let breaker = CircuitBreaker::default();
         let short = BreakerRules { rest: Duration::ZERO, ..RULES };
         for _ in 0..3 {
-            breaker.note(true, short);
+            breaker.record_outcome(true, short);
         }
         breaker.check(0).unwrap();
-        assert!(breaker.note(true, RULES));
+        assert!(breaker.record_outcome(true, RULES));
         breaker.check(0).unwrap_err();
-        breaker.note(false, RULES);
+        breaker.record_outcome(false, RULES);
         breaker.check(0).unwrap();
-        assert!(!breaker.note(true, RULES));
+        assert!(!breaker.record_outcome(true, RULES));
     }
 
     #[test]
     fn who_wakes_it_makes_it_forget_its_crashes() {
         let breaker = CircuitBreaker::default();
-        assert_eq!([true; 3].map(|crashed| breaker.note(crashed, RULES)), [false, false, true]);
+        assert_eq!([true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)), [false, false, true]);
         breaker.check(0).unwrap_err();
         breaker.check(1).unwrap();
-        assert_eq!([true; 3].map(|crashed| breaker.note(crashed, RULES)), [false, false, true]);
+        assert_eq!([true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)), [false, false, true]);
         breaker.check(1).unwrap_err();
     }
 
     #[test]
     fn it_can_be_switched_off() {
         let breaker = CircuitBreaker::default();
-        assert!((0..100).all(|_| !breaker.note(true, BreakerRules { crashes: 0, ..RULES })));
+        assert!((0..100).all(|_| !breaker.record_outcome(true, BreakerRules { crashes: 0, ..RULES })));
     }
 }

@@ -24,7 +24,7 @@ impl<T> Default for ByPlugin<T> {
 
 impl<T> ByPlugin<T> {
     /// Returns the value for this version of a plugin. `new` creates it for the first call.
-    pub(crate) fn of(&self, plugin: &Arc<Plugin>, new: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn get_or_insert_with(&self, plugin: &Arc<Plugin>, new: impl FnOnce() -> T) -> Arc<T> {
         let address = Arc::as_ptr(plugin).addr();
         // Held only for a few instructions, never across an await or by a reload.
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,13 +52,13 @@ mod tests {
     #[test]
     fn each_version_has_its_own_and_keeps_it() {
         let (values, old) = (ByPlugin::default(), plugin());
-        let first = values.of(&old, || 1);
-        assert!(Arc::ptr_eq(&first, &values.of(&old, || 2)));
+        let first = values.get_or_insert_with(&old, || 1);
+        assert!(Arc::ptr_eq(&first, &values.get_or_insert_with(&old, || 2)));
         let new = plugin();
-        assert_eq!(*values.of(&new, || 3), 3, "a reload begins anew");
-        assert_eq!(*values.of(&old, || 4), 1, "calls of the old version still share theirs");
+        assert_eq!(*values.get_or_insert_with(&new, || 3), 3, "a reload begins anew");
+        assert_eq!(*values.get_or_insert_with(&old, || 4), 1, "calls of the old version still share theirs");
         drop(old);
-        values.of(&plugin(), || 5);
+        values.get_or_insert_with(&plugin(), || 5);
         assert!(values.table.lock().unwrap().len() <= 2, "nothing is kept for a version that is gone");
     }
 }

@@ -14,15 +14,15 @@ use toolbay_model::{CallRequest, CallResult, CallUsage, ErrorKind, TraceContext}
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
 use crate::metrics::CallStage;
-use crate::outcome::{EndedAs, limit};
+use crate::outcome::{CallEnding, limit_key};
 use crate::target::CallTarget;
 use crate::tracer::SpanTracer;
 
 /// Maximum length of a request ID, which the client chooses, in bytes.
-const LONGEST: usize = 64;
+const MAX_REQUEST_ID_BYTES: usize = 64;
 
 /// Error type of a failed tool result, as defined by the conventions.
-const TOOL_ERROR: &str = "tool_error";
+const TOOL_ERROR_TYPE: &str = "tool_error";
 
 /// The finished stages of a call, with their durations.
 pub(crate) type FinishedStages = [Option<(CallStage, Duration)>; 4];
@@ -56,17 +56,17 @@ struct SpanFields {
 
 #[derive(Clone, Copy, Debug)]
 struct SpanEnd {
-    outcome: EndedAs,
+    outcome: CallEnding,
     limit: Option<&'static str>,
     usage: Option<CallUsage>,
 }
 
 impl CallSpan {
     /// Creates the span of a queued call of this caller.
-    pub(crate) fn queued(tracer: &SpanTracer, caller: &str) -> Self {
+    pub(crate) fn new(tracer: &SpanTracer, caller: &str) -> Self {
         Self {
             tracer: tracer.clone(),
-            caller: tracer.name(caller),
+            caller: tracer.caller_name(caller),
             began: SystemTime::now(),
             clock: Instant::now(),
             own: None,
@@ -79,16 +79,16 @@ impl CallSpan {
     }
 
     /// Starts the call.
-    pub(crate) fn begin(&mut self, call: &ClientCall) {
+    pub(crate) fn start(&mut self, call: &ClientCall) {
         let Some(own) = self.tracer.begin(call.trace.as_ref()) else { return };
         self.parent = call.trace.as_ref().map(|parent| parent.span.clone());
         if own.is_sampled() {
-            self.known = Some(self.known(call));
+            self.known = Some(self.span_fields(call));
         }
         self.own = Some(own);
     }
 
-    fn known(&mut self, call: &ClientCall) -> SpanFields {
+    fn span_fields(&mut self, call: &ClientCall) -> SpanFields {
         let method = match &call.request {
             CallRequest::Tool { .. } => "tools/call",
             CallRequest::Prompt { .. } => "prompts/get",
@@ -102,20 +102,20 @@ impl CallSpan {
         if let Some(RequestWire { id, revision, is_local }) = call.wire.as_deref() {
             let transport = if *is_local { "pipe" } else { "tcp" };
             attributes.push(("mcp.protocol.version".into(), (*revision).into()));
-            attributes.push(("jsonrpc.request.id".into(), line(id, LONGEST).into()));
+            attributes.push(("jsonrpc.request.id".into(), line(id, MAX_REQUEST_ID_BYTES).into()));
             attributes.push(("network.transport".into(), transport.into()));
             if !is_local {
                 attributes.push(("network.protocol.name".into(), "http".into()));
             }
         }
-        let session = call.session.map(|number| ("mcp.session.id".into(), self.tracer.session(number).into()));
+        let session = call.session.map(|number| ("mcp.session.id".into(), self.tracer.session_label(number).into()));
         attributes.extend(session);
         attributes.extend(self.caller.take().map(|caller| ("enduser.id".into(), caller.into())));
         SpanFields { method, target: None, attributes }
     }
 
     /// Records the target of the call.
-    pub(crate) fn found(&mut self, target: &CallTarget) {
+    pub(crate) fn set_target(&mut self, target: &CallTarget) {
         let Some(known) = &mut self.known else { return };
         let name = match target {
             CallTarget::Tool(_) => "gen_ai.tool.name",
@@ -124,19 +124,19 @@ impl CallSpan {
             CallTarget::Resource(_) => "mcp.resource.uri",
         };
         if !matches!(target, CallTarget::Resource(_)) {
-            known.target = Some(target.shown().to_owned());
+            known.target = Some(target.public_name().to_owned());
         }
-        known.attributes.push((name.into(), target.shown().into()));
+        known.attributes.push((name.into(), target.public_name().into()));
         known.attributes.push(("dev.toolbay.plugin".into(), target.plugin().id.as_str().into()));
     }
 
     /// Returns the trace context of the span, if there is one.
-    pub(crate) fn own(&self) -> Option<&TraceContext> {
+    pub(crate) fn context(&self) -> Option<&TraceContext> {
         self.own.as_ref()
     }
 
     /// Returns the span that the call's log lines refer to.
-    pub(crate) fn logged(&self) -> tracing::Span {
+    pub(crate) fn log_span(&self) -> tracing::Span {
         match (&self.own, &self.parent) {
             (Some(own), Some(parent)) => {
                 tracing::info_span!("call", trace_id = own.trace, parent_id = parent, span_id = own.span)
@@ -147,7 +147,7 @@ impl CallSpan {
     }
 
     /// Records the stages of the call, of which the first started at `began`.
-    pub(crate) fn staged(&self, began: Instant, stages: FinishedStages) {
+    pub(crate) fn record_stages(&self, began: Instant, stages: FinishedStages) {
         if self.known.is_some() {
             let after = began.saturating_duration_since(self.clock);
             *self.stages.lock().unwrap_or_else(PoisonError::into_inner) = Some((after, stages));
@@ -155,12 +155,13 @@ impl CallSpan {
     }
 
     /// Records the end of the call.
-    pub(crate) fn end(&mut self, answer: &CallResult) {
-        self.ending = Some(SpanEnd { outcome: EndedAs::of(answer), limit: limit(answer), usage: answer.usage });
+    pub(crate) fn record_end(&mut self, answer: &CallResult) {
+        self.ending =
+            Some(SpanEnd { outcome: CallEnding::from_answer(answer), limit: limit_key(answer), usage: answer.usage });
     }
 
     /// Ends the span after the response is written. `error` is the code of an error response.
-    pub(crate) fn encoded(mut self, error: Option<i32>) {
+    pub(crate) fn finish(mut self, error: Option<i32>) {
         self.error = error;
     }
 }
@@ -172,19 +173,19 @@ impl Drop for CallSpan {
             return;
         };
         let given_up = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
-        let ended = self.ending.unwrap_or(SpanEnd { outcome: EndedAs::Failed(given_up), limit: None, usage: None });
+        let ended = self.ending.unwrap_or(SpanEnd { outcome: CallEnding::Failed(given_up), limit: None, usage: None });
         let events = self.stages.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let events = events.map(|(after, stages)| course(self.began + after, &stages, &mut attributes));
-        let error = failure(method, ended.outcome, self.error);
+        let events = events.map(|(after, stages)| stage_events(self.began + after, &stages, &mut attributes));
+        let error = error_type(method, ended.outcome, self.error);
         attributes.push(("dev.toolbay.outcome".into(), ended.outcome.as_str().into()));
         attributes.extend(ended.limit.map(|key| ("dev.toolbay.limit".into(), key.into())));
-        attributes.extend(ended.usage.iter().flat_map(used));
+        attributes.extend(ended.usage.iter().flat_map(usage_attributes));
         attributes.extend(self.error.map(|code| ("rpc.response.status_code".into(), code.to_string().into())));
         let status = if error.is_some() { SpanStatus::Error(String::new()) } else { SpanStatus::Unset };
         attributes.extend(error.map(|error| ("error.type".into(), error.into_owned().into())));
         let name = target.map_or_else(|| method.to_owned(), |target| format!("{method} {target}"));
         let parent = self.parent.take();
-        self.tracer.ended(FinishedSpan {
+        self.tracer.export(FinishedSpan {
             own,
             parent_is_remote: parent.is_some(),
             parent,
@@ -201,7 +202,7 @@ impl Drop for CallSpan {
 
 /// Returns the start of each stage as an event. The first one started at `at`. Adds the durations
 /// to the attributes.
-fn course(mut at: SystemTime, stages: &FinishedStages, attributes: &mut AttributeMap) -> Vec<SpanEvent> {
+fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut AttributeMap) -> Vec<SpanEvent> {
     let mut events = Vec::new();
     for (stage, took) in stages.iter().flatten() {
         let (event, wall) = match stage {
@@ -218,7 +219,7 @@ fn course(mut at: SystemTime, stages: &FinishedStages, attributes: &mut Attribut
 }
 
 /// Returns the resource usage of a call as attributes.
-fn used(usage: &CallUsage) -> AttributeMap {
+fn usage_attributes(usage: &CallUsage) -> AttributeMap {
     let CallUsage { fuel, memory, http_requests, tcp_connections, .. } = *usage;
     let mut used: AttributeMap = vec![
         ("dev.toolbay.fuel".into(), AttributeValue::count(fuel)),
@@ -230,12 +231,12 @@ fn used(usage: &CallUsage) -> AttributeMap {
 }
 
 /// Returns the error type of a call as defined by the conventions; `None` if it succeeded.
-fn failure(method: &str, outcome: EndedAs, code: Option<i32>) -> Option<Cow<'static, str>> {
+fn error_type(method: &str, outcome: CallEnding, code: Option<i32>) -> Option<Cow<'static, str>> {
     match (outcome, code) {
         (_, Some(code)) => Some(code.to_string().into()),
-        (EndedAs::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => Some(kind.as_str().into()),
-        (EndedAs::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR.into()),
-        (EndedAs::Failed(kind), None) => Some(kind.as_str().into()),
-        (EndedAs::Ok | EndedAs::Asked, None) => None,
+        (CallEnding::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => Some(kind.as_str().into()),
+        (CallEnding::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR_TYPE.into()),
+        (CallEnding::Failed(kind), None) => Some(kind.as_str().into()),
+        (CallEnding::Ok | CallEnding::Asked, None) => None,
     }
 }

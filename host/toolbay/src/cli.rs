@@ -44,7 +44,7 @@ use crate::config::ConfigError;
 use crate::stderr::FlushGuard;
 
 /// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
-const BAD_CONFIGURATION: u8 = 64;
+const EXIT_BAD_CONFIGURATION: u8 = 64;
 
 /// An MCP server whose tools are WebAssembly components: copy a .wasm file into a folder to add a tool
 #[derive(Debug, Parser)]
@@ -285,7 +285,7 @@ impl Cli {
             Command::Init { folder, samples, from } => init::run(&folder, samples.as_deref(), from),
             Command::Console { pid } => console::run(pid),
             Command::Completions { shell } => Ok(completions::run(Self::command(), shell)),
-            Command::Manual { folder } => completions::manual(Self::command(), &folder),
+            Command::Manual { folder } => completions::write_manual(Self::command(), &folder),
             Command::Token { name } => token::run(&name),
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),
@@ -317,10 +317,10 @@ impl Cli {
             }
         };
         // On a full disk, the output can be truncated.
-        let result = result.map(|code| if output::all_printed() { code } else { ExitCode::FAILURE });
+        let result = result.map(|code| if output::has_printed_all() { code } else { ExitCode::FAILURE });
         result.unwrap_or_else(|error| {
             complain(&format!("{error:#}"));
-            if error.is::<ConfigError>() { ExitCode::from(BAD_CONFIGURATION) } else { ExitCode::FAILURE }
+            if error.is::<ConfigError>() { ExitCode::from(EXIT_BAD_CONFIGURATION) } else { ExitCode::FAILURE }
         })
     }
 }

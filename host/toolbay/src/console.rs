@@ -24,11 +24,11 @@ use toolbay_model::{
 };
 
 use crate::approval::{self, WaitingApprovals};
-use crate::audit_line::{details, text};
+use crate::audit_line::{render_details, text_field};
 use crate::config::{Config, ConsoleOpener};
-use crate::outcome::EndedAs;
+use crate::outcome::CallEnding;
 use crate::plainly;
-use crate::service::{CallService, plugins};
+use crate::service::{CallService, plugins_by_id};
 use crate::share::ServerShare;
 
 /// Maximum size of a displayed line, in bytes. Parts of it come from plugins.
@@ -133,9 +133,9 @@ impl ConsoleOperations for ConsoleBackend {
                 (snapshot.prompts.len(), "prompts"),
                 (snapshot.resources.len(), "resources"),
             ],
-            running: admission.running(),
-            waiting: admission.waiting(),
-            memory: admission.reserved(),
+            running: admission.running_calls(),
+            waiting: admission.waiting_count(),
+            memory: admission.reserved_memory(),
             notes: notes.collect(),
             no_cache: self.service.sandbox().cache_off_reason().map(str::to_owned),
             audit: self.audit.is_some(),
@@ -145,7 +145,7 @@ impl ConsoleOperations for ConsoleBackend {
 
     fn plugins(&self) -> Vec<PluginRow> {
         let snapshot = self.service.catalog().snapshot();
-        let plugins = plugins(&snapshot);
+        let plugins = plugins_by_id(&snapshot);
         let row =
             |(id, report): (&String, &PluginReport)| self.plugin_row(id, report, plugins.get(id.as_str()).copied());
         snapshot.plugins.iter().map(row).collect()
@@ -154,7 +154,7 @@ impl ConsoleOperations for ConsoleBackend {
     fn plugin(&self, id: &str) -> Option<PluginDetail> {
         let snapshot = self.service.catalog().snapshot();
         let report = snapshot.plugins.get(id)?;
-        let plugin = plugins(&snapshot).get(id).copied();
+        let plugin = plugins_by_id(&snapshot).get(id).copied();
         let offered = |what, names: &[String]| (what, names.iter().map(|name| line(name, MAX_LINE_BYTES)).collect());
         let tools = report.tools.iter().filter_map(|name| snapshot.tools.get(name));
         let code = plugin.filter(|plugin| plugin.component.callable.is_some());
@@ -170,7 +170,7 @@ impl ConsoleOperations for ConsoleBackend {
                 offered("Resources", &report.resources),
                 offered("Resource templates", &report.templates),
             ],
-            disabled: code.map(|plugin| self.service.activity(plugin).rest.disabled()).unwrap_or_default(),
+            disabled: code.map(|plugin| self.service.activity(plugin).rest.disabled_callers()).unwrap_or_default(),
             can_rest: code.is_some(),
         })
     }
@@ -244,26 +244,27 @@ impl ConsoleOperations for ConsoleBackend {
     }
 
     fn waiting(&self) -> Vec<WaitingApproval> {
-        self.service.waiting().map(WaitingApprovals::list).unwrap_or_default()
+        self.service.waiting_approvals().map(WaitingApprovals::list).unwrap_or_default()
     }
 
     fn answer(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
-        let (waiting, viewer) = (self.service.waiting(), viewer.clone());
+        let (waiting, viewer) = (self.service.waiting_approvals(), viewer.clone());
         Box::pin(async move {
             let Some(waiting) = waiting else { return ApprovalOutcome::Gone };
             let may = |tool: &str| self.may_use(&viewer, tool);
-            let allowed = |asked: &WaitingApproval, edition| self.service.allowed(&asked.plugin, &asked.tool, edition);
+            let allowed =
+                |asked: &WaitingApproval, edition| self.service.check_allowed(&asked.plugin, &asked.tool, edition);
             waiting.answer(id, yes, &viewer.name, may, allowed).await
         })
     }
 
     fn rest(&self, viewer: &ConsoleViewer, plugin: &str, rests: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
-        let code = plugins(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
+        let code = plugins_by_id(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.callable.is_some());
         if let Some(plugin) = code {
-            self.service.activity(plugin).rest.set(rests);
+            self.service.activity(plugin).rest.set_suspended(rests);
             if let Some(audited) = self.service.audited() {
-                audited.operator(&viewer.name, if rests { "rest" } else { "wake" }, Some(plugin), true);
+                audited.record_operator_action(&viewer.name, if rests { "rest" } else { "wake" }, Some(plugin), true);
             }
         }
         code.is_some()
@@ -277,7 +278,7 @@ impl ConsoleOperations for ConsoleBackend {
                 let cleared = sandbox.clear_cache();
                 // Recorded here, because clearing continues after the browser disconnects.
                 if let Some(audited) = audited {
-                    audited.operator(&name, "clear-cache", None, cleared.is_ok());
+                    audited.record_operator_action(&name, "clear-cache", None, cleared.is_ok());
                 }
                 cleared
             });
@@ -314,7 +315,7 @@ impl ConsoleBackend {
 
     /// Returns the row of a plugin in the list. `plugin` is `None` if nothing of it is in service.
     fn plugin_row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
-        let rests = plugin.is_some_and(|plugin| self.service.activity(plugin).rest.rests());
+        let rests = plugin.is_some_and(|plugin| self.service.activity(plugin).rest.is_suspended());
         PluginRow {
             id: id.to_owned(),
             status: match report.status {
@@ -330,7 +331,7 @@ impl ConsoleBackend {
             permissions: report
                 .grant
                 .iter()
-                .flat_map(plainly::permissions)
+                .flat_map(plainly::permission_lines)
                 .map(|words| line(&words, MAX_LINE_BYTES))
                 .collect(),
         }
@@ -344,7 +345,7 @@ impl ConsoleBackend {
     }
 }
 
-/// Calls a tool. If the call requires approval, answers with yes if `allowed` is the digest of the
+/// Calls a tool. If the call requires approval, answers with yes if `check_allowed` is the digest of the
 /// question, and returns the question otherwise.
 async fn call(
     service: CallService,
@@ -367,7 +368,7 @@ async fn call(
     };
     let mut answer = make(answerable, CallJournal::default()).await;
     let Ok(CallReply::Questions(interview)) = &mut answer.result else { return call_outcome(answer) };
-    let Some(question) = approval::text(&interview.questions) else {
+    let Some(question) = approval::question_text(&interview.questions) else {
         // These are the plugin's own questions, because its grant changed just now. No client can
         // answer them.
         let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
@@ -379,7 +380,7 @@ async fn call(
         return ConsoleCallOutcome::Question(question, digest);
     }
     let mut journal = std::mem::take(&mut interview.journal);
-    journal.answers.insert(approval::KEY.to_owned(), approval::answer(true));
+    journal.answers.insert(approval::APPROVAL_KEY.to_owned(), approval::answer_json(true));
     call_outcome(make(QuestionKindSet::default(), journal).await)
 }
 
@@ -390,7 +391,7 @@ fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
 
 /// Returns the outcome of a call, in the form that a client receives.
 fn call_outcome(answer: CallResult) -> ConsoleCallOutcome {
-    let (outcome, usage) = (EndedAs::of(&answer).as_str(), answer.usage);
+    let (outcome, usage) = (CallEnding::from_answer(&answer).as_str(), answer.usage);
     ConsoleCallOutcome::Ended { result: result_json(answer, TargetKind::Tool, Revision::NEWEST), outcome, usage }
 }
 
@@ -408,7 +409,7 @@ fn tool(offer: &ToolOffer) -> ToolRow {
 /// displayed separately.
 fn grant_terms(granted: &GrantReport) -> Vec<String> {
     let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
-    prefix.chain(plainly::terms(granted)).collect()
+    prefix.chain(plainly::term_lines(granted)).collect()
 }
 
 /// Returns all limits, with their values and whether they differ from the default.
@@ -425,7 +426,7 @@ fn audit_line(bytes: &[u8]) -> AuditLine {
             ..AuditLine::default()
         };
     };
-    let of = |key| line(text(&record, key), MAX_LINE_BYTES);
+    let of = |key| line(text_field(&record, key), MAX_LINE_BYTES);
     AuditLine {
         time: of("time"),
         event: of("event"),
@@ -433,6 +434,6 @@ fn audit_line(bytes: &[u8]) -> AuditLine {
         caller: of("caller"),
         plugin: of("plugin"),
         tool: of("tool"),
-        details: details(&record),
+        details: render_details(&record),
     }
 }

@@ -16,7 +16,8 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[used]
 #[allow(unsafe_code, reason = "jemalloc looks for a symbol with this name and type (`const char *malloc_conf`)")]
 #[unsafe(export_name = "_rjem_malloc_conf")]
-static SETTINGS: &[u8; 85] = b"background_thread:false,max_background_threads:1,dirty_decay_ms:500,muzzy_decay_ms:0\0";
+static MALLOC_CONF: &[u8; 85] =
+    b"background_thread:false,max_background_threads:1,dirty_decay_ms:500,muzzy_decay_ms:0\0";
 
 fn main() -> ExitCode {
     toolbay::Cli::parse().run()

@@ -12,7 +12,7 @@ use toolbay_model::{AskedAbout, JsonText, ListedResource, Prompt, Skill, Tool};
 
 use crate::approval::{self, ApprovalSubject};
 use crate::instructions;
-use crate::measured::measured;
+use crate::measured::render_metrics;
 use crate::service::CallService;
 use crate::share::ServerShare;
 
@@ -39,41 +39,41 @@ impl Host for CallService {
     }
 
     fn complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(CallService::complete(self))
+        Box::pin(CallService::wait_until_complete(self))
     }
 
     fn loaded<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(CallService::loaded(self, tool))
+        Box::pin(CallService::wait_for_tool(self, tool))
     }
 
     fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_tools(after, limit, |name| rights.allow(name));
-        ListPage { items, more, view: self.views().of(&snapshot, rights) }
+        ListPage { items, more, view: self.views().digests(&snapshot, rights) }
     }
 
     fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_prompts(after, limit, |name| rights.allow(name));
-        ListPage { items, more, view: self.views().of(&snapshot, rights) }
+        ListPage { items, more, view: self.views().digests(&snapshot, rights) }
     }
 
     fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_resources(after, limit, |uri| rights.allow(uri));
-        ListPage { items, more, view: self.views().of(&snapshot, rights) }
+        ListPage { items, more, view: self.views().digests(&snapshot, rights) }
     }
 
     fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_templates(after, limit, |uri| rights.allow(uri));
-        ListPage { items, more, view: self.views().of(&snapshot, rights) }
+        ListPage { items, more, view: self.views().digests(&snapshot, rights) }
     }
 
     fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_skills(after, limit, |uri| rights.allow(uri));
-        ListPage { items, more, view: self.views().of(&snapshot, rights) }
+        ListPage { items, more, view: self.views().digests(&snapshot, rights) }
     }
 
     fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
@@ -89,11 +89,11 @@ impl Host for CallService {
     ) -> Option<ListPage<ListedResource>> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_folder(uri, after, limit, |uri| rights.allow(uri))?;
-        Some(ListPage { items, more, view: self.views().of(&snapshot, rights) })
+        Some(ListPage { items, more, view: self.views().digests(&snapshot, rights) })
     }
 
     fn view(&self, rights: &CallerRights) -> CallerView {
-        self.views().of(&self.catalog().snapshot(), rights)
+        self.views().digests(&self.catalog().snapshot(), rights)
     }
 
     fn updates(&self) -> &ResourceUpdates {
@@ -136,24 +136,24 @@ impl Host for CallService {
 
     fn elsewhere(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         let asked: AskedAbout = *put.journal.asked_about.clone()?;
-        let question = approval::text(put.questions)?;
+        let question = approval::question_text(put.questions)?;
         let [until, began] = [put.journal.until, put.journal.began].map(|at| UNIX_EPOCH + Duration::from_millis(at));
         let (caller, plugin, tool) = (put.caller.to_owned(), asked.plugin.clone(), asked.tool.clone());
         let subject = ApprovalSubject { caller, plugin, tool, question, until, edition: put.journal.edition };
-        let elsewhere = self.waiting().and_then(|waiting| waiting.begin(subject)).unwrap_or_default();
+        let elsewhere = self.waiting_approvals().and_then(|waiting| waiting.register(subject)).unwrap_or_default();
         let (service, caller) = (self.clone(), put.caller.to_owned());
-        Some(elsewhere.or_withdrawn(move || service.withdrawn(&caller, &asked, began)))
+        Some(elsewhere.or_withdrawn(move || service.record_withdrawn(&caller, &asked, began)))
     }
 
     fn metrics(&self, form: MetricsForm, traffic: TransportTraffic) -> BoxFuture<'_, Option<String>> {
         let service = self.clone();
-        Box::pin(
-            async move { tokio::task::spawn_blocking(move || measured(&service, form, traffic)).await.ok().flatten() },
-        )
+        Box::pin(async move {
+            tokio::task::spawn_blocking(move || render_metrics(&service, form, traffic)).await.ok().flatten()
+        })
     }
 
     fn serves(&self, traffic: TrafficSource) {
-        CallService::serves(self, traffic);
+        CallService::set_traffic_source(self, traffic);
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

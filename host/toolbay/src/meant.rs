@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use toolbay_schema::{JsonSchema, ValueConversion};
 
 /// Member of a result's `_meta` that lists the converted arguments.
-const META: &str = "dev.toolbay/converted";
+const CONVERTED_META_KEY: &str = "dev.toolbay/converted";
 
 /// Maximum number of conversions that a log line names.
-const NAMED: usize = 10;
+const MAX_LOGGED_CONVERSIONS: usize = 10;
 
 /// Arguments after conversion.
 pub(crate) struct ConvertedArguments {
@@ -21,7 +21,7 @@ pub(crate) struct ConvertedArguments {
 impl ConvertedArguments {
     /// Converts a copy of `arguments` to fit `schema`. Returns `None` if there is nothing to
     /// convert.
-    pub(crate) fn of(schema: &JsonSchema, arguments: &Value) -> Option<Self> {
+    pub(crate) fn convert(schema: &JsonSchema, arguments: &Value) -> Option<Self> {
         let mut value = arguments.clone();
         let converted = schema.convert(&mut value)?;
         Some(Self { value, converted })
@@ -29,17 +29,17 @@ impl ConvertedArguments {
 }
 
 /// Formats conversions for the log.
-pub(crate) fn told(converted: &[ValueConversion]) -> String {
-    let first: Vec<String> = converted.iter().take(NAMED).map(ToString::to_string).collect();
-    let more = converted.len().saturating_sub(NAMED);
+pub(crate) fn describe_conversions(converted: &[ValueConversion]) -> String {
+    let first: Vec<String> = converted.iter().take(MAX_LOGGED_CONVERSIONS).map(ToString::to_string).collect();
+    let more = converted.len().saturating_sub(MAX_LOGGED_CONVERSIONS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", first.join(", "))
 }
 
 /// Adds the conversions to the `_meta` of a result.
-pub(crate) fn tell(meta: &mut Map<String, Value>, converted: &[ValueConversion]) {
+pub(crate) fn add_to_meta(meta: &mut Map<String, Value>, converted: &[ValueConversion]) {
     if !converted.is_empty() {
         let of = |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});
-        meta.insert(META.to_owned(), converted.iter().map(of).collect());
+        meta.insert(CONVERTED_META_KEY.to_owned(), converted.iter().map(of).collect());
     }
 }

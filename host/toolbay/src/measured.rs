@@ -4,25 +4,25 @@ use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_mcp::{MetricsForm, TransportTraffic};
 use toolbay_otel::MetricFamily;
 
-use crate::metrics::{ProcessFigures, ServerFigures, families, write};
+use crate::metrics::{ProcessFigures, ServerFigures, collect_families, render};
 use crate::service::CallService;
 
 /// Returns the metrics as text, or `None` if metrics are off. Blocks on reads of system files.
-pub(crate) fn measured(service: &CallService, form: MetricsForm, traffic: TransportTraffic) -> Option<String> {
-    write(gathered(service, Some(traffic))?, form)
+pub(crate) fn render_metrics(service: &CallService, form: MetricsForm, traffic: TransportTraffic) -> Option<String> {
+    render(collect_metrics(service, Some(traffic))?, form)
 }
 
 /// Returns the metric families, or `None` if metrics are off. Blocks on reads of system files.
-pub(crate) fn gathered(service: &CallService, traffic: Option<TransportTraffic>) -> Option<Vec<MetricFamily>> {
+pub(crate) fn collect_metrics(service: &CallService, traffic: Option<TransportTraffic>) -> Option<Vec<MetricFamily>> {
     let metrics = service.metrics()?;
     let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
     let figures = ServerFigures {
-        running: admission.running(),
-        suspended: admission.suspended(),
-        waiting: admission.waiting(),
-        reserved: admission.reserved(),
+        running: admission.running_calls(),
+        suspended: admission.suspended_count(),
+        waiting: admission.waiting_count(),
+        reserved: admission.reserved_memory(),
         reloads: snapshot.generation,
-        plugins: plugins(&snapshot),
+        plugins: count_by_status(&snapshot),
         offered: [
             ("tool", snapshot.tools.len() as u64),
             ("prompt", snapshot.prompts.len() as u64),
@@ -37,11 +37,11 @@ pub(crate) fn gathered(service: &CallService, traffic: Option<TransportTraffic>)
         unsent: service.telemetry().map(toolbay_otel::Telemetry::lost),
         process: ProcessFigures::read(),
     };
-    Some(families(metrics, &figures))
+    Some(collect_families(metrics, &figures))
 }
 
 /// Counts plugins by status.
-fn plugins(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
+fn count_by_status(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
     [
         (PluginFileStatus::Loading, "loading"),
         (PluginFileStatus::Ready, "ready"),

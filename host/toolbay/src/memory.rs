@@ -3,7 +3,7 @@
 /// Starts jemalloc's background thread, which returns freed memory to the system after 500 ms, also
 /// for idle threads. Must not be called before the process is confined, because confinement
 /// requires a single thread.
-pub(crate) fn return_what_is_free() {
+pub(crate) fn start_background_purge() {
     if let Err(error) = tikv_jemalloc_ctl::background_thread::write(true) {
         tracing::debug!("memory goes back to the system late: {error}");
     }

@@ -14,8 +14,8 @@ mod times;
 mod tools;
 
 pub(crate) use self::counts::{CallStage, PluginChange, ServerMetrics};
-pub(crate) use self::exposition::write;
-pub(crate) use self::families::families;
+pub(crate) use self::exposition::render;
+pub(crate) use self::families::collect_families;
 pub(crate) use self::figures::ServerFigures;
 pub(crate) use self::process::ProcessFigures;
 pub(crate) use self::tools::{PluginMeters, ToolMeter};

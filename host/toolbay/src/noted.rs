@@ -5,7 +5,7 @@ use toolbay_model::CallResult;
 use crate::audited::CallLine;
 use crate::call_span::CallSpan;
 use crate::noticed::ConsoleSink;
-use crate::outcome::{EndedAs, limit};
+use crate::outcome::{CallEnding, limit_key};
 use crate::tally::PendingCount;
 
 /// Observers of one call. Each records the call, however it ends.
@@ -24,16 +24,16 @@ pub(crate) struct CallObservers {
 impl CallObservers {
     /// Records the answer with each observer. Waits for capacity in the audit log, for a short
     /// time.
-    pub(crate) async fn end(&mut self, answer: &CallResult) {
+    pub(crate) async fn finish(&mut self, answer: &CallResult) {
         if let Some(line) = &mut self.line {
-            line.end(answer).await;
+            line.finish(answer).await;
         }
-        self.counted.end(EndedAs::of(answer), limit(answer));
+        self.counted.finish(CallEnding::from_answer(answer), limit_key(answer));
         if let Some(noticed) = &mut self.noticed {
-            noticed.end(answer);
+            noticed.finish(answer);
         }
         if let Some(span) = &mut self.span {
-            span.end(answer);
+            span.record_end(answer);
         }
     }
 }

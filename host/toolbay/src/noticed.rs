@@ -11,13 +11,13 @@ use toolbay_model::{
     ToolOutput,
 };
 
-use crate::outcome::EndedAs;
+use crate::outcome::CallEnding;
 
 /// Maximum length of a name, in bytes. Clients choose names.
-const NAME: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Maximum length of a reason or a value, in bytes.
-const TEXT: usize = 4 << 10;
+const MAX_TEXT_BYTES: usize = 4 << 10;
 
 /// Pending report of a call to the console. If dropped before the call ends, it reports the call as
 /// cancelled.
@@ -36,8 +36,8 @@ pub(crate) struct ConsoleSink {
 
 impl ConsoleSink {
     /// Starts the report of a call of `tool`, with or without its `contents`.
-    pub(crate) fn begin(watch: &Arc<ServerActivity>, caller: &str, tool: &str, contents: bool) -> Self {
-        let short = |name: &str| name.get(..name.floor_char_boundary(NAME)).unwrap_or_default().to_owned();
+    pub(crate) fn start(watch: &Arc<ServerActivity>, caller: &str, tool: &str, contents: bool) -> Self {
+        let short = |name: &str| name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default().to_owned();
         Self {
             watch: Arc::clone(watch),
             began: Instant::now(),
@@ -51,17 +51,17 @@ impl ConsoleSink {
     }
 
     /// Returns whether arguments and results are reported.
-    pub(crate) fn keeps_contents(&self) -> bool {
+    pub(crate) fn includes_contents(&self) -> bool {
         self.contents
     }
 
     /// Sets the plugin that handles the call.
-    pub(crate) fn found(&mut self, plugin: &str) {
+    pub(crate) fn set_plugin(&mut self, plugin: &str) {
         self.plugin = Some(plugin.to_owned());
     }
 
     /// Sets the arguments, if contents are reported.
-    pub(crate) fn arguments(&mut self, arguments: &ArgumentsRecord) {
+    pub(crate) fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
             let excerpt = TextExcerpt::of(text);
             self.arguments = Some(TextExcerpt { cut: excerpt.cut || arguments.cut, ..excerpt });
@@ -69,22 +69,22 @@ impl ConsoleSink {
     }
 
     /// Reports the end of the call with this answer.
-    pub(crate) fn end(&mut self, answer: &CallResult) {
+    pub(crate) fn finish(&mut self, answer: &CallResult) {
         let result = match &answer.result {
-            Ok(reply) if self.contents => Some(excerpt(reply)),
+            Ok(reply) if self.contents => Some(reply_excerpt(reply)),
             _ => None,
         };
-        let why = answer.result.as_ref().err().map(|failure| self.why(failure));
-        self.tell(EndedAs::of(answer).as_str(), why, answer.usage, result);
+        let why = answer.result.as_ref().err().map(|failure| self.failure_reason(failure));
+        self.send(CallEnding::from_answer(answer).as_str(), why, answer.usage, result);
     }
 
     /// Reports that the call was rejected at the queue.
     pub(crate) fn reject(mut self, rejection: CallRejection) {
         let why = rejection.reason.to_string();
-        self.tell(rejection.reason.kind().as_str(), Some(why), None, None);
+        self.send(rejection.reason.kind().as_str(), Some(why), None, None);
     }
 
-    fn tell(
+    fn send(
         &mut self,
         outcome: &'static str,
         why: Option<String>,
@@ -108,7 +108,7 @@ impl ConsoleSink {
 
     /// Returns the reason of a failure, in the words of the log. Values of arguments are included
     /// only if contents are reported.
-    fn why(&self, failure: &CallFailure) -> String {
+    fn failure_reason(&self, failure: &CallFailure) -> String {
         match failure {
             CallFailure::Unknown(kind, _) => format!("There is no such {kind}, or the caller has no right to it."),
             CallFailure::MissingCapabilities(missing) => {
@@ -117,7 +117,7 @@ impl ConsoleSink {
             }
             CallFailure::InvalidArguments { violations, .. } if self.contents => {
                 let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
-                shown(said.join("; "), TEXT)
+                shown(said.join("; "), MAX_TEXT_BYTES)
             }
             CallFailure::InvalidArguments { violations, .. } => {
                 format!("The arguments do not match the input schema in {} places.", violations.len())
@@ -126,8 +126,10 @@ impl ConsoleSink {
             CallFailure::Unapproved(unapproved) => unapproved.to_string(),
             CallFailure::Rejected(rejection) => rejection.reason.to_string(),
             CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
-            CallFailure::Call(CallError::Denied { words, denied }) => shown(format_args!("{words} {denied}"), TEXT),
-            CallFailure::Call(error) => shown(error, TEXT),
+            CallFailure::Call(CallError::Denied { words, denied }) => {
+                shown(format_args!("{words} {denied}"), MAX_TEXT_BYTES)
+            }
+            CallFailure::Call(error) => shown(error, MAX_TEXT_BYTES),
         }
     }
 }
@@ -136,25 +138,25 @@ impl Drop for ConsoleSink {
     fn drop(&mut self) {
         if !self.ended {
             let kind = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
-            self.tell(kind.as_str(), None, None, None);
+            self.send(kind.as_str(), None, None, None);
         }
     }
 }
 
 /// Returns the first part of a reply.
-fn excerpt(reply: &CallReply) -> TextExcerpt {
+fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
     match reply {
         CallReply::Tool(ToolOutput { content, structured, .. }) => {
             let mut text = String::new();
             for block in content {
-                if text.len() > TEXT {
+                if text.len() > MAX_TEXT_BYTES {
                     break;
                 }
-                text.push_str(&self::block(block));
+                text.push_str(&self::block_text(block));
                 text.push('\n');
             }
             if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {
-                text = shown(structured, 2 * TEXT);
+                text = shown(structured, 2 * MAX_TEXT_BYTES);
             }
             TextExcerpt::of(text.trim_end())
         }
@@ -165,10 +167,12 @@ fn excerpt(reply: &CallReply) -> TextExcerpt {
     }
 }
 
-fn block(block: &ContentBlock) -> String {
+fn block_text(block: &ContentBlock) -> String {
     match &block.body {
         // Slightly more than the maximum, so that the excerpt is recognized as truncated.
-        ContentBody::Text(text) => text.get(..text.floor_char_boundary(TEXT + 4)).unwrap_or_default().to_owned(),
+        ContentBody::Text(text) => {
+            text.get(..text.floor_char_boundary(MAX_TEXT_BYTES + 4)).unwrap_or_default().to_owned()
+        }
         ContentBody::Image(media) | ContentBody::Audio(media) => {
             format!("[{}, {} bytes]", media.mime_type, media.data.len())
         }
@@ -196,15 +200,15 @@ mod tests {
             ..ToolOutput::default()
         };
         assert_eq!(
-            excerpt(&CallReply::Tool(output)),
+            reply_excerpt(&CallReply::Tool(output)),
             TextExcerpt { text: "one\n[image/png, 3 bytes]".to_owned(), cut: false }
         );
         let long =
             ToolOutput { content: vec![content(ContentBody::Text("é".repeat(1 << 20)))], ..ToolOutput::default() };
-        let cut = excerpt(&CallReply::Tool(long));
-        assert!(cut.cut && cut.text.len() <= TEXT);
+        let cut = reply_excerpt(&CallReply::Tool(long));
+        assert!(cut.cut && cut.text.len() <= MAX_TEXT_BYTES);
         let structured = ToolOutput { structured: Some(serde_json::json!({"a": [1, 2]})), ..ToolOutput::default() };
-        assert_eq!(excerpt(&CallReply::Tool(structured)).text, "{\"a\":[1,2]}");
+        assert_eq!(reply_excerpt(&CallReply::Tool(structured)).text, "{\"a\":[1,2]}");
     }
 
     #[test]
@@ -213,9 +217,9 @@ mod tests {
         let failure = CallFailure::InvalidArguments { violations: vec![violation()], example: None };
         for contents in [false, true] {
             let watch = Arc::<ServerActivity>::default();
-            let mut noticed = ConsoleSink::begin(&watch, "stdio", "t", contents);
-            assert_eq!(noticed.why(&failure).contains("hunter2"), contents);
-            noticed.arguments(&ArgumentsRecord { text: Some("{}".into()), ..ArgumentsRecord::default() });
+            let mut noticed = ConsoleSink::start(&watch, "stdio", "t", contents);
+            assert_eq!(noticed.failure_reason(&failure).contains("hunter2"), contents);
+            noticed.set_arguments(&ArgumentsRecord { text: Some("{}".into()), ..ArgumentsRecord::default() });
             assert_eq!(noticed.arguments.is_some(), contents);
         }
     }

@@ -53,7 +53,7 @@ impl OffloadPool {
         share: &OffloadShare,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let threads = self.thread(share).await?;
+        let threads = self.acquire_thread(share).await?;
         let job = self.runtime.spawn_blocking(move || {
             let result = work();
             drop(threads);
@@ -64,7 +64,7 @@ impl OffloadPool {
 
     /// Waits until the client's share and the pool both have a free thread. Returns `None` if the
     /// runtime is shutting down.
-    async fn thread(&self, share: &OffloadShare) -> Option<[OwnedSemaphorePermit; 2]> {
+    async fn acquire_thread(&self, share: &OffloadShare) -> Option<[OwnedSemaphorePermit; 2]> {
         let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
         Some([own, all])
@@ -84,7 +84,7 @@ impl OffloadPool {
         deadline: Instant,
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, TooLate> {
-        let threads = timeout_at(deadline.into(), self.thread(share)).await.ok().flatten().ok_or(TooLate)?;
+        let threads = timeout_at(deadline.into(), self.acquire_thread(share)).await.ok().flatten().ok_or(TooLate)?;
         let interrupt = Interrupt::at(deadline);
         let _raised = RaisedWhenDropped(interrupt.clone());
         let held = (threads, Arc::clone(permit));

@@ -4,7 +4,7 @@ use toolbay_model::{CallError, CallFailure, CallReply, CallResult, ErrorKind};
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EndedAs {
+pub(crate) enum CallEnding {
     /// The call succeeded.
     Ok,
     /// The call ended with a question to its caller.
@@ -13,17 +13,17 @@ pub(crate) enum EndedAs {
     Failed(ErrorKind),
 }
 
-impl EndedAs {
+impl CallEnding {
     /// The number of outcomes.
     pub(crate) const COUNT: usize = ErrorKind::ALL.len() + 2;
 
-    /// Every outcome, in the order of [`EndedAs::index`].
+    /// Every outcome, in the order of [`CallEnding::index`].
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         [Self::Ok, Self::Asked].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
     }
 
     /// Returns the outcome of a call with this answer.
-    pub(crate) fn of(answer: &CallResult) -> Self {
+    pub(crate) fn from_answer(answer: &CallResult) -> Self {
         match &answer.result {
             Ok(CallReply::Questions(_)) => Self::Asked,
             Ok(_) => Self::Ok,
@@ -48,7 +48,7 @@ impl EndedAs {
 
 /// Returns the key that raises the limit because of which a call failed. Returns `None` if no limit
 /// made it fail.
-pub(crate) fn limit(answer: &CallResult) -> Option<&'static str> {
+pub(crate) fn limit_key(answer: &CallResult) -> Option<&'static str> {
     match &answer.result {
         Err(CallFailure::Call(CallError::Limit { limit, .. })) => Some(limit.key()),
         Err(CallFailure::Rejected(rejection)) => rejection.reason.key(),
@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn each_outcome_has_a_place_and_a_word_of_its_own() {
-        let words: std::collections::BTreeSet<&str> = EndedAs::all().map(EndedAs::as_str).collect();
-        assert_eq!((words.len(), EndedAs::all().count()), (EndedAs::COUNT, EndedAs::COUNT));
-        assert!(EndedAs::all().enumerate().all(|(place, outcome)| outcome.index() == place));
+        let words: std::collections::BTreeSet<&str> = CallEnding::all().map(CallEnding::as_str).collect();
+        assert_eq!((words.len(), CallEnding::all().count()), (CallEnding::COUNT, CallEnding::COUNT));
+        assert!(CallEnding::all().enumerate().all(|(place, outcome)| outcome.index() == place));
     }
 }

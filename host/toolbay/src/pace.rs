@@ -6,14 +6,14 @@ use std::time::Duration;
 
 /// Maximum computing time of a short call, from the lookup of its plugin until its result is
 /// checked. It may delay the protocol for that time.
-const SHORT: Duration = Duration::from_micros(250);
+const MAX_SHORT_CALL: Duration = Duration::from_micros(250);
 
 /// Number of consecutive short calls after which a plugin counts as quick.
-const QUICK: i32 = 8;
+const MIN_SHORT_CALLS: i32 = 8;
 
 /// Number of additional short calls required after a call that was not short. This bounds how often
 /// a plugin can delay the protocol.
-const DOUBT: i32 = 64;
+const LONG_CALL_PENALTY: i32 = 64;
 
 /// Number of consecutive short calls, minus the penalty for one that was not short.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct LatencyClass(AtomicI32);
 impl LatencyClass {
     /// Returns whether the next call is probably short.
     pub(crate) fn is_quick(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= QUICK
+        self.0.load(Ordering::Relaxed) >= MIN_SHORT_CALLS
     }
 
     /// Records a call that computed for `took`. `idled` is true if it waited for something, such as
@@ -31,12 +31,12 @@ impl LatencyClass {
     /// A call that waits continues on the guests' runtime, wherever it started. If it started
     /// elsewhere, it must move while it waits, and the event that it waits for can wake the runtime
     /// before the move is done.
-    pub(crate) fn note(&self, took: Duration, idled: bool) {
+    pub(crate) fn record_call(&self, took: Duration, idled: bool) {
         let known = self.0.load(Ordering::Relaxed);
-        let now = match (took <= SHORT, idled) {
-            (true, false) => (known + 1).min(QUICK),
+        let now = match (took <= MAX_SHORT_CALL, idled) {
+            (true, false) => (known + 1).min(MIN_SHORT_CALLS),
             (true, true) => known.min(0),
-            (false, _) => -DOUBT,
+            (false, _) => -LONG_CALL_PENALTY,
         };
         if now != known {
             self.0.store(now, Ordering::Relaxed);
@@ -52,20 +52,20 @@ mod tests {
     fn a_plugin_is_quick_after_short_calls_and_for_long_not_after_another() {
         let pace = LatencyClass::default();
         let until_quick = |pace: &LatencyClass| {
-            (0..=DOUBT + QUICK).find(|_| {
+            (0..=LONG_CALL_PENALTY + MIN_SHORT_CALLS).find(|_| {
                 let quick = pace.is_quick();
-                pace.note(SHORT, false);
+                pace.record_call(MAX_SHORT_CALL, false);
                 quick
             })
         };
-        assert_eq!(until_quick(&pace), Some(QUICK));
+        assert_eq!(until_quick(&pace), Some(MIN_SHORT_CALLS));
         assert!(pace.is_quick());
-        pace.note(SHORT + Duration::from_nanos(1), false);
-        assert_eq!(until_quick(&pace), Some(DOUBT + QUICK));
-        pace.note(SHORT, true);
-        assert_eq!(until_quick(&pace), Some(QUICK), "a call that waits is no reason for doubt");
-        pace.note(SHORT + Duration::from_nanos(1), true);
-        pace.note(SHORT, true);
-        assert_eq!(until_quick(&pace), Some(DOUBT + QUICK), "and does not end it");
+        pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), false);
+        assert_eq!(until_quick(&pace), Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS));
+        pace.record_call(MAX_SHORT_CALL, true);
+        assert_eq!(until_quick(&pace), Some(MIN_SHORT_CALLS), "a call that waits is no reason for doubt");
+        pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), true);
+        pace.record_call(MAX_SHORT_CALL, true);
+        assert_eq!(until_quick(&pace), Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS), "and does not end it");
     }
 }

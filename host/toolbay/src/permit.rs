@@ -62,7 +62,11 @@ enum HeldPermits {
 
 impl<'a> PermitRoute<'a> {
     /// Waits for the permits to compute. `awaited` is set to the stage that the call waits for.
-    pub(crate) async fn places(&self, turn: WaitPriority, awaited: &mut Option<PermitStage<'a>>) -> ComputePermits {
+    pub(crate) async fn acquire_compute(
+        &self,
+        turn: WaitPriority,
+        awaited: &mut Option<PermitStage<'a>>,
+    ) -> ComputePermits {
         let mut places = ComputePermits::default();
         for (stage, place) in self.stages.iter().zip(&mut places) {
             if let Some(stage) = stage {
@@ -74,7 +78,7 @@ impl<'a> PermitRoute<'a> {
     }
 
     /// Reserves the memory if it is available.
-    pub(crate) fn reserve_now(&self, amount: u32) -> Option<MemoryPermits> {
+    pub(crate) fn try_reserve_memory(&self, amount: u32) -> Option<MemoryPermits> {
         let mut reserved = MemoryPermits::default();
         for (stage, permits) in self.memory.iter().zip(&mut reserved) {
             if let Some(PermitStage { semaphore, party, .. }) = stage {
@@ -85,7 +89,7 @@ impl<'a> PermitRoute<'a> {
     }
 
     /// Waits for the memory.
-    pub(crate) async fn reserve_later(&self, amount: u32) -> MemoryPermits {
+    pub(crate) async fn reserve_memory(&self, amount: u32) -> MemoryPermits {
         let mut reserved = MemoryPermits::default();
         for (stage, permits) in self.memory.iter().zip(&mut reserved) {
             if let Some(PermitStage { semaphore, party, .. }) = stage {
@@ -98,24 +102,24 @@ impl<'a> PermitRoute<'a> {
 
 impl CallPermit {
     pub(crate) fn new(route: &PermitRoute<'_>, places: ComputePermits, memory: MemoryPermits) -> Self {
-        let waits = route.waits.map(|stage| stage.map(PermitStage::source));
+        let waits = route.waits.map(|stage| stage.map(PermitStage::to_source));
         Self { waits, held: Mutex::new(HeldPermits::Places(places)), _memory: memory }
     }
 
     // Held while permits are exchanged, never across an await.
-    fn held(&self) -> MutexGuard<'_, HeldPermits> {
+    fn lock_held(&self) -> MutexGuard<'_, HeldPermits> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the held permits. Returns the previous ones, which must be dropped without the
     /// lock.
     fn replace(&self, held: HeldPermits) -> HeldPermits {
-        std::mem::replace(&mut *self.held(), held)
+        std::mem::replace(&mut *self.lock_held(), held)
     }
 }
 
 impl PermitStage<'_> {
-    fn source(self) -> PlaceSource {
+    fn to_source(self) -> PlaceSource {
         PlaceSource { semaphore: Arc::clone(self.semaphore), party: self.party }
     }
 }
@@ -125,7 +129,7 @@ impl ComputePlace for CallPermit {
         let [Some(server), Some(plugin)] = &self.waits else { return false };
         let Some(server) = server.semaphore.try_acquire(server.party, 1) else { return false };
         let Some(plugin) = plugin.semaphore.try_acquire(plugin.party, 1) else { return false };
-        let wanted = match &*self.held() {
+        let wanted = match &*self.lock_held() {
             HeldPermits::Places(places) => places.each_ref().map(|place| {
                 let (semaphore, party) = place.as_ref()?.source();
                 Some(PlaceSource { semaphore: Arc::clone(semaphore), party })
@@ -137,7 +141,7 @@ impl ComputePlace for CallPermit {
     }
 
     fn take_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let wanted = match &*self.held() {
+        let wanted = match &*self.lock_held() {
             HeldPermits::Places(_) => Default::default(),
             // A clone: if the future is dropped before it completes, the caller can try again.
             HeldPermits::Waits { wanted, .. } => wanted.clone(),

@@ -8,7 +8,7 @@ use toolbay_model::{LimitValue, Limits};
 use toolbay_policy::{MountAccess, ScratchPermission, StateBy, StateGrant};
 
 /// Returns one line per permission of a grant.
-pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
+pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
     let (permissions, mut lines) = (&granted.permissions, Vec::new());
     if !permissions.environment.is_empty() {
         lines.push(format!("environment variables: {}", permissions.environment.join(", ")));
@@ -29,13 +29,13 @@ pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
         lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
     }
     if !permissions.http.is_empty() {
-        lines.push(format!("HTTP requests: {}", list_of(&permissions.http)));
+        lines.push(format!("HTTP requests: {}", join_list(&permissions.http)));
     }
     if !permissions.tcp.is_empty() {
-        lines.push(format!("TCP connections: {}", list_of(&permissions.tcp)));
+        lines.push(format!("TCP connections: {}", join_list(&permissions.tcp)));
     }
     if !permissions.network_private.is_empty() {
-        lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
+        lines.push(format!("private networks: {}", join_list(&permissions.network_private)));
     }
     lines.extend(permissions.ui.lines());
     if permissions.deterministic {
@@ -50,7 +50,7 @@ pub(crate) fn permissions(granted: &GrantReport) -> Vec<String> {
 
 /// Returns one line per other setting of a grant, and per limit that differs from Toolbay's
 /// default.
-pub(crate) fn terms(granted: &GrantReport) -> Vec<String> {
+pub(crate) fn term_lines(granted: &GrantReport) -> Vec<String> {
     let mut lines = Vec::new();
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
@@ -76,6 +76,6 @@ pub(crate) fn terms(granted: &GrantReport) -> Vec<String> {
     lines
 }
 
-fn list_of(items: &[impl ToString]) -> String {
+fn join_list(items: &[impl ToString]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,7 @@ use toolbay_schema::JsonSchema;
 /// # Errors
 ///
 /// The structured content is missing.
-pub(crate) fn structured<'a>(
+pub(crate) fn pair_with_schema<'a>(
     schema: Option<&'a Arc<JsonSchema>>,
     reply: Option<&'a CallReply>,
 ) -> Result<Option<(&'a JsonSchema, &'a Value)>, CallError> {
@@ -30,7 +30,10 @@ pub(crate) fn structured<'a>(
 /// # Errors
 ///
 /// There are violations.
-pub(crate) fn judged(reply: Option<CallReply>, violations: &[SchemaViolation]) -> Result<Option<CallReply>, CallError> {
+pub(crate) fn reject_violations(
+    reply: Option<CallReply>,
+    violations: &[SchemaViolation],
+) -> Result<Option<CallReply>, CallError> {
     if violations.is_empty() {
         return Ok(reply);
     }

@@ -37,7 +37,7 @@ impl RateCounter {
 }
 
 /// Minimum number of counters at which full ones are dropped.
-const MANY: usize = 64;
+const MIN_SWEEP_THRESHOLD: usize = 64;
 
 /// Counts the calls of each tool of a plugin against the same [`RateLimit`]. A tool has a counter
 /// only while its bucket is not full, so that tools that are not called take no memory.
@@ -54,7 +54,7 @@ impl ToolRates {
     /// Creates full buckets. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
-        Some(Self { limit, buckets: RateLimiter::keyed(quota), crowded: AtomicUsize::new(MANY) })
+        Some(Self { limit, buckets: RateLimiter::keyed(quota), crowded: AtomicUsize::new(MIN_SWEEP_THRESHOLD) })
     }
 
     /// Returns the limit.
@@ -71,7 +71,7 @@ impl ToolRates {
         if self.buckets.len() >= self.crowded.load(Ordering::Relaxed) {
             self.buckets.retain_recent();
             self.buckets.shrink_to_fit();
-            self.crowded.store((2 * self.buckets.len()).max(MANY), Ordering::Relaxed);
+            self.crowded.store((2 * self.buckets.len()).max(MIN_SWEEP_THRESHOLD), Ordering::Relaxed);
         }
         let taken = self.buckets.check_key(&tool.to_owned());
         taken.map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn tools_whose_rate_is_full_again_are_forgotten() {
         let rates = ToolRates::new(toml::from_str("calls = 1\nper = \"1ns\"").unwrap()).unwrap();
-        for tool in 0..10 * MANY {
+        for tool in 0..10 * MIN_SWEEP_THRESHOLD {
             rates.take(&tool.to_string()).unwrap();
         }
-        assert!(rates.buckets.len() <= MANY, "{}", rates.buckets.len());
+        assert!(rates.buckets.len() <= MIN_SWEEP_THRESHOLD, "{}", rates.buckets.len());
     }
 }

@@ -10,7 +10,7 @@ use toolbay_model::CallUsage;
 use toolbay_model::text::{duration, thousands};
 
 /// Maximum number of recorded calls.
-const CALLS: usize = 1_000;
+const MAX_RECENT_CALLS: usize = 1_000;
 
 /// Factor by which suggested limits exceed the maximum usage.
 const MARGIN: u64 = 2;
@@ -46,9 +46,9 @@ pub(crate) struct LimitSuggestion {
 
 impl RecentUsage {
     /// Records a call. `stopped` is true if a limit stopped it.
-    pub(crate) fn note(&self, usage: CallUsage, stopped: bool) {
+    pub(crate) fn record(&self, usage: CallUsage, stopped: bool) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() == CALLS {
+        if calls.len() == MAX_RECENT_CALLS {
             calls.pop_front();
         }
         calls.push_back(UsageSample { usage, stopped });
@@ -63,16 +63,16 @@ impl RecentUsage {
         Some(LimitSuggestion {
             calls: calls.len(),
             stopped: calls.iter().filter(|call| call.stopped).count(),
-            fuel: round(most(|usage| usage.fuel)?).max(1_000_000),
+            fuel: with_margin(most(|usage| usage.fuel)?).max(1_000_000),
             // Less than a second depends on the machine rather than on the plugin.
-            timeout: Duration::from_secs(round(wall).div_ceil(1_000).max(1)),
+            timeout: Duration::from_secs(with_margin(wall).div_ceil(1_000).max(1)),
             memory: ByteSize::mib(most(|usage| usage.memory)?.saturating_mul(MARGIN).div_ceil(1 << 20).max(1)),
         })
     }
 }
 
 /// Returns `n` times [`MARGIN`], rounded up to one significant digit.
-fn round(n: u64) -> u64 {
+fn with_margin(n: u64) -> u64 {
     let wanted = n.saturating_mul(MARGIN);
     let unit = 10_u64.saturating_pow(wanted.checked_ilog10().unwrap_or_default());
     wanted.div_ceil(unit).saturating_mul(unit)
@@ -106,15 +106,15 @@ mod tests {
     fn suggestions_depend_on_the_maximum_of_the_recent_calls() {
         let recent = RecentUsage::default();
         assert_eq!(recent.suggest(), None);
-        recent.note(usage(123_456_789, 40, 3 << 20), false);
-        recent.note(usage(5, 2_400, 1), true);
+        recent.record(usage(123_456_789, 40, 3 << 20), false);
+        recent.record(usage(5, 2_400, 1), true);
         assert_eq!(
             recent.suggest().unwrap().to_string(),
             "limits = { fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" } (twice the maximum of 2 calls; a \
              limit stopped one of them, which would have used more)"
         );
-        for _ in 0..CALLS {
-            recent.note(usage(1, 1, 1), false);
+        for _ in 0..MAX_RECENT_CALLS {
+            recent.record(usage(1, 1, 1), false);
         }
         assert_eq!(
             recent.suggest().unwrap().to_string(),

@@ -20,7 +20,7 @@ pub(crate) struct CallerRecord {
 
 impl CallerRecord {
     /// Creates the record of a caller that has not called the plugin.
-    pub(crate) fn of(plugin: &Plugin) -> Self {
+    pub(crate) fn new(plugin: &Plugin) -> Self {
         let own = plugin.terms.rate_limit.filter(|rate| !rate.shared);
         Self {
             rates: own.and_then(|rate| ToolRates::new(rate.limit)),

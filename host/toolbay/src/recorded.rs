@@ -16,10 +16,10 @@ use toolbay_sandbox::{ReplayTape, TapedCall};
 use toolbay_secrets::SecretFilter;
 
 /// Fixed memory of a recorded call, in bytes, in addition to its contents.
-const FIXED: usize = 4 << 10;
+const CALL_OVERHEAD_BYTES: usize = 4 << 10;
 
 /// Maximum time that server shutdown waits for the recording to be written.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The recording of a server.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct RecordingGuard(pub(crate) RecordingSink);
 
 impl Drop for RecordingGuard {
     fn drop(&mut self) {
-        self.0.recorder.end(PATIENCE);
+        self.0.recorder.end(FLUSH_TIMEOUT);
     }
 }
 
@@ -70,7 +70,7 @@ impl RecordingSink {
 
     /// Starts to record a call of a tool with these arguments. Returns `None` if the call is not
     /// recorded.
-    pub(crate) fn begin(
+    pub(crate) fn start_call(
         &self,
         offer: &Arc<ToolOffer>,
         arguments: &str,
@@ -83,7 +83,7 @@ impl RecordingSink {
             return None;
         }
         let mut room = self.recorder.room()?;
-        if !room.take(FIXED) {
+        if !room.take(CALL_OVERHEAD_BYTES) {
             self.recorder.lose();
             return None;
         }
@@ -111,7 +111,7 @@ impl RecordedRun {
     }
 
     /// Records the guest's result, of which `size` bytes were returned.
-    pub(crate) fn end(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
+    pub(crate) fn finish(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
         let Self { recorder, tape, mut of } = self;
         let Some(mut taped) = tape.finish_recording() else { return };
         let mut missing = Vec::new();
@@ -131,9 +131,9 @@ impl RecordedRun {
         let room = taped.take_reservation().or_else(|| {
             // Contents that did not fit are left out, and so are the arguments.
             of.arguments = String::new();
-            recorder.room().and_then(|mut room| room.take(FIXED).then_some(room))
+            recorder.room().and_then(|mut room| room.take(CALL_OVERHEAD_BYTES).then_some(room))
         });
-        let make = move || of.call(number, taped, came, missing, usage);
+        let make = move || of.into_record(number, taped, came, missing, usage);
         match room {
             Some(room) => recorder.record(room, make),
             None => recorder.lose(),
@@ -143,7 +143,7 @@ impl RecordedRun {
 
 impl RunContext {
     /// Builds the record to write, without secrets. Takes time in proportion to its size.
-    fn call(
+    fn into_record(
         self,
         number: u64,
         taped: TapedCall,
@@ -196,12 +196,12 @@ impl RunContext {
             },
             usage: usage.into(),
         };
-        if is_public(&call, &secrets) { call } else { call.bare(MissingInput::Secret) }
+        if is_free_of_secrets(&call, &secrets) { call } else { call.bare(MissingInput::Secret) }
     }
 }
 
 /// Returns whether the written record contains no secret. Its parts were redacted separately, so
 /// the whole is checked again.
-fn is_public(call: &RecordedCall, secrets: &SecretFilter) -> bool {
+fn is_free_of_secrets(call: &RecordedCall, secrets: &SecretFilter) -> bool {
     secrets.is_empty() || serde_json::to_vec(call).is_ok_and(|text| !secrets.are_in(&text))
 }

@@ -12,10 +12,10 @@ use crate::telemetry;
 
 /// Time for which a file must be unchanged before it is read again. A file that is being written
 /// may lack its second half, which may contain the restrictions of the first half.
-const SETTLED: Duration = Duration::from_secs(1);
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum number of attempts to read a file that keeps changing.
-const TRIES: usize = 30;
+const MAX_ATTEMPTS: usize = 30;
 
 /// The effective configuration, and the flags and keys that it was read from.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl RunningConfig {
     ///
     /// The first mistake and the expected value, in one line.
     pub(crate) fn read(flags: Flags) -> Result<Self, ConfigError> {
-        let (config, keys) = Config::load_with_keys(&flags, variables())?;
+        let (config, keys) = Config::load_with_keys(&flags, environment_variables())?;
         Ok(Self { flags, config, keys })
     }
 
@@ -45,14 +45,14 @@ impl RunningConfig {
     /// changed settings, and those that need a restart. Removes tokens and rights that are no
     /// longer in the file at once. For everything else, an invalid file changes nothing, and a file
     /// is read only when it has been unchanged for a second. Blocks.
-    pub(crate) fn again(&mut self, server: &Server) {
-        self.remove(server);
-        let Some(read) = self.settled() else {
+    pub(crate) fn reload(&mut self, server: &Server) {
+        self.remove_tokens(server);
+        let Some(read) = self.read_settled() else {
             let file = self.config.file.display();
             tracing::error!("the configuration stays as it was: {file} changes all the time");
             return;
         };
-        self.remove(server);
+        self.remove_tokens(server);
         let changed = read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
         let (config, keys) = match changed {
             Ok(read) => read,
@@ -67,10 +67,10 @@ impl RunningConfig {
                 "the configuration was read again: nothing that can change while the server runs has changed"
             );
         } else {
-            if let Err(why) = telemetry::change(&config.log) {
+            if let Err(why) = telemetry::set_filter(&config.log) {
                 tracing::error!("the log stays as it was: {why}");
             }
-            server.change(&config);
+            server.apply_config(&config);
             tracing::info!("the configuration was read again; changed: {}", difference.live.join(", "));
             for clamp in config.clamp_messages() {
                 tracing::warn!("{clamp}");
@@ -83,7 +83,7 @@ impl RunningConfig {
             tracing::warn!("{file} no longer sets {}, so the defaults apply", vanished.join(", "));
         }
         if config.http.rejects_every_caller() && !self.config.http.rejects_every_caller() {
-            tracing::warn!("{CLOSED}");
+            tracing::warn!("{NO_TOKENS_MESSAGE}");
         }
         if !difference.after_restart.is_empty() {
             tracing::warn!("to change {}, restart the server", difference.after_restart.join(", "));
@@ -95,39 +95,39 @@ impl RunningConfig {
     /// Reads the file when it has been unchanged for long enough. Returns `None` if it keeps
     /// changing.
     #[expect(clippy::disallowed_methods, reason = "no event says that nobody goes on writing a file")]
-    fn settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
-        (0..TRIES).find_map(|_| {
-            let before = ConfigStamp::of(&self.config.file);
-            let pause = before.as_ref().map_or(Duration::ZERO, ConfigStamp::unsettled);
+    fn read_settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
+        (0..MAX_ATTEMPTS).find_map(|_| {
+            let before = ConfigStamp::read(&self.config.file);
+            let pause = before.as_ref().map_or(Duration::ZERO, ConfigStamp::settle_delay);
             if !pause.is_zero() {
                 sleep(pause);
             }
-            let read = Config::load_with_keys(&self.flags, variables());
-            (ConfigStamp::of(&self.config.file) == before).then_some(read)
+            let read = Config::load_with_keys(&self.flags, environment_variables());
+            (ConfigStamp::read(&self.config.file) == before).then_some(read)
         })
     }
 
     /// Removes the tokens and rights that the file no longer contains, even if the file is invalid
     /// otherwise.
-    fn remove(&mut self, server: &Server) {
-        let remaining = RemainingTokens::read(&self.flags, variables());
+    fn remove_tokens(&mut self, server: &Server) {
+        let remaining = RemainingTokens::read(&self.flags, environment_variables());
         let Some(narrowed) = remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining)) else {
             return;
         };
-        server.change(&narrowed);
+        server.apply_config(&narrowed);
         let left = &narrowed.http.tokens;
         let changed = self.config.http.tokens.iter().filter(|token| !left.contains(token));
         let names: Vec<&str> = changed.map(|token| token.name.as_str()).collect();
         tracing::info!("tokens were removed or have fewer rights: {}", names.join(", "));
         if narrowed.http.rejects_every_caller() {
-            tracing::warn!("{CLOSED}");
+            tracing::warn!("{NO_TOKENS_MESSAGE}");
         }
         self.config = narrowed;
     }
 }
 
 /// Log message for a configuration without tokens.
-const CLOSED: &str =
+const NO_TOKENS_MESSAGE: &str =
     "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
 
 /// Identity, size and change time of a file.
@@ -140,7 +140,7 @@ struct ConfigStamp {
 
 impl ConfigStamp {
     /// Returns the stamp of the file, or `None` if it does not exist.
-    fn of(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
             place: (found.dev(), found.ino()),
@@ -150,17 +150,17 @@ impl ConfigStamp {
     }
 
     /// Returns the time until the file has been unchanged for long enough.
-    fn unsettled(&self) -> Duration {
+    fn settle_delay(&self) -> Duration {
         let since = |part: i64| u64::try_from(part).unwrap_or_default();
         let changed = Duration::from_secs(since(self.changed.0)) + Duration::from_nanos(since(self.changed.1));
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         // Saturating, so that a clock that was set back does not lengthen the wait.
-        SETTLED.saturating_sub(now.saturating_sub(changed))
+        SETTLE_TIME.saturating_sub(now.saturating_sub(changed))
     }
 }
 
 /// Returns the environment variables of this process. Skips those whose name or value is not UTF-8:
 /// Toolbay has no such variable.
-pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
+pub(crate) fn environment_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of listed callers for which the plugin is disabled. Beyond it, the oldest is
 /// dropped.
-const CALLERS: usize = 100;
+const MAX_DISABLED_CALLERS: usize = 100;
 
 /// Suspension state of one loaded version of a plugin.
 #[derive(Debug, Default)]
@@ -22,46 +22,46 @@ pub(crate) struct PluginSuspension {
 
 impl PluginSuspension {
     /// Returns whether the plugin rejects all calls.
-    pub(crate) fn rests(&self) -> bool {
+    pub(crate) fn is_suspended(&self) -> bool {
         self.rests.load(Ordering::Relaxed)
     }
 
     /// Returns how often the plugin was resumed. Crashes before the last time do not count.
-    pub(crate) fn woken(&self) -> u64 {
+    pub(crate) fn resume_count(&self) -> u64 {
         self.woken.load(Ordering::Relaxed)
     }
 
     /// Suspends the plugin, or resumes it for all callers.
-    pub(crate) fn set(&self, rests: bool) {
+    pub(crate) fn set_suspended(&self, rests: bool) {
         self.rests.store(rests, Ordering::Relaxed);
         if !rests {
             self.woken.fetch_add(1, Ordering::Relaxed);
-            self.callers().clear();
+            self.lock_callers().clear();
         }
     }
 
     /// Records that the plugin is disabled for a caller.
-    pub(crate) fn disabled_for(&self, caller: &str, rest: Duration) {
-        let mut callers = self.callers();
+    pub(crate) fn record_disabled(&self, caller: &str, rest: Duration) {
+        let mut callers = self.lock_callers();
         callers.retain(|(known, _)| known != caller);
-        if callers.len() >= CALLERS {
+        if callers.len() >= MAX_DISABLED_CALLERS {
             callers.pop_front();
         }
         callers.push_back((caller.to_owned(), Instant::now() + rest));
     }
 
     /// Returns the callers for which the plugin is disabled, and the remaining times.
-    pub(crate) fn disabled(&self) -> Vec<(String, Duration)> {
+    pub(crate) fn disabled_callers(&self) -> Vec<(String, Duration)> {
         let now = Instant::now();
         let left = |(caller, until): &(String, Instant)| {
             let left = until.saturating_duration_since(now);
             (!left.is_zero()).then(|| (caller.clone(), left))
         };
-        self.callers().iter().filter_map(left).collect()
+        self.lock_callers().iter().filter_map(left).collect()
     }
 
     // Held for a few comparisons and never across an await.
-    fn callers(&self) -> MutexGuard<'_, VecDeque<(String, Instant)>> {
+    fn lock_callers(&self) -> MutexGuard<'_, VecDeque<(String, Instant)>> {
         self.disabled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -73,17 +73,17 @@ mod tests {
     #[test]
     fn whom_it_is_disabled_for_is_known_until_it_is_woken_or_time_passes() {
         let rest = PluginSuspension::default();
-        rest.disabled_for("ada", Duration::ZERO);
-        rest.disabled_for("bob", Duration::from_mins(1));
-        rest.disabled_for("bob", Duration::from_mins(1));
-        assert_eq!(rest.disabled().into_iter().map(|(caller, _)| caller).collect::<Vec<_>>(), ["bob"]);
-        rest.set(true);
-        assert!(rest.rests() && rest.woken() == 0 && rest.disabled().len() == 1);
-        rest.set(false);
-        assert!(!rest.rests() && rest.woken() == 1 && rest.disabled().is_empty());
+        rest.record_disabled("ada", Duration::ZERO);
+        rest.record_disabled("bob", Duration::from_mins(1));
+        rest.record_disabled("bob", Duration::from_mins(1));
+        assert_eq!(rest.disabled_callers().into_iter().map(|(caller, _)| caller).collect::<Vec<_>>(), ["bob"]);
+        rest.set_suspended(true);
+        assert!(rest.is_suspended() && rest.resume_count() == 0 && rest.disabled_callers().len() == 1);
+        rest.set_suspended(false);
+        assert!(!rest.is_suspended() && rest.resume_count() == 1 && rest.disabled_callers().is_empty());
         for number in 0..1_000 {
-            rest.disabled_for(&number.to_string(), Duration::from_mins(1));
+            rest.record_disabled(&number.to_string(), Duration::from_mins(1));
         }
-        assert_eq!(rest.disabled().len(), CALLERS);
+        assert_eq!(rest.disabled_callers().len(), MAX_DISABLED_CALLERS);
     }
 }

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use toolbay_model::{Limits, OversizePolicy, ResourceItem};
 
-pub(crate) use self::fit::{ResultLink, fit, shorten};
+pub(crate) use self::fit::{ResultLink, truncate_message, truncate_output};
 use self::uri::{ResultAddress, ResultPortion};
 use self::whole::{MissingPart, WholeResult};
 use crate::admission::ClientPermits;
@@ -24,7 +24,7 @@ use crate::config::{MIN_SHOWN_RESULT, ResultsConfig};
 
 /// Memory of a stored result in addition to its bytes: its table entries and the names of its
 /// parts.
-const ENTRY: usize = 1 << 10;
+const ENTRY_OVERHEAD_BYTES: usize = 1 << 10;
 
 /// Stored results, which their callers can read as resources.
 #[derive(Clone, Debug)]
@@ -65,8 +65,8 @@ struct StoredResult {
 }
 
 impl StoredResult {
-    fn bytes(&self) -> usize {
-        ENTRY + self.whole.size()
+    fn size(&self) -> usize {
+        ENTRY_OVERHEAD_BYTES + self.whole.size()
     }
 }
 
@@ -77,7 +77,7 @@ impl StoredResults {
     }
 
     /// Returns the sizes that a tool's result within these limits may have.
-    pub(crate) fn room(&self, client: &ClientPermits, limits: &Limits) -> ResultCapacity {
+    pub(crate) fn capacity(&self, client: &ClientPermits, limits: &Limits) -> ResultCapacity {
         let most = self.inner.config.shown.map_or(limits.output, |shown| shown.min(limits.output));
         if limits.oversize == OversizePolicy::Error || most < MIN_SHOWN_RESULT {
             return ResultCapacity { shown: None, kept: None };
@@ -89,34 +89,34 @@ impl StoredResults {
     /// Stores a result for the caller with this name. Returns its address and its time to live.
     /// Returns `None` if the result exceeds one caller's share, or the system provides no random
     /// bytes.
-    pub(crate) fn keep(&self, caller: &str, whole: WholeResult) -> Option<ResultLink> {
-        self.keep_from(Instant::now(), caller, whole)
+    pub(crate) fn store(&self, caller: &str, whole: WholeResult) -> Option<ResultLink> {
+        self.store_at(Instant::now(), caller, whole)
     }
 
-    fn keep_from(&self, now: Instant, caller: &str, whole: WholeResult) -> Option<ResultLink> {
+    fn store_at(&self, now: Instant, caller: &str, whole: WholeResult) -> Option<ResultLink> {
         let address = ResultAddress::new()?;
         let until = now + self.inner.config.ttl;
         let entry = StoredResult { id: address.id().to_owned(), whole: Arc::new(whole), until };
         let all = bytes(self.inner.config.memory.as_u64());
-        if entry.bytes() > all / 2 {
+        if entry.size() > all / 2 {
             return None;
         }
-        let mut kept = self.inner.kept();
+        let mut kept = self.inner.lock_table();
         kept.expire(now);
-        while kept.of.get(caller).map_or(0, |own| own.bytes) + entry.bytes() > all / 2 {
-            kept.drop_oldest_of(caller);
+        while kept.of.get(caller).map_or(0, |own| own.bytes) + entry.size() > all / 2 {
+            kept.drop_oldest(caller);
         }
-        while kept.bytes + entry.bytes() > all {
+        while kept.bytes + entry.size() > all {
             let most = kept.of.iter().max_by_key(|(_, own)| own.bytes).map(|(name, _)| Arc::clone(name));
-            kept.drop_oldest_of(&most?);
+            kept.drop_oldest(&most?);
         }
-        kept.bytes += entry.bytes();
+        kept.bytes += entry.size();
         let own = kept.of.entry(caller.into()).or_default();
-        own.bytes += entry.bytes();
+        own.bytes += entry.size();
         own.entries.push_back(entry);
         if !kept.watched {
             kept.watched = true;
-            self.inner.runtime.spawn(watch(Arc::downgrade(&self.inner)));
+            self.inner.runtime.spawn(expire_results(Arc::downgrade(&self.inner)));
         }
         Some(ResultLink { address, ttl: self.inner.config.ttl })
     }
@@ -125,11 +125,16 @@ impl StoredResults {
     /// such result is stored for the caller.
     pub(crate) fn find(&self, caller: &str, uri: &str) -> Option<ResultRead> {
         let (address, portion) = ResultAddress::parse(uri)?;
-        Some(ResultRead { whole: self.whole(Instant::now(), caller, &address)?, uri: uri.to_owned(), address, portion })
+        Some(ResultRead {
+            whole: self.find_at(Instant::now(), caller, &address)?,
+            uri: uri.to_owned(),
+            address,
+            portion,
+        })
     }
 
-    fn whole(&self, now: Instant, caller: &str, address: &ResultAddress) -> Option<Arc<WholeResult>> {
-        let kept = self.inner.kept();
+    fn find_at(&self, now: Instant, caller: &str, address: &ResultAddress) -> Option<Arc<WholeResult>> {
+        let kept = self.inner.lock_table();
         let is_it = |entry: &&StoredResult| entry.id == address.id() && entry.until > now;
         Some(Arc::clone(&kept.of.get(caller)?.entries.iter().find(is_it)?.whole))
     }
@@ -137,7 +142,7 @@ impl StoredResults {
     /// Returns the number of results, and their bytes.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
-        let kept = self.inner.kept();
+        let kept = self.inner.lock_table();
         (kept.of.values().map(|own| own.entries.len()).sum(), kept.bytes)
     }
 }
@@ -165,7 +170,7 @@ pub(crate) struct ResultRead {
 impl ResultRead {
     /// Returns the number of bytes to read.
     pub(crate) fn size(&self) -> usize {
-        self.portion.map_or(0, |portion| self.whole.to_read(portion))
+        self.portion.map_or(0, |portion| self.whole.readable_size(portion))
     }
 
     /// Returns all parts, or the requested portion of one.
@@ -179,17 +184,17 @@ impl ResultRead {
 }
 
 impl ResultsState {
-    fn kept(&self) -> MutexGuard<'_, ResultTable> {
+    fn lock_table(&self) -> MutexGuard<'_, ResultTable> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ResultTable {
-    fn drop_oldest_of(&mut self, caller: &str) {
+    fn drop_oldest(&mut self, caller: &str) {
         let Some(own) = self.of.get_mut(caller) else { return };
         if let Some(entry) = own.entries.pop_front() {
-            own.bytes -= entry.bytes();
-            self.bytes -= entry.bytes();
+            own.bytes -= entry.size();
+            self.bytes -= entry.size();
         }
         if own.entries.is_empty() {
             self.of.remove(caller);
@@ -203,7 +208,7 @@ impl ResultTable {
             self.of.iter().filter(|(_, own)| over(own)).map(|(name, _)| Arc::clone(name)).collect();
         for caller in callers {
             while self.of.get(&caller).is_some_and(over) {
-                self.drop_oldest_of(&caller);
+                self.drop_oldest(&caller);
             }
         }
         self.of.values().filter_map(|own| own.entries.front()).map(|entry| entry.until).min()
@@ -211,11 +216,11 @@ impl ResultTable {
 }
 
 /// Removes results when they expire, until none are left.
-async fn watch(inner: Weak<ResultsState>) {
+async fn expire_results(inner: Weak<ResultsState>) {
     loop {
         let next = {
             let Some(inner) = inner.upgrade() else { return };
-            let mut kept = inner.kept();
+            let mut kept = inner.lock_table();
             let next = kept.expire(Instant::now());
             kept.watched = next.is_some();
             next
@@ -249,8 +254,8 @@ mod tests {
     #[tokio::test]
     async fn a_result_is_there_for_its_caller_alone_and_until_its_time_is_over() {
         let (results, now) = (results(ByteSize::mib(1)), Instant::now());
-        let address = results.keep_from(now, "ada", whole(1000)).unwrap().address;
-        let is_there = |caller, at| results.whole(at, caller, &address).is_some();
+        let address = results.store_at(now, "ada", whole(1000)).unwrap().address;
+        let is_there = |caller, at| results.find_at(at, caller, &address).is_some();
         assert!(is_there("ada", now) && !is_there("bob", now));
         assert!(is_there("ada", now + TTL - Duration::from_millis(1)));
         assert!(!is_there("ada", now + TTL));
@@ -263,23 +268,23 @@ mod tests {
         let results = StoredResults::new(ResultsConfig { ttl, ..ResultsConfig::default() });
         // Twice, because the task ends when there is nothing left.
         for _ in 0..2 {
-            results.keep("ada", whole(1000)).unwrap();
-            results.keep("bob", whole(1000)).unwrap();
+            results.store("ada", whole(1000)).unwrap();
+            results.store("bob", whole(1000)).unwrap();
             while results.held().0 > 0 {
                 tokio::task::yield_now().await;
             }
             assert_eq!(results.held(), (0, 0));
-            assert!(!results.inner.kept().watched);
+            assert!(!results.inner.lock_table().watched);
         }
     }
 
     #[tokio::test]
     async fn a_caller_pushes_out_its_own_and_what_is_too_large_is_not_kept() {
         let results = results(ByteSize::kib(64));
-        assert!(results.keep("ada", whole(32 << 10)).is_none(), "with its entry it is more than half");
-        let of_bob = results.keep("bob", whole(10 << 10)).unwrap().address.to_string();
+        assert!(results.store("ada", whole(32 << 10)).is_none(), "with its entry it is more than half");
+        let of_bob = results.store("bob", whole(10 << 10)).unwrap().address.to_string();
         let of_ada: Vec<_> =
-            (0..3).map(|_| results.keep("ada", whole(12 << 10)).unwrap().address.to_string()).collect();
+            (0..3).map(|_| results.store("ada", whole(12 << 10)).unwrap().address.to_string()).collect();
         assert!(results.find("ada", &of_ada[0]).is_none());
         assert!(results.find("ada", &of_ada[1]).is_some() && results.find("ada", &of_ada[2]).is_some());
         assert!(results.find("bob", &of_bob).is_some());
@@ -289,9 +294,9 @@ mod tests {
     async fn if_there_is_no_room_for_all_the_oldest_of_the_one_with_the_most_goes() {
         let results = results(ByteSize::kib(64));
         let of_ada: Vec<_> =
-            (0..2).map(|_| results.keep("ada", whole(14 << 10)).unwrap().address.to_string()).collect();
-        let of_bob = results.keep("bob", whole(20 << 10)).unwrap().address.to_string();
-        let of_eve = results.keep("eve", whole(20 << 10)).unwrap().address.to_string();
+            (0..2).map(|_| results.store("ada", whole(14 << 10)).unwrap().address.to_string()).collect();
+        let of_bob = results.store("bob", whole(20 << 10)).unwrap().address.to_string();
+        let of_eve = results.store("eve", whole(20 << 10)).unwrap().address.to_string();
         assert!(results.find("ada", &of_ada[0]).is_none());
         assert!(results.find("ada", &of_ada[1]).is_some());
         assert!(results.find("bob", &of_bob).is_some() && results.find("eve", &of_eve).is_some());
@@ -302,11 +307,11 @@ mod tests {
     async fn ten_thousand_callers_hold_no_more_than_all_may() {
         let results = results(ByteSize::mib(1));
         for caller in 0..10_000 {
-            results.keep(&format!("ip:{caller}"), whole(1 << 10)).unwrap();
+            results.store(&format!("ip:{caller}"), whole(1 << 10)).unwrap();
             assert!(results.held().1 <= 1 << 20);
         }
         let (entries, _) = results.held();
         assert!(entries > 400);
-        assert_eq!(results.inner.kept().of.len(), entries);
+        assert_eq!(results.inner.lock_table().of.len(), entries);
     }
 }

@@ -38,20 +38,20 @@ use crate::audited::{AuditGuard, AuditSink};
 use crate::config::{Arguments, Config};
 use crate::console::{self, ConsoleOperators};
 use crate::learn::GrantLearner;
-use crate::measured::gathered;
+use crate::measured::collect_metrics;
 use crate::metrics::ServerMetrics;
 use crate::recorded::{self, RecordingSink};
 use crate::service::{CallService, ProtocolState, ServiceObservers};
 use crate::share::ServerShare;
 use crate::stderr;
-use crate::wall::ConfinementWall;
+use crate::wall::ServerConfinement;
 use crate::witness::ChangeCounter;
 
 /// Caller name of the calls of [`Server::call`], for the log.
-const EMBEDDER: &str = "embedder";
+const EMBEDDER_NAME: &str = "embedder";
 
 /// Maximum length of the path that `toolbay console` receives, in bytes.
-const ABOUT: usize = 4_000;
+const MAX_PATH_BYTES: usize = 4_000;
 
 /// Settings with which to start a [`Server`].
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ impl ServerBuilder {
     /// Sets the confinement of this process: what it can still access, and the worker that starts
     /// programs.
     #[must_use]
-    pub(crate) fn behind(self, wall: &ConfinementWall) -> Self {
+    pub(crate) fn confined_by(self, wall: &ServerConfinement) -> Self {
         let reach = wall.confined().and_then(toolbay_confine::ConfinementReport::reach);
         Self { programs: wall.programs.clone(), reach, writable: wall.writable(), ..self }
     }
@@ -156,25 +156,25 @@ impl ServerBuilder {
         settings.compiler = compiler.or(settings.compiler);
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
-        let watcher = if watch { watcher(&config) } else { None };
+        let watcher = if watch { create_watcher(&config) } else { None };
         let rules = LoadPolicy { reach, writable, ..config.rules() };
         let loader = PluginLoader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
         let rules = loader.rules();
         let (mut publisher, catalog) = channel();
-        let audited = if audit { audited(&config)? } else { None };
+        let audited = if audit { open_audit_log(&config)? } else { None };
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
-        let shown = watched(&config, watch);
-        let recorded = if record { recording(&config, opened)? } else { None };
-        let metrics = metrics(&config);
+        let shown = create_console_watch(&config, watch);
+        let recorded = if record { open_recording(&config, opened)? } else { None };
+        let metrics = create_metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.witnessed(Arc::new(ChangeCounter(Arc::clone(metrics))));
         }
         let updates = ResourceUpdates::default();
         publisher = publisher.witnessed(Arc::new(SubscriptionNotifier(updates.clone())));
         // A command makes one call and is never asked questions, so it needs no persistent keys.
-        let request_states = if watch { request_states(&config)? } else { unremembered()? };
+        let request_states = if watch { open_request_states(&config)? } else { ephemeral_request_states()? };
         let protocol = ProtocolState { updates, request_states };
         let folder = config.plugins.clone();
         let learner =
@@ -192,7 +192,7 @@ impl ServerBuilder {
         let seen = ServiceObservers { learner, audited, metrics, watch: shown, recorded, telemetry };
         let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
         server.rules = Some(rules);
-        server.send()?;
+        server.start_telemetry()?;
         Ok(server)
     }
 }
@@ -216,7 +216,7 @@ impl fmt::Debug for SubscriptionNotifier {
 
 /// Opens the keys that seal request states. They persist across restarts if there is a folder for
 /// them.
-fn request_states(config: &Config) -> anyhow::Result<RequestStates> {
+fn open_request_states(config: &Config) -> anyhow::Result<RequestStates> {
     let key = config.server.state_key().map_err(anyhow::Error::msg)?;
     let opened = config.request_key_folder().map(|folder| PrivateFolder::open(&folder, "keys of request states"));
     match (opened, key) {
@@ -229,43 +229,43 @@ fn request_states(config: &Config) -> anyhow::Result<RequestStates> {
             }
             match key {
                 Some(key) => RequestStates::in_memory(&key).context("failed to seal the states of requests"),
-                None => unremembered(),
+                None => ephemeral_request_states(),
             }
         }
     }
 }
 
 /// Creates request states that become invalid when the program ends.
-fn unremembered() -> anyhow::Result<RequestStates> {
+fn ephemeral_request_states() -> anyhow::Result<RequestStates> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).context("the system provides no random bytes")?;
     RequestStates::in_memory(&key).context("failed to seal the states of requests")
 }
 
 /// Creates the metrics, if the configuration requests them and they can be read over HTTP or sent.
-fn metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
+fn create_metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
     let pushed = config.otel.metrics && config.otel.is_enabled();
     (pushed || config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
 /// Creates the data source of the console, if there is one. It receives log lines from this point
 /// on.
-fn watched(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
+fn create_console_watch(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
     config.console.opener(&config.http).filter(|_| serves)?;
     let watch = Arc::<ServerActivity>::default();
-    stderr::show(&watch);
+    stderr::set_console(&watch);
     Some(watch)
 }
 
 /// Opens the audit log that the configuration requests.
-fn audited(config: &Config) -> anyhow::Result<Option<AuditSink>> {
+fn open_audit_log(config: &Config) -> anyhow::Result<Option<AuditSink>> {
     let Some(settings) = config.audit.settings() else { return Ok(None) };
     let audit = AuditLog::open(&settings, config.server.max_entered_calls()).context("failed to open the audit log")?;
     Ok(Some(AuditSink::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
 /// Opens the recording that the configuration requests. Its file may be `opened` already.
-fn recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<Option<RecordingSink>> {
+fn open_recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<Option<RecordingSink>> {
     let Some(settings) = config.record.settings() else { return Ok(None) };
     let version = env!("CARGO_PKG_VERSION");
     let recorder = match opened {
@@ -277,7 +277,7 @@ fn recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<O
 
 /// Creates a watcher of the plugin folder. Returns `None` if the system provides none; the folder
 /// is then checked every 2 s.
-fn watcher(config: &Config) -> Option<FolderWatcher> {
+fn create_watcher(config: &Config) -> Option<FolderWatcher> {
     FolderWatcher::new(&config.plugins)
         .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
         .ok()
@@ -326,8 +326,9 @@ impl Server {
     ///
     /// The system provides no random bytes.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> anyhow::Result<Self> {
-        let protocol = ProtocolState { updates: ResourceUpdates::default(), request_states: unremembered()? };
-        let seen = ServiceObservers { metrics: metrics(&config), ..ServiceObservers::default() };
+        let protocol =
+            ProtocolState { updates: ResourceUpdates::default(), request_states: ephemeral_request_states()? };
+        let seen = ServiceObservers { metrics: create_metrics(&config), ..ServiceObservers::default() };
         Ok(Self::new(config, sandbox, catalog, seen, protocol, CancellationToken::new()))
     }
 
@@ -342,7 +343,7 @@ impl Server {
     ) -> Self {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = CallService::new(catalog, sandbox, seen, protocol, &config);
-        let client: Arc<dyn ClientShare> = Arc::new(ServerShare::embedder(service.clone(), EMBEDDER));
+        let client: Arc<dyn ClientShare> = Arc::new(ServerShare::embedder(service.clone(), EMBEDDER_NAME));
         Self {
             service,
             client,
@@ -358,10 +359,10 @@ impl Server {
     }
 
     /// Starts to send telemetry, if the configuration requests it.
-    fn send(&mut self) -> anyhow::Result<()> {
+    fn start_telemetry(&mut self) -> anyhow::Result<()> {
         let Some(telemetry) = self.service.telemetry() else { return Ok(()) };
         let service = self.service.clone();
-        let measure = move || gathered(&service, service.traffic()).unwrap_or_default();
+        let measure = move || collect_metrics(&service, service.traffic()).unwrap_or_default();
         self.sending = Some(telemetry.start(measure).map_err(anyhow::Error::msg)?);
         Ok(())
     }
@@ -393,7 +394,7 @@ impl Server {
         arguments: Map<String, Value>,
         observer: Arc<dyn CallObserver>,
     ) -> CallResult {
-        self.run(tool, arguments, observer, QuestionKindSet::default(), CallJournal::default()).await
+        self.run_call(tool, arguments, observer, QuestionKindSet::default(), CallJournal::default()).await
     }
 
     /// Like [`Server::call`], for a caller that can ask a person. If the operator requires approval
@@ -410,9 +411,9 @@ impl Server {
         let answerable = QuestionKindSet::default();
         let answerable = if asks { answerable.with(QuestionKind::Form) } else { answerable };
         let (name, values) = (tool.clone(), arguments.clone());
-        let mut answer = self.run(name, values, Arc::clone(&observer), answerable, CallJournal::default()).await;
+        let mut answer = self.run_call(name, values, Arc::clone(&observer), answerable, CallJournal::default()).await;
         let Ok(CallReply::Questions(interview)) = &mut answer.result else { return answer };
-        let Some(text) = approval::text(&interview.questions) else {
+        let Some(text) = approval::question_text(&interview.questions) else {
             // A question of the plugin itself, because its grant changed in the meantime. These are
             // not supported.
             let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
@@ -420,11 +421,11 @@ impl Server {
             return CallResult { result: Err(failure), ..answer };
         };
         let mut journal = std::mem::take(&mut interview.journal);
-        journal.answers.insert(approval::KEY.to_owned(), approval::answer(allow(&text).await));
-        self.run(tool, arguments, observer, QuestionKindSet::default(), journal).await
+        journal.answers.insert(approval::APPROVAL_KEY.to_owned(), approval::answer_json(allow(&text).await));
+        self.run_call(tool, arguments, observer, QuestionKindSet::default(), journal).await
     }
 
-    async fn run(
+    async fn run_call(
         &self,
         tool: String,
         arguments: Map<String, Value>,
@@ -475,12 +476,12 @@ impl Server {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let server = Arc::downgrade(self);
         let folder = std::path::absolute(&self.config.plugins).unwrap_or_else(|_| self.config.plugins.clone());
-        let about = line(&folder.to_string_lossy(), ABOUT);
+        let about = line(&folder.to_string_lossy(), MAX_PATH_BYTES);
         let open = move || {
             let server = server.upgrade()?;
             let watch = Arc::new(ServerActivity::later());
-            stderr::show(&watch);
-            server.service.show(&watch);
+            stderr::set_console(&watch);
+            server.service.set_watch(&watch);
             tokio::spawn(Arc::clone(&watch).take_in());
             Some(console::stdio_console(&server.service, &watch, &server.config))
         };
@@ -518,7 +519,7 @@ impl Server {
 
     /// Applies the settings of `config` that can change while a server runs: to new requests and
     /// calls, and to all plugins.
-    pub(crate) fn change(&self, config: &Config) {
+    pub(crate) fn apply_config(&self, config: &Config) {
         self.service.set_instructions(config.server.instructions.clone());
         self.service.admission().set_client_rate(config.client_rate_limit);
         self.doors.change(config.http.access_policy());
@@ -533,7 +534,7 @@ impl Server {
 
     /// Warns about patterns of tokens, scopes and recordings that match nothing, once every plugin
     /// has been loaded or refused.
-    pub(crate) async fn report_useless_patterns(&self) {
+    pub(crate) async fn warn_unmatched_patterns(&self) {
         let snapshot = self.complete().await;
         let http = &self.config.http;
         let tokens = http.tokens.iter().flat_map(|token| {

@@ -34,8 +34,8 @@ use tracing::Instrument as _;
 use crate::activity::PluginActivity;
 use crate::admission::{CallAdmission, ClientPermits};
 use crate::approval::{
-    self, ApprovalCase, ApprovalDecision, ApprovalRuling, ApprovalScope, ApprovalStep, ApprovalValidity, REMEMBERED,
-    WaitingApprovals,
+    self, ApprovalCase, ApprovalDecision, ApprovalRuling, ApprovalScope, ApprovalStep, ApprovalValidity,
+    REMEMBERED_OUTCOME, WaitingApprovals,
 };
 use crate::audited::{ArgumentRecorder, AuditSink, CallLine, DenialRecorder};
 use crate::breaker::BreakerRules;
@@ -49,32 +49,32 @@ use crate::noted::CallObservers;
 use crate::noticed::ConsoleSink;
 use crate::offload::{OffloadPool, OffloadShare, TooLate};
 use crate::permit::CallPermit;
-use crate::promise::{judged, structured};
+use crate::promise::{pair_with_schema, reject_violations};
 use crate::record::CallerRecord;
 use crate::recorded::{RecordedRun, RecordingSink};
-use crate::results::{ResultCapacity, ResultRead, StoredResults, fit, shorten};
+use crate::results::{ResultCapacity, ResultRead, StoredResults, truncate_message, truncate_output};
 use crate::stage_timer::StageTimer;
 use crate::tally::CallCounters;
-use crate::target::{CallTarget, PlainTarget, TOO_EXPENSIVE, no_values};
+use crate::target::{CallTarget, PlainTarget, TOO_EXPENSIVE_MESSAGE, empty_completions};
 use crate::tracer::SpanTracer;
 use crate::views::ViewDigests;
 
 /// Maximum time that a call of an unknown tool waits for plugins that are still loading at startup.
-const FIRST_CALL: Duration = Duration::from_secs(10);
+const FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a result that is checked on a guests' thread, in bytes. Cleaning and parsing it
 /// takes about half a millisecond; a guest yields every 2 ms.
-const AT_ONCE: usize = 64 << 10;
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Maximum time that reading a stored result waits for a thread.
-const READING: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Memory for reading a result, in multiples of its size: the text and its JSON, in which some
 /// characters are longer.
-const WRITTEN: u64 = 3;
+const ENCODED_SIZE_FACTOR: u64 = 3;
 
 /// Maximum length of a logged failure, in bytes: parts of it come from guests.
-const LOGGED: usize = 1_000;
+const MAX_LOGGED_BYTES: usize = 1_000;
 
 /// Shared state for handling requests: catalog, sandbox, admission and configuration. Cheap to
 /// clone.
@@ -280,16 +280,16 @@ impl CallService {
 
     /// Returns what clients have open over HTTP, or `None` if HTTP is not served.
     pub(crate) fn traffic(&self) -> Option<TransportTraffic> {
-        self.traffic_source().as_ref().and_then(|source| source())
+        self.lock_traffic_source().as_ref().and_then(|source| source())
     }
 
     /// Registers the source of these counts.
-    pub(crate) fn serves(&self, source: TrafficSource) {
-        *self.traffic_source() = Some(source);
+    pub(crate) fn set_traffic_source(&self, source: TrafficSource) {
+        *self.lock_traffic_source() = Some(source);
     }
 
     // Held while a few counts are read for metrics.
-    fn traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
+    fn lock_traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
         self.inner.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -300,7 +300,7 @@ impl CallService {
 
     /// Returns the number of lines that the audit log lost, or `None` if there is no log.
     pub(crate) fn lost_lines(&self) -> Option<u64> {
-        self.inner.audited.as_ref().map(AuditSink::lost)
+        self.inner.audited.as_ref().map(AuditSink::lost_lines)
     }
 
     /// Returns the size of the plugins' state in bytes, or `None` if there is none. Blocks.
@@ -316,13 +316,13 @@ impl CallService {
     }
 
     /// Starts the audit log line of a call. Returns `None` if there is no log.
-    pub(crate) fn line(&self, client: &ClientPermits, tool: &str) -> Option<CallLine> {
-        Some(self.inner.audited.as_ref()?.call(&client.name, tool))
+    pub(crate) fn start_audit_line(&self, client: &ClientPermits, tool: &str) -> Option<CallLine> {
+        Some(self.inner.audited.as_ref()?.start_line(&client.name, tool))
     }
 
     /// Starts the report of a call to the console. Returns `None` if there is no console.
-    pub(crate) fn noticed(&self, client: &ClientPermits, tool: &str) -> Option<ConsoleSink> {
-        Some(ConsoleSink::begin(self.watch()?, &client.name, tool, self.inner.contents))
+    pub(crate) fn start_console_sink(&self, client: &ClientPermits, tool: &str) -> Option<ConsoleSink> {
+        Some(ConsoleSink::start(self.watch()?, &client.name, tool, self.inner.contents))
     }
 
     /// Returns the data source of the console, or `None` if there is no console.
@@ -331,13 +331,13 @@ impl CallService {
     }
 
     /// Attaches a console, which receives events from this point on. There is at most one.
-    pub(crate) fn show(&self, watch: &Arc<ServerActivity>) {
+    pub(crate) fn set_watch(&self, watch: &Arc<ServerActivity>) {
         drop(self.inner.watch.set(Arc::clone(watch)));
     }
 
     /// Returns the calls that wait for an approval in the console, or `None` if there can be no
     /// console.
-    pub(crate) fn waiting(&self) -> Option<&WaitingApprovals> {
+    pub(crate) fn waiting_approvals(&self) -> Option<&WaitingApprovals> {
         self.inner.waiting.as_ref()
     }
 
@@ -345,7 +345,7 @@ impl CallService {
     /// Dropping the future cancels the call. The call's permit is left in `held`, because the
     /// caller must hold it until it has encoded the answer as JSON.
     #[expect(clippy::too_many_lines, reason = "the steps of a call in their order, each of them a line or two")]
-    pub(crate) async fn answer(
+    pub(crate) async fn run_call(
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
@@ -365,35 +365,35 @@ impl CallService {
         let quick =
             |snapshot: &Snapshot| CallTarget::find(snapshot, &call.request, &mut MatchBudget::new(MatchBudget::QUICK));
         let ready = |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
-        let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
+        let snapshot = self.wait_for_snapshot(FIRST_CALL_TIMEOUT, ready).await;
         let target = match quick(&snapshot) {
             Ok(target) => target,
-            Err(MatchBudgetExhausted) => self.find(threads, Arc::clone(&snapshot), &call.request).await,
+            Err(MatchBudgetExhausted) => self.find_resource(threads, Arc::clone(&snapshot), &call.request).await,
         };
         // The rest of the snapshot is no longer needed.
         drop(snapshot);
         let Some(target) = target else { return unknown(&call.request) };
         let target = Arc::new(target);
         if let Some(span) = span {
-            span.found(&target);
+            span.set_target(&target);
         }
         let span = span.as_ref();
-        let own = span.and_then(CallSpan::own);
+        let own = span.and_then(CallSpan::context);
         if let Some(line) = &mut line {
-            line.found(target.plugin(), own.or(call.trace.as_ref()));
+            line.set_plugin(target.plugin(), own.or(call.trace.as_ref()));
         }
         if let Some(noticed) = noticed {
-            noticed.found(&target.plugin().id);
+            noticed.set_plugin(&target.plugin().id);
         }
         let plugin = target.plugin();
         let activity = self.activity(plugin);
-        let meter = counted.found(self.meter(&target, &call.request, &activity));
+        let meter = counted.set_meter(self.find_meter(&target, &call.request, &activity));
         let metered = self.inner.metrics.as_deref().zip(meter);
-        let missing = missing(&target, &call);
+        let missing = missing_capabilities(&target, &call);
         if !missing.is_empty() {
             return failed(CallFailure::MissingCapabilities(missing));
         }
-        let (name, edition, environment) = (target.name(), edition(plugin), target.environment());
+        let (name, edition, environment) = (target.name(), edition_digest(plugin), target.environment());
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(CallFailure::Outdated);
         }
@@ -405,7 +405,7 @@ impl CallService {
             self.inner.sandbox.move_to_guest_runtime().await;
         }
         let mut course = StageTimer::start(&activity.pace, metered, span);
-        let record = client.records.of(plugin, || CallerRecord::of(plugin));
+        let record = client.records.get_or_insert_with(plugin, || CallerRecord::new(plugin));
         let memory = environment.limits.memory;
         let permit = match self.inner.admission.admit(client, &activity, &record, (target.kind(), name), memory).await {
             Ok(permit) => permit,
@@ -414,31 +414,31 @@ impl CallService {
         // From here on, all computation for the call counts toward its deadline and holds its
         // permit.
         let permit = Arc::clone(held.insert(Arc::new(permit)));
-        let work = self.work(client, threads, permit, &environment.limits);
+        let work = self.host_work(client, threads, permit, &environment.limits);
         course.record_admission(work.admitted);
         let identity = client.identity.as_ref();
-        let full = line.as_ref().is_some_and(|line| line.audited().is_full());
-        let contents = noticed.as_ref().is_some_and(ConsoleSink::keeps_contents);
+        let full = line.as_ref().is_some_and(|line| line.sink().records_full_arguments());
+        let contents = noticed.as_ref().is_some_and(ConsoleSink::includes_contents);
         let recorder = if line.is_some() || contents {
-            Some(ArgumentRecorder::of(full || contents, &environment.secrets, identity, work.deadline).await)
+            Some(ArgumentRecorder::open(full || contents, &environment.secrets, identity, work.deadline).await)
         } else {
             None
         };
-        let plain = target.plain(&call.request);
+        let plain = target.static_answer(&call.request);
         let lenient = self.inner.arguments.of([call.arguments, plugin.terms.arguments]) == ArgumentCheck::Lenient;
         let checked = work.check_request(&target, call.request, recorder, lenient).await;
         let Ok(CheckedRequest { request, violations, record: of_arguments, converted }) = checked else {
-            let error = own_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
-            tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
+            let error = with_tool_of_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
+            tracing::warn!(plugin = plugin.id, target = target.public_name(), "call stopped: {error}");
             return failed(CallFailure::Call(error));
         };
         let digest = of_arguments.as_ref().and_then(|of_arguments| of_arguments.digest);
         if let Some(of_arguments) = of_arguments {
             if let Some(noticed) = noticed {
-                noticed.arguments(&of_arguments);
+                noticed.set_arguments(&of_arguments);
             }
             if let Some(line) = &mut line {
-                line.arguments(of_arguments);
+                line.set_arguments(of_arguments);
             }
         }
         // Only the text of the request and the data of an earlier run remain.
@@ -448,38 +448,45 @@ impl CallService {
             return failed(CallFailure::InvalidArguments { violations, example });
         }
         if !converted.is_empty() {
-            let (tool, caller, changed) = (target.shown(), &client.name, meant::told(&converted));
+            let (tool, caller, changed) = (target.public_name(), &client.name, meant::describe_conversions(&converted));
             tracing::info!(plugin = plugin.id, tool, caller, "arguments converted: {changed}");
             if let Some(line) = &mut line {
-                line.converted(&converted);
+                line.set_conversions(&converted);
             }
         }
         // All checks that can reject a call without a guest or a person are done.
         if let Some(line) = &mut line
-            && let Err(rejection) = line.let_in(work.deadline).await
+            && let Err(rejection) = line.admit(work.deadline).await
         {
             return failed(CallFailure::Rejected(rejection));
         }
         if let Some(plain) = plain {
-            let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
-            let result = work.read_plain(plain, request, &target).await;
-            return CallResult { result: result.map(|reply| limited(&target, reply, &*observer)), usage: None };
+            let observer = self.log_observer(observer, &target, line.as_deref().map(CallLine::denial_recorder));
+            let result = work.read_file(plain, request, &target).await;
+            return CallResult {
+                result: result.map(|reply| apply_view_grant(&target, reply, &*observer)),
+                usage: None,
+            };
         }
         let Some(callable) = &plugin.component.callable else {
             return failed(CallFailure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        let case =
-            ApprovalCase::of(&target, &record.approvals, ApprovalScope::of(call.session, identity), call.answerable);
+        let case = ApprovalCase::for_target(
+            &target,
+            &record.approvals,
+            ApprovalScope::for_request(call.session, identity),
+            call.answerable,
+        );
         let told = (line.as_deref_mut(), self.watch().map(Arc::as_ref));
         let journal = match work.approve(case, call.journal, (request.text(), digest), client, told).await {
             Ok(journal) => journal,
-            Err(result) => return CallResult { result: result.map(|reply| of_edition(reply, edition)), usage: None },
+            Err(result) => return CallResult { result: result.map(|reply| with_edition(reply, edition)), usage: None },
         };
-        let observer = self.logged(observer, &target, line.as_deref().map(CallLine::denials));
+        let observer = self.log_observer(observer, &target, line.as_deref().map(CallLine::denial_recorder));
         // A call with its own span has that in the log from the start.
         let (trace, span) =
-            own.map_or_else(|| traced(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
-        let taping = self.taping(&target, &request, &journal, call.answerable, work.room.kept);
+            own.map_or_else(|| start_trace(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
+        let taping = self.start_recording(&target, &request, &journal, call.answerable, work.room.kept);
         let entry = CallContext {
             environment,
             caller: identity,
@@ -491,34 +498,34 @@ impl CallService {
             tape: taping.as_ref().map(RecordedRun::tape).unwrap_or_default(),
             place: Some(&*work.permit),
         };
-        let asked = request.asked(name);
+        let asked = request.guest_request(name);
         let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
         course.record_finish(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
-        let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
+        let (result, size) = work.check_result(&target, entered.result).instrument(span.clone()).await;
         if let Some(taping) = taping.filter(|_| entered.entered.is_some()) {
-            taping.end(&result, size, entered.usage);
+            taping.finish(&result, size, entered.usage);
         }
         let result = match entered.hindered {
             Some(hindrance) => result.map_err(|error| hindrance.explain(error)),
             None => result,
         };
-        activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
-        self.note_crash(&record, &activity, crashed, &plugin.id, &client.name);
-        let result = result.map_err(|error| own_limit(error, plugin, name));
+        activity.usage.record(entered.usage, matches!(result, Err(CallError::Limit { .. })));
+        self.record_crash(&record, &activity, crashed, &plugin.id, &client.name);
+        let result = result.map_err(|error| with_tool_of_limit(error, plugin, name));
         let FinishedCall { usage, entered, waited, idled, stdout, stderr, log_dropped, .. } = entered;
         let finished =
             FinishedCall { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished, &course));
-        let mut result = work.tell(&target, &request, finished.result, size, &*observer).await;
+        let mut result = work.finish_reply(&target, &request, finished.result, size, &*observer).await;
         if let Ok(CallReply::Tool(output)) = &mut result {
-            meant::tell(&mut output.meta, &converted);
+            meant::add_to_meta(&mut output.meta, &converted);
         }
-        CallResult { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
+        CallResult { result: result.map(|reply| with_edition(reply, edition)), usage: Some(usage) }
     }
 
     /// Returns the context of the host's computations for one call. Its deadline starts now.
-    fn work<'a>(
+    fn host_work<'a>(
         &'a self,
         client: &'a ClientPermits,
         threads: &'a OffloadShare,
@@ -526,13 +533,13 @@ impl CallService {
         limits: &Limits,
     ) -> HostWork<'a> {
         let (offload, results, timeout) = (&self.inner.offload, &self.inner.results, limits.timeout);
-        let room = results.room(client, limits);
+        let room = results.capacity(client, limits);
         let admitted = Instant::now();
         HostWork { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
     }
 
     /// Starts to record a call, if its tool is recorded.
-    fn taping(
+    fn start_recording(
         &self,
         target: &CallTarget,
         request: &ReadyRequest,
@@ -541,15 +548,20 @@ impl CallService {
         kept: Option<ByteSize>,
     ) -> Option<RecordedRun> {
         let (Some(recorded), CallTarget::Tool(offer)) = (&self.inner.recorded, target) else { return None };
-        recorded.begin(offer, request.text(), journal, answerable, kept)
+        recorded.start_call(offer, request.text(), journal, answerable, kept)
     }
 
     /// Returns the meter of a call's target, if metrics are enabled.
-    fn meter(&self, target: &CallTarget, request: &CallRequest, activity: &PluginActivity) -> Option<Arc<ToolMeter>> {
+    fn find_meter(
+        &self,
+        target: &CallTarget,
+        request: &CallRequest,
+        activity: &PluginActivity,
+    ) -> Option<Arc<ToolMeter>> {
         let tools = &self.inner.metrics.as_ref()?.tools;
         Some(match (target, request) {
             (_, CallRequest::Completion(_)) => Arc::clone(&tools.completions),
-            (CallTarget::Tool(offer), _) => activity.meters.tool(&offer.tool, tools),
+            (CallTarget::Tool(offer), _) => activity.meters.tool_meter(&offer.tool, tools),
             (CallTarget::Prompt(_), _) => Arc::clone(&tools.prompts),
             (CallTarget::Resource(_), _) => Arc::clone(&tools.resources),
         })
@@ -557,7 +569,7 @@ impl CallService {
 
     /// Records a call that ended while it waited for a person's approval: its client cancelled it
     /// or disconnected.
-    pub(crate) fn withdrawn(&self, caller: &str, asked: &AskedAbout, began: SystemTime) {
+    pub(crate) fn record_withdrawn(&self, caller: &str, asked: &AskedAbout, began: SystemTime) {
         let AskedAbout { plugin, tool, arguments } = asked;
         let word = ErrorKind::Cancelled.as_str();
         tracing::info!(plugin, tool, caller, "approval: {word}");
@@ -565,19 +577,19 @@ impl CallService {
         let offer = snapshot.tools.get(tool).filter(|offer| offer.plugin.id == *plugin);
         let meter = offer
             .zip(self.inner.metrics.as_ref())
-            .map(|(offer, metrics)| self.activity(&offer.plugin).meters.tool(&offer.tool, &metrics.tools));
+            .map(|(offer, metrics)| self.activity(&offer.plugin).meters.tool_meter(&offer.tool, &metrics.tools));
         // Each observer reports the cancellation when it is dropped.
-        self.tally().begin(tool).found(meter);
+        self.tally().begin(tool).set_meter(meter);
         if let Some(audited) = self.audited() {
-            let mut line = audited.call(caller, tool);
+            let mut line = audited.start_line(caller, tool);
             if let Some(offer) = offer {
-                line.found(&offer.plugin, None);
+                line.set_plugin(&offer.plugin, None);
             }
-            line.arguments(ArgumentsRecord { digest: Some(*arguments), ..ArgumentsRecord::default() });
-            line.withdrawn(ApprovalDecision { word, waited: began.elapsed().ok(), by: None });
+            line.set_arguments(ArgumentsRecord { digest: Some(*arguments), ..ArgumentsRecord::default() });
+            line.record_withdrawal(ApprovalDecision { word, waited: began.elapsed().ok(), by: None });
         }
         let Some(watch) = self.watch() else { return };
-        ConsoleSink::begin(watch, caller, tool, false).found(plugin);
+        ConsoleSink::start(watch, caller, tool, false).set_plugin(plugin);
         watch.approval(ApprovalNote {
             at: SystemTime::now(),
             caller: caller.to_owned(),
@@ -592,11 +604,11 @@ impl CallService {
 
     /// Returns the state of a call whose approval was just given. By now, the plugin or its grant
     /// can have changed, or the plugin can be suspended.
-    pub(crate) fn allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> ApprovalOutcome {
+    pub(crate) fn check_allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> ApprovalOutcome {
         let snapshot = self.catalog().snapshot();
         match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
-            Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition(now)) => {
-                if self.activity(now).rest.rests() { ApprovalOutcome::Resting } else { ApprovalOutcome::Done }
+            Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) => {
+                if self.activity(now).rest.is_suspended() { ApprovalOutcome::Resting } else { ApprovalOutcome::Done }
             }
             _ => ApprovalOutcome::Outdated,
         }
@@ -604,13 +616,13 @@ impl CallService {
 
     /// Returns the stored result that a request reads, if it is one that was too large for its
     /// client.
-    pub(crate) fn kept(&self, client: &ClientPermits, request: &CallRequest) -> Option<ResultRead> {
+    pub(crate) fn find_stored_result(&self, client: &ClientPermits, request: &CallRequest) -> Option<ResultRead> {
         let CallRequest::Resource { uri } = request else { return None };
         self.inner.results.find(&client.name, uri)
     }
 
-    /// Reads such a result, once `line` has room for it. The permit is left in `held`, as by [`CallService::answer`].
-    pub(crate) async fn read_kept(
+    /// Reads such a result, once `start_audit_line` has room for it. The permit is left in `held`, as by [`CallService::run_call`].
+    pub(crate) async fn read_stored_result(
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
@@ -621,19 +633,19 @@ impl CallService {
         self.inner.sandbox.move_to_guest_runtime().await;
         let size = reading.size();
         // Once as read, and once as encoded.
-        let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
+        let memory = ByteSize::b(size as u64).as_u64().saturating_mul(ENCODED_SIZE_FACTOR);
         let permit = match self.inner.admission.admit_host(client, ByteSize::b(memory)).await {
             Ok(permit) => permit,
             Err(rejection) => return CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
         };
         let permit = Arc::clone(held.insert(Arc::new(permit)));
-        let deadline = Instant::now() + READING;
+        let deadline = Instant::now() + READ_TIMEOUT;
         if let Some(line) = line
-            && let Err(rejection) = line.let_in(deadline).await
+            && let Err(rejection) = line.admit(deadline).await
         {
             return CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None };
         }
-        let read = if size <= AT_ONCE {
+        let read = if size <= MAX_INLINE_BYTES {
             Ok(reading.read())
         } else {
             self.inner.offload.run(threads, &permit, deadline, move |_| reading.read()).await
@@ -641,14 +653,14 @@ impl CallService {
         let result = match read {
             Ok(Ok(items)) => Ok(CallReply::Resource(items)),
             Ok(Err(why)) => Err(CallError::InvalidArguments(why.to_string())),
-            Err(TooLate) => Err(CallError::limit(Limit::Deadline(READING))),
+            Err(TooLate) => Err(CallError::limit(Limit::Deadline(READ_TIMEOUT))),
         };
         CallResult { result: result.map_err(CallFailure::Call), usage: None }
     }
 
     /// Wraps an observer with one that also logs what the call reports and the uses that it was
     /// denied.
-    fn logged(
+    fn log_observer(
         &self,
         inner: Arc<dyn CallObserver>,
         target: &Arc<CallTarget>,
@@ -669,10 +681,17 @@ impl CallService {
     }
 
     /// Records whether a call crashed. Logs a warning if that disables the plugin for its caller.
-    fn note_crash(&self, record: &CallerRecord, activity: &PluginActivity, crashed: bool, plugin: &str, caller: &str) {
-        if record.breaker.note(crashed, self.inner.breaker) {
+    fn record_crash(
+        &self,
+        record: &CallerRecord,
+        activity: &PluginActivity,
+        crashed: bool,
+        plugin: &str,
+        caller: &str,
+    ) {
+        if record.breaker.record_outcome(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
-            activity.rest.disabled_for(caller, rest);
+            activity.rest.record_disabled(caller, rest);
             let rest = duration(rest);
             tracing::warn!(
                 plugin,
@@ -684,12 +703,14 @@ impl CallService {
 
     /// Returns the state that all callers of this version of a plugin share.
     pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<PluginActivity> {
-        self.inner.activities.of(plugin, || PluginActivity::of(plugin, self.inner.admission.places(plugin)))
+        self.inner
+            .activities
+            .get_or_insert_with(plugin, || PluginActivity::new(plugin, self.inner.admission.new_plugin_places(plugin)))
     }
 
     /// Logs the end of a call.
     fn log_end(&self, target: &CallTarget, finished: &FinishedCall<Option<CallReply>>, course: &StageTimer<'_>) {
-        let (plugin, tool, usage) = (&target.plugin().id, target.shown(), finished.usage);
+        let (plugin, tool, usage) = (&target.plugin().id, target.public_name(), finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
             if !text.is_empty() {
                 tracing::debug!(plugin, tool, stream, text);
@@ -710,12 +731,12 @@ impl CallService {
             tracing::debug!(plugin, tool, wall_ms, fuel, memory, stages = course.log_summary(), "call succeeded");
             return;
         };
-        let said = line(&error.to_string(), LOGGED);
+        let said = line(&error.to_string(), MAX_LOGGED_BYTES);
         match error {
             CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
                 // The counters include this crash only when the response is sent.
-                let traps = self.inner.tally.traps() + 1;
+                let traps = self.inner.tally.trap_count() + 1;
                 tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
             _ => tracing::info!(plugin, tool, wall_ms, "call failed: {said}"),
@@ -726,7 +747,7 @@ impl CallService {
     /// calls.
     pub(crate) fn log_suggestions(&self) {
         let snapshot = self.inner.catalog.snapshot();
-        let plugins = plugins(&snapshot);
+        let plugins = plugins_by_id(&snapshot);
         for (plugin, suggestion) in
             plugins.iter().filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
         {
@@ -734,7 +755,7 @@ impl CallService {
         }
     }
 
-    async fn snapshot_within(&self, wait: Duration, ready: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+    async fn wait_for_snapshot(&self, wait: Duration, ready: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
         let now = self.inner.catalog.snapshot();
         if ready(&now) {
             return now;
@@ -745,13 +766,18 @@ impl CallService {
 
     /// Finds the resource of a request whose URI takes long to compare with the templates, on
     /// another thread.
-    async fn find(&self, threads: &OffloadShare, snapshot: Arc<Snapshot>, request: &CallRequest) -> Option<CallTarget> {
+    async fn find_resource(
+        &self,
+        threads: &OffloadShare,
+        snapshot: Arc<Snapshot>,
+        request: &CallRequest,
+    ) -> Option<CallTarget> {
         let uri = request.target().to_owned();
         let compare = move || {
             let found = snapshot.resource(&uri, &mut MatchBudget::new(MatchBudget::URI));
             found
                 .unwrap_or_else(|MatchBudgetExhausted| {
-                    tracing::debug!("{TOO_EXPENSIVE}");
+                    tracing::debug!("{TOO_EXPENSIVE_MESSAGE}");
                     None
                 })
                 .cloned()
@@ -761,13 +787,18 @@ impl CallService {
     }
 
     /// Waits until the tool with this name is available, like a call does.
-    pub(crate) async fn loaded(&self, tool: &str) {
-        drop(self.snapshot_within(FIRST_CALL, |snapshot| snapshot.complete || snapshot.tools.contains_key(tool)).await);
+    pub(crate) async fn wait_for_tool(&self, tool: &str) {
+        drop(
+            self.wait_for_snapshot(FIRST_CALL_TIMEOUT, |snapshot| {
+                snapshot.complete || snapshot.tools.contains_key(tool)
+            })
+            .await,
+        );
     }
 
     /// Waits for the plugins that existed at startup, for at most `server.first_list`.
-    pub(crate) async fn complete(&self) {
-        let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
+    pub(crate) async fn wait_until_complete(&self) {
+        let snapshot = self.wait_for_snapshot(self.inner.first_list, |snapshot| snapshot.complete).await;
         if !snapshot.complete {
             let wait = duration(self.inner.first_list);
             let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
@@ -780,7 +811,7 @@ impl CallService {
 }
 
 /// Returns the plugins that offer anything, by id.
-pub(crate) fn plugins(snapshot: &Snapshot) -> BTreeMap<&str, &Arc<Plugin>> {
+pub(crate) fn plugins_by_id(snapshot: &Snapshot) -> BTreeMap<&str, &Arc<Plugin>> {
     let tools = snapshot.tools.values().map(|offer| &offer.plugin);
     let prompts = snapshot.prompts.values().map(|offer| &offer.plugin);
     let resources = snapshot.resources.values().chain(snapshot.templates.values()).map(|offer| &offer.plugin);
@@ -788,12 +819,12 @@ pub(crate) fn plugins(snapshot: &Snapshot) -> BTreeMap<&str, &Arc<Plugin>> {
     tools.chain(prompts).chain(resources).map(|plugin| (plugin.id.as_str(), plugin)).collect()
 }
 
-fn owned((name, value): (&String, &Value)) -> (String, Value) {
+fn clone_entry((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
 }
 
 /// Returns the reply, with the edition of the plugin that must handle the answers to its questions.
-fn of_edition(reply: CallReply, edition: Digest) -> CallReply {
+fn with_edition(reply: CallReply, edition: Digest) -> CallReply {
     match reply {
         CallReply::Questions(mut interview) => {
             interview.journal.edition = Some(edition);
@@ -804,21 +835,26 @@ fn of_edition(reply: CallReply, edition: Digest) -> CallReply {
 }
 
 /// Returns the capabilities that a target requires and the client of a call did not declare.
-fn missing(target: &CallTarget, call: &ClientCall) -> Map<String, Value> {
-    target.needs().iter().filter(|(name, _)| !call.capabilities.contain(name)).map(owned).collect()
+fn missing_capabilities(target: &CallTarget, call: &ClientCall) -> Map<String, Value> {
+    target
+        .required_capabilities()
+        .iter()
+        .filter(|(name, _)| !call.capabilities.contain(name))
+        .map(clone_entry)
+        .collect()
 }
 
 /// Restricts what a reply says about views. For a view that was read, removes what the grant does
 /// not allow it to access. In a tool's result, removes references to views.
-fn limited(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserver) -> CallReply {
+fn apply_view_grant(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserver) -> CallReply {
     if let CallReply::Tool(output) = &mut reply {
-        unlink(output);
+        remove_view_links(output);
     }
     let (CallTarget::Resource(offer), CallReply::Resource(items)) = (target, &mut reply) else { return reply };
     let grant = &offer.plugin.terms.environment.permissions.ui;
     for ResourceItem { resource, meta } in items {
         for denied in offer.entry.limit(&resource.uri, meta, grant) {
-            let what = format!("The view {} may not have {denied}.", line(&resource.uri, LOGGED));
+            let what = format!("The view {} may not have {denied}.", line(&resource.uri, MAX_LOGGED_BYTES));
             observer.denied(UseKind::View, &what, Some(&denied.remedy()));
         }
         if resource.mime_type.is_none() {
@@ -830,29 +866,29 @@ fn limited(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserve
 
 /// Removes the members that name a view from a result. The tool's definition has them, after it was
 /// checked that the plugin owns the view.
-fn unlink(output: &mut ToolOutput) {
+fn remove_view_links(output: &mut ToolOutput) {
     for member in VIEW_LINKS {
         output.meta.remove(member);
     }
 }
 
 /// Creates the trace of a call within that of its request, and a log span with the ids of both.
-fn traced(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span) {
+fn start_trace(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span) {
     let Some(parent) = parent else { return (None, tracing::Span::none()) };
-    let own = child(parent);
+    let own = child_trace(parent);
     let span = tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span);
     (Some(own), span)
 }
 
 /// Creates a new span of the trace for the call. Without random bytes, the parent's span is used.
-fn child(parent: &TraceContext) -> TraceContext {
+fn child_trace(parent: &TraceContext) -> TraceContext {
     let mut id = [0; 8];
     parent.child(if getrandom::fill(&mut id).is_ok() { id } else { [0; 8] })
 }
 
 /// Adds the tool's name to the error if the limit is set for this tool only, because that changes
 /// the key to raise.
-fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
+fn with_tool_of_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     match error {
         CallError::Limit { limit, .. } if plugin.is_limit_of_tool(name, limit) => {
             CallError::Limit { limit, tool: Some(name.to_owned()) }
@@ -906,8 +942,8 @@ impl ReadyRequest {
     fn size(&self) -> usize {
         match self {
             Self::Tool(text) | Self::Resource(text) => text.len(),
-            Self::Prompt(arguments) => sizes(arguments),
-            Self::Completion(asked) => asked.value.len() + sizes(&asked.context),
+            Self::Prompt(arguments) => total_size(arguments),
+            Self::Completion(asked) => asked.value.len() + total_size(&asked.context),
         }
     }
 
@@ -920,7 +956,7 @@ impl ReadyRequest {
     }
 
     /// Returns the request to the guest, with the target's name within the plugin.
-    fn asked<'a>(&'a self, name: &'a str) -> PluginRequest<'a> {
+    fn guest_request<'a>(&'a self, name: &'a str) -> PluginRequest<'a> {
         match self {
             Self::Tool(arguments) => PluginRequest::Tool { name, arguments },
             Self::Prompt(arguments) => PluginRequest::Prompt { name, arguments },
@@ -930,7 +966,7 @@ impl ReadyRequest {
     }
 }
 
-fn sizes(texts: &BTreeMap<String, String>) -> usize {
+fn total_size(texts: &BTreeMap<String, String>) -> usize {
     texts.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
@@ -975,10 +1011,10 @@ impl HostWork<'_> {
         };
         let size = request.size();
         let checked = move || {
-            let record = Some(recorder.record(&recorded(&request)));
+            let record = Some(recorder.record(&audit_text(&request)));
             CheckedRequest { request, violations, record, converted }
         };
-        if size <= AT_ONCE {
+        if size <= MAX_INLINE_BYTES {
             return Ok(checked());
         }
         self.offload.run(self.threads, &self.permit, self.deadline, move |_: &Interrupt| checked()).await
@@ -1003,7 +1039,7 @@ impl HostWork<'_> {
         let glance = input.glance(&arguments).and_then(|violations| {
             // Arguments that match are never changed.
             let meant =
-                if lenient && !violations.is_empty() { ConvertedArguments::of(input, &arguments) } else { None };
+                if lenient && !violations.is_empty() { ConvertedArguments::convert(input, &arguments) } else { None };
             let (violations, converted) = match meant {
                 Some(ConvertedArguments { value, converted }) if input.glance(&value)?.is_empty() => {
                     arguments = value;
@@ -1015,7 +1051,7 @@ impl HostWork<'_> {
             Some((if wanted { arguments.to_string() } else { String::new() }, violations, converted))
         });
         let glance = match glance {
-            Some((text, violations, converted)) if recorder.is_none() || text.len() <= AT_ONCE => {
+            Some((text, violations, converted)) if recorder.is_none() || text.len() <= MAX_INLINE_BYTES => {
                 let record = recorder.map(|recorder| recorder.record(&text));
                 return Ok(CheckedRequest { request: ReadyRequest::Tool(text), violations, record, converted });
             }
@@ -1063,12 +1099,16 @@ impl HostWork<'_> {
         (line, watch): (Option<&mut CallLine>, Option<&ServerActivity>),
     ) -> Result<Arc<CallJournal>, Result<CallReply, CallFailure>> {
         let Some(case) = case else { return Ok(journal) };
-        let own_limit = |error| own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
-        let ApprovalRuling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
+        let own_limit = |error| with_tool_of_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
+        let ApprovalRuling { step, decision } = case.decide(Arc::unwrap_or_clone(journal));
         // For a remembered approval, the console has no waiting call to update.
-        let watch = watch.filter(|_| decision.as_ref().is_some_and(|decision| decision.word != REMEMBERED));
+        let watch = watch.filter(|_| decision.as_ref().is_some_and(|decision| decision.word != REMEMBERED_OUTCOME));
         let digest = if matches!(step, ApprovalStep::Ask(..)) || watch.is_some() {
-            Some(self.digest(arguments, known).await.map_err(|error| Err(CallFailure::Call(own_limit(error))))?)
+            Some(
+                self.arguments_digest(arguments, known)
+                    .await
+                    .map_err(|error| Err(CallFailure::Call(own_limit(error))))?,
+            )
         } else {
             None
         };
@@ -1079,8 +1119,8 @@ impl HostWork<'_> {
                 let (plugin, tool) = (&case.offer.plugin.id, &case.offer.tool.name);
                 let (plugin, tool) = (plugin.clone(), tool.clone());
                 journal.asked_about = digest.map(|arguments| Box::new(AskedAbout { plugin, tool, arguments }));
-                let counts = ApprovalValidity::of(asks, case.scope);
-                match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
+                let counts = ApprovalValidity::from_policy(asks, case.scope);
+                match self.approval_question(case.offer, arguments, client.identity.as_ref(), counts).await {
                     Ok(question) => Err(Ok(CallReply::Questions(QuestionRound { questions: vec![question], journal }))),
                     // The user is not asked then.
                     Err(error) => return Err(Err(CallFailure::Call(own_limit(error)))),
@@ -1093,7 +1133,7 @@ impl HostWork<'_> {
             let by = decision.by.clone();
             tracing::info!(plugin, tool, caller, by, "approval: {word}");
             if let Some(line) = line {
-                line.approval(decision).await;
+                line.record_approval(decision).await;
             }
             if let Some(watch) = watch {
                 watch.approval(ApprovalNote {
@@ -1116,11 +1156,11 @@ impl HostWork<'_> {
     /// # Errors
     ///
     /// The digest was not computed before the deadline.
-    async fn digest(&self, arguments: &str, known: Option<Digest>) -> Result<Digest, CallError> {
+    async fn arguments_digest(&self, arguments: &str, known: Option<Digest>) -> Result<Digest, CallError> {
         let hash = |text: &str| Digest::new(Sha256::digest(text).into());
         match known {
             Some(known) => Ok(known),
-            None if arguments.len() <= AT_ONCE => Ok(hash(arguments)),
+            None if arguments.len() <= MAX_INLINE_BYTES => Ok(hash(arguments)),
             None => {
                 let arguments = arguments.to_owned();
                 let hashed =
@@ -1132,7 +1172,7 @@ impl HostWork<'_> {
 
     /// Returns the question to the user whether to allow a call with these arguments, without
     /// secrets.
-    async fn question(
+    async fn approval_question(
         &self,
         offer: &Arc<ToolOffer>,
         arguments: &str,
@@ -1144,23 +1184,23 @@ impl HostWork<'_> {
         // A secret can be in a file, and a file system can hang.
         let opened = timeout_at(self.deadline.into(), vault.open(caller)).await.map_err(|_| late())?;
         let opened = opened.map_err(CallError::Internal)?;
-        if arguments.len() <= AT_ONCE {
-            return Ok(approval::question(offer, arguments, &opened.secrets, counts));
+        if arguments.len() <= MAX_INLINE_BYTES {
+            return Ok(approval::approval_question(offer, arguments, &opened.secrets, counts));
         }
         let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
-        let ask = move |_: &Interrupt| approval::question(&offer, &arguments, &opened.secrets, counts);
+        let ask = move |_: &Interrupt| approval::approval_question(&offer, &arguments, &opened.secrets, counts);
         self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
     }
 
     /// Reads the reply from a file, without a guest.
-    async fn read_plain(
+    async fn read_file(
         &self,
         plain: PlainTarget,
         request: ReadyRequest,
         target: &CallTarget,
     ) -> Result<CallReply, CallFailure> {
         let (file, arguments) = match (plain, request) {
-            (PlainTarget::Nothing, _) => return Ok(CallReply::Completion(no_values())),
+            (PlainTarget::Nothing, _) => return Ok(CallReply::Completion(empty_completions())),
             (file, ReadyRequest::Prompt(arguments)) => (file, arguments),
             (file, _) => (file, BTreeMap::new()),
         };
@@ -1168,17 +1208,17 @@ impl HostWork<'_> {
         let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
             PlainTarget::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(CallReply::Prompt(output))),
             PlainTarget::Resource(file) => Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item]))),
-            PlainTarget::Nothing => Ok(Some(CallReply::Completion(no_values()))),
+            PlainTarget::Nothing => Ok(Some(CallReply::Completion(empty_completions()))),
         });
         match read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout)))) {
             Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(CallFailure::Unknown(target.kind(), target.shown().to_owned())),
-            Err(error) => Err(CallFailure::Call(own_limit(error, target.plugin(), target.name()))),
+            Ok(None) => Err(CallFailure::Unknown(target.kind(), target.public_name().to_owned())),
+            Err(error) => Err(CallFailure::Call(with_tool_of_limit(error, target.plugin(), target.name()))),
         }
     }
 
     /// Checks the result of a guest. Also returns the number of bytes that the guest returned.
-    async fn judge(
+    async fn check_result(
         &self,
         target: &Arc<CallTarget>,
         entered: Result<UncheckedReply, CallError>,
@@ -1193,7 +1233,7 @@ impl HostWork<'_> {
     }
 
     /// Converts a checked result of `size` bytes, or a failure, into what the client receives.
-    async fn tell(
+    async fn finish_reply(
         &self,
         target: &CallTarget,
         request: &ReadyRequest,
@@ -1204,12 +1244,12 @@ impl HostWork<'_> {
         let shown = self.room.shown;
         match result {
             Ok(Some(reply)) => {
-                let reply = limited(target, reply, observer);
-                self.fit(target, reply, shown.filter(|most| size > *most)).await
+                let reply = apply_view_grant(target, reply, observer);
+                self.truncate_reply(target, reply, shown.filter(|most| size > *most)).await
             }
-            Ok(None) => Err(unknown_of(request, target)),
-            Err(CallError::Incapable(kinds)) => Err(unanswered(request, &kinds)),
-            Err(error) => Err(CallFailure::Call(shortened(error, shown))),
+            Ok(None) => Err(unknown_target(request, target)),
+            Err(CallError::Incapable(kinds)) => Err(unanswerable(request, &kinds)),
+            Err(error) => Err(CallFailure::Call(truncate_error(error, shown))),
         }
     }
 
@@ -1219,24 +1259,32 @@ impl HostWork<'_> {
     /// # Errors
     ///
     /// Structured content that the output schema requires does not fit, or the deadline passed.
-    async fn fit(&self, target: &CallTarget, reply: CallReply, most: Option<usize>) -> Result<CallReply, CallFailure> {
+    async fn truncate_reply(
+        &self,
+        target: &CallTarget,
+        reply: CallReply,
+        most: Option<usize>,
+    ) -> Result<CallReply, CallFailure> {
         let (output, most, offer) = match (reply, most, target) {
             (CallReply::Tool(output), Some(most), CallTarget::Tool(offer)) => (output, most, offer),
             (reply, ..) => return Ok(reply),
         };
         let promised = offer.definition.output.is_some();
-        let fitted = self.offload.run(self.threads, &self.permit, self.deadline, move |_| fit(output, most, promised));
+        let fitted = self
+            .offload
+            .run(self.threads, &self.permit, self.deadline, move |_| truncate_output(output, most, promised));
         match fitted.await {
             Ok(Ok(fitted)) => {
                 let broken = promised && fitted.is_unstructured;
-                let shown = fitted.offer(target.shown(), |whole| self.results.keep(&self.client.name, whole));
+                let shown =
+                    fitted.into_output(target.public_name(), |whole| self.results.store(&self.client.name, whole));
                 // A client would not accept such a result as successful.
                 if broken { Err(CallFailure::Oversized(Box::new(shown))) } else { Ok(CallReply::Tool(shown)) }
             }
             Ok(Err(output)) => Ok(CallReply::Tool(*output)),
             Err(TooLate) => {
                 let error = CallError::limit(Limit::Deadline(self.timeout));
-                Err(CallFailure::Call(own_limit(error, target.plugin(), target.name())))
+                Err(CallFailure::Call(with_tool_of_limit(error, target.plugin(), target.name())))
             }
         }
     }
@@ -1250,13 +1298,13 @@ impl HostWork<'_> {
     ) -> Result<Option<CallReply>, CallError> {
         let kept = self.room.kept;
         let limits = &target.environment().limits;
-        let reply = if returned.size() <= AT_ONCE {
+        let reply = if returned.size() <= MAX_INLINE_BYTES {
             let reply = returned.check(limits, kept, &Interrupt::at(self.deadline))?;
-            match structured(target.output(), reply.as_ref())? {
+            match pair_with_schema(target.output_schema(), reply.as_ref())? {
                 None => return Ok(reply),
                 Some((schema, structured)) => {
                     if let Some(violations) = schema.glance(structured) {
-                        return judged(reply, &violations);
+                        return reject_violations(reply, &violations);
                     }
                 }
             }
@@ -1268,25 +1316,27 @@ impl HostWork<'_> {
         let timeout = limits.timeout;
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
             let reply = reply.or_else(|returned| returned.check(&target.environment().limits, kept, interrupt))?;
-            let Some((schema, structured)) = structured(target.output(), reply.as_ref())? else { return Ok(reply) };
+            let Some((schema, structured)) = pair_with_schema(target.output_schema(), reply.as_ref())? else {
+                return Ok(reply);
+            };
             let violations = schema.violations_until(structured, interrupt);
             let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
-            judged(reply, &violations)
+            reject_violations(reply, &violations)
         });
         checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(timeout))))
     }
 }
 
 /// Truncates the message of a failure to at most `most` bytes.
-fn shortened(mut error: CallError, most: Option<usize>) -> CallError {
+fn truncate_error(mut error: CallError, most: Option<usize>) -> CallError {
     if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) = (&mut error, most) {
-        shorten(text, most);
+        truncate_message(text, most);
     }
     error
 }
 
 /// Returns the audit log's text of a request's arguments.
-fn recorded(request: &ReadyRequest) -> String {
+fn audit_text(request: &ReadyRequest) -> String {
     match request {
         ReadyRequest::Tool(text) => text.clone(),
         ReadyRequest::Prompt(arguments) => json!(arguments).to_string(),
@@ -1298,7 +1348,7 @@ fn recorded(request: &ReadyRequest) -> String {
 }
 
 /// Returns the failure of a plugin that requires an answer that it cannot receive.
-fn unanswered(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
+fn unanswerable(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
     match request {
         // MCP does not allow questions here, whatever the client supports.
         ReadyRequest::Completion(_) => {
@@ -1309,16 +1359,16 @@ fn unanswered(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
 }
 
 /// Returns the failure for a target that the plugin does not have.
-fn unknown_of(request: &ReadyRequest, target: &CallTarget) -> CallFailure {
+fn unknown_target(request: &ReadyRequest, target: &CallTarget) -> CallFailure {
     match request {
         ReadyRequest::Resource(uri) => CallFailure::Unknown(TargetKind::Resource, uri.clone()),
-        _ => CallFailure::Unknown(target.kind(), target.shown().to_owned()),
+        _ => CallFailure::Unknown(target.kind(), target.public_name().to_owned()),
     }
 }
 
 /// Returns a digest that identifies a plugin with its grant. A call that asks its caller a question
 /// must continue with the same edition.
-fn edition(plugin: &Plugin) -> Digest {
+fn edition_digest(plugin: &Plugin) -> Digest {
     let mut hash = Sha256::new();
     hash.update(plugin.component.digest.bytes());
     if let Some(grant) = &plugin.terms.grant {
@@ -1342,7 +1392,7 @@ struct LogObserver {
 
 impl CallObserver for LogObserver {
     fn log(&self, level: LogLevel, message: &str) {
-        let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
+        let (plugin, tool) = (&self.target.plugin().id, self.target.public_name());
         match level {
             LogLevel::Debug => tracing::debug!(plugin, tool, "{message}"),
             LogLevel::Info | LogLevel::Notice => tracing::info!(plugin, tool, "{message}"),
@@ -1360,9 +1410,9 @@ impl CallObserver for LogObserver {
 
     fn denied(&self, kind: UseKind, what: &str, lines: Option<&str>) {
         if let Some(metrics) = &self.metrics {
-            metrics.denied(kind);
+            metrics.count_denial(kind);
         }
-        let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
+        let (plugin, tool) = (&self.target.plugin().id, self.target.public_name());
         if let (Some(learner), Some(lines)) = (&self.learner, lines) {
             learner.record_denial(plugin, lines);
         }
@@ -1371,7 +1421,7 @@ impl CallObserver for LogObserver {
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
         if let Some(denials) = &self.denials {
-            denials.note(what, lines);
+            denials.record_denial(what, lines);
         }
         if let Some(watch) = &self.watch {
             watch.denied(DenialNote {
@@ -1397,12 +1447,12 @@ impl CallObserver for LogObserver {
     }
 
     fn span(&self, call: &TraceContext) -> Option<TraceContext> {
-        self.tracer.as_ref()?.within(call)
+        self.tracer.as_ref()?.begin_request(call)
     }
 
     fn exchanged(&self, exchange: HttpExchange) {
         if let Some(tracer) = &self.tracer {
-            tracer.exchanged(exchange);
+            tracer.export_exchange(exchange);
         }
     }
 
@@ -1419,7 +1469,7 @@ mod tests {
     fn a_result_names_no_view() {
         let meta = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view", "x": 1});
         let mut output = ToolOutput { meta: meta.as_object().unwrap().clone(), ..ToolOutput::default() };
-        unlink(&mut output);
+        remove_view_links(&mut output);
         assert_eq!(Value::Object(output.meta), json!({"x": 1}));
     }
 }

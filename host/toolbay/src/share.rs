@@ -13,10 +13,10 @@ use crate::admission::ClientPermits;
 use crate::call_span::CallSpan;
 use crate::noted::CallObservers;
 use crate::offload::OffloadShare;
-use crate::outcome::EndedAs;
+use crate::outcome::CallEnding;
 use crate::permit::CallPermit;
 use crate::service::CallService;
-use crate::target::TOO_EXPENSIVE;
+use crate::target::TOO_EXPENSIVE_MESSAGE;
 
 /// One client's share of the server.
 pub(crate) struct ServerShare {
@@ -40,17 +40,17 @@ struct QueuedCall {
 impl ServerShare {
     /// Creates the share of the caller with this name.
     pub(crate) fn new(service: CallService, name: &str) -> Self {
-        let permits = service.admission().client(name);
-        Self::with(service, permits)
+        let permits = service.admission().new_client(name);
+        Self::from_permits(service, permits)
     }
 
     /// Creates the share of the program that embeds the server. It receives results whole.
     pub(crate) fn embedder(service: CallService, name: &str) -> Self {
-        let permits = service.admission().embedder(name);
-        Self::with(service, permits)
+        let permits = service.admission().new_embedder(name);
+        Self::from_permits(service, permits)
     }
 
-    fn with(service: CallService, permits: ClientPermits) -> Self {
+    fn from_permits(service: CallService, permits: ClientPermits) -> Self {
         let threads = service.offload().share();
         Self { service, permits: Arc::new(permits), threads }
     }
@@ -65,15 +65,17 @@ async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<Strin
         uris.iter().map(|uri| Ok(snapshot.resource(uri, &mut steps)?.is_some())).collect();
     match found {
         Ok(found) => uris.into_iter().zip(found).filter_map(|(uri, found)| found.then_some(uri)).collect(),
-        Err(MatchBudgetExhausted) => {
-            service.offload().run_bounded(threads, move || find(&snapshot, uris)).await.unwrap_or_default()
-        }
+        Err(MatchBudgetExhausted) => service
+            .offload()
+            .run_bounded(threads, move || existing_uris_blocking(&snapshot, uris))
+            .await
+            .unwrap_or_default(),
     }
 }
 
 /// Returns the `uris` that have a resource. Checks the quick ones first, so that an expensive one
 /// does not prevent them from being found.
-fn find(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
+fn existing_uris_blocking(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
     let mut request = MatchBudget::new(MatchBudget::REQUEST);
     let mut expensive = Vec::new();
     uris.retain(|uri| {
@@ -87,7 +89,7 @@ fn find(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<String> {
         match request.part(MatchBudget::URI, |steps| snapshot.resource(&uri, steps).map(|found| found.is_some())) {
             Ok(true) => uris.push(uri),
             Ok(false) => {}
-            Err(MatchBudgetExhausted) => tracing::debug!("{TOO_EXPENSIVE}"),
+            Err(MatchBudgetExhausted) => tracing::debug!("{TOO_EXPENSIVE_MESSAGE}"),
         }
     }
     uris
@@ -100,18 +102,18 @@ impl ClientShare for ServerShare {
 
     fn queue(&self, tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         let mut counted = self.service.tally().begin(tool);
-        let line = self.service.line(&self.permits, tool);
-        let noticed = self.service.noticed(&self.permits, tool);
-        match self.service.admission().queue(&self.permits) {
+        let line = self.service.start_audit_line(&self.permits, tool);
+        let noticed = self.service.start_console_sink(&self.permits, tool);
+        match self.service.admission().enter_queue(&self.permits) {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                let span = service.tracer().map(|tracer| CallSpan::queued(tracer, &permits.name));
+                let span = service.tracer().map(|tracer| CallSpan::new(tracer, &permits.name));
                 let noted = CallObservers { counted, line, noticed, span };
                 Ok(Box::new(QueuedCall { service, permits, threads, noted, permit: None, _place: place }))
             }
             Err(rejection) => {
-                counted.end(EndedAs::Failed(rejection.reason.kind()), rejection.reason.key());
+                counted.finish(CallEnding::Failed(rejection.reason.kind()), rejection.reason.key());
                 if let Some(line) = line {
                     line.reject(rejection);
                 }
@@ -125,15 +127,15 @@ impl ClientShare for ServerShare {
 
     fn rejected(&self, tool: &str, rejection: CallRejection) {
         if let Some(metrics) = self.service.metrics() {
-            metrics.ended(None, tool, EndedAs::Failed(rejection.reason.kind()));
+            metrics.count_call(None, tool, CallEnding::Failed(rejection.reason.kind()));
             if let Some(key) = rejection.reason.key() {
-                metrics.limited(key);
+                metrics.count_limit(key);
             }
         }
-        if let Some(line) = self.service.line(&self.permits, tool) {
+        if let Some(line) = self.service.start_audit_line(&self.permits, tool) {
             line.reject(rejection);
         }
-        if let Some(noticed) = self.service.noticed(&self.permits, tool) {
+        if let Some(noticed) = self.service.start_console_sink(&self.permits, tool) {
             noticed.reject(rejection);
         }
     }
@@ -144,20 +146,20 @@ impl QueuePlace for QueuedCall {
         Box::pin(async move {
             let Self { service, permits, threads, noted, permit, .. } = self;
             let logged = noted.span.as_mut().map_or_else(tracing::Span::none, |span| {
-                span.begin(&call);
-                span.logged()
+                span.start(&call);
+                span.log_span()
             });
             let answering = async {
-                match service.kept(permits, &call.request) {
+                match service.find_stored_result(permits, &call.request) {
                     Some(reading) => {
-                        noted.counted.found(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
-                        service.read_kept(permits, threads, reading, noted.line.as_mut(), permit).await
+                        noted.counted.set_meter(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
+                        service.read_stored_result(permits, threads, reading, noted.line.as_mut(), permit).await
                     }
-                    None => service.answer(permits, threads, call, observer, noted, permit).await,
+                    None => service.run_call(permits, threads, call, observer, noted, permit).await,
                 }
             };
             let answer = answering.instrument(logged).await;
-            noted.end(&answer).await;
+            noted.finish(&answer).await;
             answer
         })
     }
@@ -165,7 +167,7 @@ impl QueuePlace for QueuedCall {
     fn encoded(&mut self, error: Option<i32>) {
         self.permit = None;
         if let Some(span) = self.noted.span.take() {
-            CallSpan::encoded(span, error);
+            CallSpan::finish(span, error);
         }
     }
 }

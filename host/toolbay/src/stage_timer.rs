@@ -49,9 +49,9 @@ impl<'a> StageTimer<'a> {
         let Some(entered) = finished.entered else { return };
         self.guest = Some((entered, finished.usage.wall));
         if let Some((metrics, meter)) = self.metered {
-            metrics.used(meter, &finished.usage);
+            metrics.record_usage(meter, &finished.usage);
             if finished.log_dropped > 0 {
-                metrics.limited("limits.log");
+                metrics.count_limit("limits.log");
             }
         }
     }
@@ -80,14 +80,14 @@ impl Drop for StageTimer<'_> {
     fn drop(&mut self) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.began);
-        self.pace.note(took.saturating_sub(self.waited), self.idled);
+        self.pace.record_call(took.saturating_sub(self.waited), self.idled);
         if let Some(span) = self.span {
-            span.staged(self.began, self.stages(now));
+            span.record_stages(self.began, self.stages(now));
         }
         let Some((metrics, meter)) = self.metered else { return };
         meter.times.record_time(took);
         for (stage, took) in self.stages(now).into_iter().flatten() {
-            metrics.stage(stage, took);
+            metrics.record_stage(stage, took);
         }
     }
 }

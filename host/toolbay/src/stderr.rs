@@ -20,16 +20,16 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 
 /// Maximum number of bytes in the queue. Up to as many more are being written at the same time.
-const ROOM: usize = 4 << 20;
+const QUEUE_CAPACITY: usize = 4 << 20;
 
 /// Capacity that the empty queue retains, in bytes.
-const KEPT: usize = 64 << 10;
+const RETAINED_CAPACITY: usize = 64 << 10;
 
 /// Maximum time that the end of the process waits for unwritten lines.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum length of a message's line, in bytes: parts of it come from guests and clients.
-const LONGEST: usize = 4_000;
+const MAX_LINE_BYTES: usize = 4_000;
 
 /// Standard error of the program, as a stream that never blocks and never fails.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +37,10 @@ pub(crate) struct StderrWriter;
 
 impl Write for StderrWriter {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        if let Some(watch) = watched().upgrade() {
+        if let Some(watch) = lock_console().upgrade() {
             watch.log(&String::from_utf8_lossy(lines));
         }
-        match queue() {
+        match shared_queue() {
             Some(queue) => queue.push(lines),
             // The system has no thread for the queue. A write that may block is better than losing
             // the line.
@@ -55,26 +55,26 @@ impl Write for StderrWriter {
 }
 
 /// Sends printed lines to a console, too, as long as it exists.
-pub(crate) fn show(watch: &Arc<ServerActivity>) {
-    *watched() = Arc::downgrade(watch);
+pub(crate) fn set_console(watch: &Arc<ServerActivity>) {
+    *lock_console() = Arc::downgrade(watch);
 }
 
 /// Locks the console that receives printed lines. Held briefly.
-fn watched() -> MutexGuard<'static, Weak<ServerActivity>> {
+fn lock_console() -> MutexGuard<'static, Weak<ServerActivity>> {
     static WATCHED: Mutex<Weak<ServerActivity>> = Mutex::new(Weak::new());
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Prints a message with the prefix `toolbay: `. Control characters are removed, so that each of
 /// its lines is one line on a terminal.
-pub(crate) fn say(message: &str) {
-    print(&format!("toolbay: {message}"));
+pub(crate) fn print_message(message: &str) {
+    print_lines(&format!("toolbay: {message}"));
 }
 
 /// Prints a message without a prefix. Control characters are removed, so that each of its lines is
 /// one line on a terminal.
-pub(crate) fn print(message: &str) {
-    let lines: Vec<String> = message.split('\n').map(|text| line(text, LONGEST)).collect();
+pub(crate) fn print_lines(message: &str) {
+    let lines: Vec<String> = message.split('\n').map(|text| line(text, MAX_LINE_BYTES)).collect();
     drop(StderrWriter.write((lines.join("\n") + "\n").as_bytes()));
 }
 
@@ -84,26 +84,26 @@ pub(crate) struct FlushGuard;
 
 impl Drop for FlushGuard {
     fn drop(&mut self) {
-        if let Some(queue) = STARTED.get().and_then(Option::as_ref) {
-            queue.flush(PATIENCE);
+        if let Some(queue) = SHARED_QUEUE.get().and_then(Option::as_ref) {
+            queue.flush(FLUSH_TIMEOUT);
         }
     }
 }
 
 /// Returns the queue for standard error, or `None` if the system has no thread to empty it.
-fn queue() -> Option<&'static StderrQueue> {
-    STARTED
+fn shared_queue() -> Option<&'static StderrQueue> {
+    SHARED_QUEUE
         .get_or_init(|| {
             // Not through `std`, because a blocked write would hold its lock.
             let file = File::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
             let writing = thread::Builder::new().name("toolbay-log".to_owned());
-            writing.spawn(move || queue().map(|queue| queue.write_to(&file))).ok()?;
+            writing.spawn(move || shared_queue().map(|queue| queue.write_to(&file))).ok()?;
             Some(StderrQueue::default())
         })
         .as_ref()
 }
 
-static STARTED: OnceLock<Option<StderrQueue>> = OnceLock::new();
+static SHARED_QUEUE: OnceLock<Option<StderrQueue>> = OnceLock::new();
 
 /// Lines to write.
 #[derive(Debug, Default)]
@@ -125,8 +125,8 @@ impl StderrQueue {
     /// Adds lines, or counts them as dropped if they exceed the capacity.
     fn push(&self, lines: &[u8]) {
         let mut state = self.lock();
-        if state.waiting.len() + lines.len() > ROOM {
-            state.dropped += count(lines);
+        if state.waiting.len() + lines.len() > QUEUE_CAPACITY {
+            state.dropped += count_lines(lines);
             return;
         }
         state.waiting.extend_from_slice(lines);
@@ -148,7 +148,7 @@ impl StderrQueue {
         let mut lost = 0;
         loop {
             batch.clear();
-            batch.shrink_to(KEPT);
+            batch.shrink_to(RETAINED_CAPACITY);
             let mut state = self.lock();
             state.writing = false;
             self.changed.notify_all();
@@ -159,9 +159,9 @@ impl StderrQueue {
             state.writing = true;
             drop(state);
             // Lines that could not be written precede this batch; dropped lines follow it.
-            lost = output.confess(lost);
+            lost = output.report_lost(lost);
             lost += output.write(&batch) + dropped;
-            lost = output.confess(lost);
+            lost = output.report_lost(lost);
         }
     }
 
@@ -188,12 +188,12 @@ impl BlockingOutput<'_> {
         if let Some(last) = written.last() {
             self.torn = *last != b'\n';
         }
-        count(rest)
+        count_lines(rest)
     }
 
     /// Writes a notice about lost lines. Returns the number of lost lines that remain unreported.
-    fn confess(&mut self, lost: u64) -> u64 {
-        if lost == 0 || self.write(notice(lost).as_bytes()) == 0 { 0 } else { lost }
+    fn report_lost(&mut self, lost: u64) -> u64 {
+        if lost == 0 || self.write(lost_lines_notice(lost).as_bytes()) == 0 { 0 } else { lost }
     }
 
     /// Writes as many bytes as possible, and returns their number.
@@ -218,14 +218,14 @@ impl BlockingOutput<'_> {
 }
 
 /// Returns a log line about lost lines.
-fn notice(lost: u64) -> String {
+fn lost_lines_notice(lost: u64) -> String {
     let mut line = String::new();
     let _ = SystemTime.format_time(&mut Writer::new(&mut line));
     let lines = if lost == 1 { "1 log line was".to_owned() } else { format!("{lost} log lines were") };
     line + &format!("  WARN {lines} dropped: standard error was not read in time, or could not be written\n")
 }
 
-fn count(lines: &[u8]) -> u64 {
+fn count_lines(lines: &[u8]) -> u64 {
     lines.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).count() as u64
 }
 
@@ -273,12 +273,12 @@ mod tests {
     fn a_reader_that_does_not_read_holds_up_nobody_and_learns_what_is_missing() {
         let (queue, mut reader) = started();
         let line = format!("{}\n", "x".repeat(1023));
-        let pushed = 4 * ROOM / line.len();
+        let pushed = 4 * QUEUE_CAPACITY / line.len();
         for _ in 0..pushed {
             queue.push(line.as_bytes());
         }
         queue.flush(Duration::ZERO);
-        assert!(queue.lock().waiting.len() <= ROOM);
+        assert!(queue.lock().waiting.len() <= QUEUE_CAPACITY);
         // Lost lines are reported in one notice, or in several if the thread took lines in between.
         let (mut read, mut told) = (0, 0);
         while read + told < pushed {
@@ -315,19 +315,19 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut output = BlockingOutput { file: &full, torn: false };
         assert_eq!(output.write(b"one\ntwo\n"), 2);
-        assert_eq!(output.confess(2), 2);
+        assert_eq!(output.report_lost(2), 2);
         let (reader, writer) = pipe().unwrap();
         let (file, mut reader) = (File::from(OwnedFd::from(writer)), BufReader::new(reader));
         // The state after a line that was only partly written.
         let mut output = BlockingOutput { file: &file, torn: true };
-        assert_eq!(output.confess(2), 0);
+        assert_eq!(output.report_lost(2), 0);
         assert_eq!(output.write(b"three\n"), 0);
         assert_eq!(next(&mut reader), "\n");
         assert!(next(&mut reader).ends_with(
             "  WARN 2 log lines were dropped: standard error was not read in time, or could not be written\n"
         ));
         assert_eq!(next(&mut reader), "three\n");
-        assert!(notice(1).contains(" 1 log line was dropped: "));
+        assert!(lost_lines_notice(1).contains(" 1 log line was dropped: "));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolbay_model::ErrorKind;
 
 use crate::metrics::{ServerMetrics, ToolMeter};
-use crate::outcome::EndedAs;
+use crate::outcome::CallEnding;
 
 /// Counters of call outcomes since the server started.
 #[derive(Debug, Default)]
@@ -41,17 +41,17 @@ impl CallCounters {
         PendingCount { tally: Arc::clone(self), tool: tool.to_owned(), meter: None, ended: false }
     }
 
-    fn of(&self, kind: ErrorKind) -> Option<&AtomicU64> {
+    fn counter(&self, kind: ErrorKind) -> Option<&AtomicU64> {
         self.failed.get(ErrorKind::ALL.iter().position(|known| *known == kind)?)
     }
 
-    fn count(&self, kind: ErrorKind) -> u64 {
-        self.of(kind).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
+    fn increment(&self, kind: ErrorKind) -> u64 {
+        self.counter(kind).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Returns the number of guest crashes.
-    pub(crate) fn traps(&self) -> u64 {
-        self.of(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
+    pub(crate) fn trap_count(&self) -> u64 {
+        self.counter(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// Logs the counts.
@@ -77,27 +77,27 @@ impl CallCounters {
 
 impl PendingCount {
     /// Sets the meter of the call's tool.
-    pub(crate) fn found(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
+    pub(crate) fn set_meter(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
         self.meter = meter;
         self.meter.as_deref()
     }
 
     /// Counts the call, and the limit that it reached, under the key that raises it.
-    pub(crate) fn end(&mut self, outcome: EndedAs, limit: Option<&'static str>) {
+    pub(crate) fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
-            EndedAs::Ok | EndedAs::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
-            EndedAs::Failed(kind) => drop(self.tally.count(kind)),
+            CallEnding::Ok | CallEnding::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
+            CallEnding::Failed(kind) => drop(self.tally.increment(kind)),
         }
-        self.meter(outcome);
+        self.count_in_metrics(outcome);
         if let (Some(metrics), Some(limit)) = (&self.tally.metrics, limit) {
-            metrics.limited(limit);
+            metrics.count_limit(limit);
         }
     }
 
-    fn meter(&self, outcome: EndedAs) {
+    fn count_in_metrics(&self, outcome: CallEnding) {
         if let Some(metrics) = &self.tally.metrics {
-            metrics.ended(self.meter.as_deref(), &self.tool, outcome);
+            metrics.count_call(self.meter.as_deref(), &self.tool, outcome);
         }
     }
 }
@@ -111,10 +111,10 @@ impl Drop for PendingCount {
         if std::thread::panicking() {
             let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");
-            self.meter(EndedAs::Failed(ErrorKind::Internal));
+            self.count_in_metrics(CallEnding::Failed(ErrorKind::Internal));
         } else {
-            self.tally.count(ErrorKind::Cancelled);
-            self.meter(EndedAs::Failed(ErrorKind::Cancelled));
+            self.tally.increment(ErrorKind::Cancelled);
+            self.count_in_metrics(CallEnding::Failed(ErrorKind::Cancelled));
         }
     }
 }
@@ -129,12 +129,12 @@ mod tests {
     fn every_end_is_counted_once() {
         let metrics = Arc::<ServerMetrics>::default();
         let tally = Arc::new(CallCounters::new(Some(Arc::clone(&metrics))));
-        tally.begin("a").end(EndedAs::Ok, None);
+        tally.begin("a").finish(CallEnding::Ok, None);
         for count in 1..=2 {
-            tally.begin("a").end(EndedAs::Failed(ErrorKind::Trap), None);
-            assert_eq!(tally.traps(), count);
+            tally.begin("a").finish(CallEnding::Failed(ErrorKind::Trap), None);
+            assert_eq!(tally.trap_count(), count);
         }
-        tally.begin("a").end(EndedAs::Failed(ErrorKind::Fuel), Some("limits.fuel"));
+        tally.begin("a").finish(CallEnding::Failed(ErrorKind::Fuel), Some("limits.fuel"));
         drop(tally.begin("a"));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _running = tally.begin("a");
@@ -144,8 +144,8 @@ mod tests {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let failed: u64 = tally.failed.iter().map(read).sum();
         assert_eq!((read(&tally.succeeded), failed, read(&tally.internal_errors)), (1, 4, 1));
-        assert_eq!(tally.of(ErrorKind::Cancelled).map(read), Some(1));
-        let metered = metrics.tools.known("a");
+        assert_eq!(tally.counter(ErrorKind::Cancelled).map(read), Some(1));
+        let metered = metrics.tools.existing_meter("a");
         let metered: Vec<_> = metered.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect();
         assert_eq!(metered, [("ok", 1), ("fuel", 1), ("trap", 2), ("cancelled", 1), ("internal", 1)]);
         assert_eq!(metrics.limits(), [("limits.fuel", 1)]);

@@ -13,7 +13,8 @@ use toolbay_sandbox::PluginContext;
 use toolbay_schema::JsonSchema;
 
 /// Log message for an exhausted URI matching budget.
-pub(crate) const TOO_EXPENSIVE: &str = "a URI was not compared with all resource templates: it would take too long";
+pub(crate) const TOO_EXPENSIVE_MESSAGE: &str =
+    "a URI was not compared with all resource templates: it would take too long";
 
 /// The target of a request.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl CallTarget {
     }
 
     /// Returns the public name, for clients and the log.
-    pub(crate) fn shown(&self) -> &str {
+    pub(crate) fn public_name(&self) -> &str {
         match self {
             Self::Tool(offer) => &offer.tool.name,
             Self::Prompt(offer) => &offer.prompt.name,
@@ -107,7 +108,7 @@ impl CallTarget {
     }
 
     /// Returns the schema of structured content, if there is one.
-    pub(crate) fn output(&self) -> Option<&Arc<JsonSchema>> {
+    pub(crate) fn output_schema(&self) -> Option<&Arc<JsonSchema>> {
         match self {
             Self::Tool(offer) => offer.definition.output.as_ref(),
             Self::Prompt(_) | Self::Resource(_) => None,
@@ -115,7 +116,7 @@ impl CallTarget {
     }
 
     /// Returns the capabilities that a client must declare.
-    pub(crate) fn needs(&self) -> &Map<String, Value> {
+    pub(crate) fn required_capabilities(&self) -> &Map<String, Value> {
         match self {
             Self::Tool(offer) => &offer.definition.needs,
             Self::Prompt(offer) => &offer.entry.needs,
@@ -124,7 +125,7 @@ impl CallTarget {
     }
 
     /// Returns the static answer to `request`, if no guest is needed.
-    pub(crate) fn plain(&self, request: &CallRequest) -> Option<PlainTarget> {
+    pub(crate) fn static_answer(&self, request: &CallRequest) -> Option<PlainTarget> {
         match (self, request) {
             (Self::Prompt(offer), CallRequest::Prompt { .. }) => offer.text.clone().map(PlainTarget::Prompt),
             (Self::Resource(offer), CallRequest::Resource { .. }) => offer.file.clone().map(PlainTarget::Resource),
@@ -151,6 +152,6 @@ pub(crate) enum PlainTarget {
 }
 
 /// Returns the completion of an argument without values.
-pub(crate) fn no_values() -> CompletionResult {
+pub(crate) fn empty_completions() -> CompletionResult {
     CompletionResult { values: Vec::new(), total: Some(0), has_more: false }
 }

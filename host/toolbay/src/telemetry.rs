@@ -22,16 +22,16 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::log_export::LogExportLayer;
-use crate::stderr::{StderrWriter, say};
+use crate::stderr::{StderrWriter, print_message};
 
 /// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Directives that hide internal messages of the file watcher, unless the filter names it.
-const QUIET: [&str; 1] = ["notify=error"];
+const QUIET_DIRECTIVES: [&str; 1] = ["notify=error"];
 
 /// Maximum length of a message or field in the log, in bytes.
-const LONGEST: usize = 8_000;
+const MAX_VALUE_BYTES: usize = 8_000;
 
 /// Checks a log filter.
 ///
@@ -39,14 +39,14 @@ const LONGEST: usize = 8_000;
 ///
 /// The reason why the filter is invalid.
 pub(crate) fn check(filter: &str) -> Result<(), String> {
-    directives(filter).map(|_| ())
+    parse_filter(filter).map(|_| ())
 }
 
-fn directives(filter: &str) -> Result<EnvFilter, String> {
+fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     let wrong = |error| format!("{filter:?} is not a log filter: {error}");
-    let mut directives = EnvFilter::try_new(in_full(filter)?).map_err(wrong)?;
+    let mut directives = EnvFilter::try_new(expand_level(filter)?).map_err(wrong)?;
     if !filter.contains("notify") {
-        for quiet in QUIET {
+        for quiet in QUIET_DIRECTIVES {
             directives = directives.add_directive(quiet.parse().map_err(wrong)?);
         }
     }
@@ -55,7 +55,7 @@ fn directives(filter: &str) -> Result<EnvFilter, String> {
 
 /// Expands a `filter` that is only a level. The level then applies to Toolbay's own crates;
 /// libraries log at most at `warn`.
-fn in_full(filter: &str) -> Result<String, String> {
+fn expand_level(filter: &str) -> Result<String, String> {
     let filter = filter.trim();
     if filter.is_empty() {
         return Err(format!("the log filter is empty; the levels are {}", LEVELS.join(", ")));
@@ -83,18 +83,18 @@ fn in_full(filter: &str) -> Result<String, String> {
 }
 
 /// Function that replaces the filter of the running log.
-static REPLACE: OnceLock<LineBreakWriter> = OnceLock::new();
+static FILTER_RELOADER: OnceLock<FilterReloader> = OnceLock::new();
 
-type LineBreakWriter = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
+type FilterReloader = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
 /// Replaces the log filter.
 ///
 /// # Errors
 ///
 /// The reason why the filter is invalid.
-pub(crate) fn change(filter: &str) -> Result<(), String> {
-    let directives = directives(filter)?;
-    REPLACE.get().map_or(Ok(()), |replace| replace(directives))
+pub(crate) fn set_filter(filter: &str) -> Result<(), String> {
+    let directives = parse_filter(filter)?;
+    FILTER_RELOADER.get().map_or(Ok(()), |replace| replace(directives))
 }
 
 /// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. Log events
@@ -105,8 +105,8 @@ pub(crate) fn change(filter: &str) -> Result<(), String> {
 /// The reason why the filter is invalid.
 pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(directives(filter)?)
-        .fmt_fields(debug_fn(field).delimited(" "))
+        .with_env_filter(parse_filter(filter)?)
+        .fmt_fields(debug_fn(write_field).delimited(" "))
         .with_writer(|| StderrWriter)
         .with_ansi(stderr().is_terminal())
         .with_target(false)
@@ -123,15 +123,15 @@ pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), 
     };
     if begun.is_ok() {
         let replace = move |directives| handle.reload(directives).map_err(|error| error.to_string());
-        drop(REPLACE.set(Box::new(replace)));
+        drop(FILTER_RELOADER.set(Box::new(replace)));
     }
-    set_hook(Box::new(panicked));
+    set_hook(Box::new(report_panic));
     Ok(())
 }
 
 /// Writes a field as `name=value`, and the message without its name.
-fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
-    let value = shown(format_args!("{value:?}"), LONGEST);
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    let value = shown(format_args!("{value:?}"), MAX_VALUE_BYTES);
     if field.name() == "message" {
         return writer.write_str(&value);
     }
@@ -142,18 +142,21 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Resu
 
 /// Reports the panic of a thread, independent of the log filter: it is a bug of the server. The
 /// standard library's hook would block on the reader of standard error.
-fn panicked(panic: &PanicHookInfo<'_>) {
+fn report_panic(panic: &PanicHookInfo<'_>) {
     let thread = thread::current();
     let name = thread.name().unwrap_or("unnamed");
     let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
-    say(&format!("internal error in the thread {name}{place}: {}", shown(words(panic), LONGEST)));
+    print_message(&format!(
+        "internal error in the thread {name}{place}: {}",
+        shown(panic_message(panic), MAX_VALUE_BYTES)
+    ));
     let trace = Backtrace::capture();
     if trace.status() == BacktraceStatus::Captured {
         drop(StderrWriter.write_all(trace.to_string().as_bytes()));
     }
 }
 
-fn words<'a>(panic: &'a PanicHookInfo<'_>) -> impl Display + 'a {
+fn panic_message<'a>(panic: &'a PanicHookInfo<'_>) -> impl Display + 'a {
     panic.payload_as_str().unwrap_or("the panic has no message")
 }
 
@@ -169,11 +172,11 @@ mod tests {
             ("error", "toolbay=error,error"),
             ("off", "toolbay=off,off"),
         ] {
-            assert_eq!(in_full(level).unwrap(), full);
+            assert_eq!(expand_level(level).unwrap(), full);
         }
         let full = ["toolbay=debug,warn", "info,wasmtime=trace", "toolbay::mcp=trace", "toolbay[span{a=1}]=info"];
         for filter in full {
-            assert_eq!(in_full(filter).unwrap(), filter);
+            assert_eq!(expand_level(filter).unwrap(), filter);
             check(filter).unwrap();
         }
     }

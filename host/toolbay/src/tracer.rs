@@ -6,13 +6,13 @@ use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanSide, SpanSta
 use crate::config::OtelConfig;
 
 /// Span name of a request with a nonstandard HTTP method.
-const UNNAMED: &str = "HTTP";
+const UNKNOWN_METHOD_SPAN: &str = "HTTP";
 
 /// Method attribute of a request with a nonstandard HTTP method.
-const OTHER: &str = "_OTHER";
+const OTHER_METHOD: &str = "_OTHER";
 
 /// Lowest status of a failed request.
-const FAILED: u16 = 400;
+const MIN_ERROR_STATUS: u16 = 400;
 
 /// Creates spans, and exports finished ones. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl SpanTracer {
     }
 
     /// Returns the caller's name for spans, or `None` if spans do not include it.
-    pub(crate) fn name(&self, caller: &str) -> Option<String> {
+    pub(crate) fn caller_name(&self, caller: &str) -> Option<String> {
         self.names_callers.then(|| caller.to_owned())
     }
 
@@ -46,27 +46,28 @@ impl SpanTracer {
     }
 
     /// Creates the span of a request that a plugin sends during a call, if the call is sampled.
-    pub(crate) fn within(&self, call: &TraceContext) -> Option<TraceContext> {
+    pub(crate) fn begin_request(&self, call: &TraceContext) -> Option<TraceContext> {
         call.is_sampled().then(|| self.sampler.begin(Some(call))).flatten()
     }
 
     /// Returns the name of a session in spans. With the real id, a reader of spans could take over
     /// the session.
-    pub(crate) fn session(&self, number: u64) -> String {
+    pub(crate) fn session_label(&self, number: u64) -> String {
         format!("{}-{number}", self.run)
     }
 
     /// Exports a finished span.
-    pub(crate) fn ended(&self, span: FinishedSpan) {
+    pub(crate) fn export(&self, span: FinishedSpan) {
         self.telemetry.span(span);
     }
 
     /// Exports the span of a plugin's request.
-    pub(crate) fn exchanged(&self, exchange: HttpExchange) {
+    pub(crate) fn export_exchange(&self, exchange: HttpExchange) {
         let HttpExchange { own, parent, method, scheme, host, port, began, ended, status, error } = exchange;
-        let error =
-            error.map(str::to_owned).or_else(|| status.filter(|status| *status >= FAILED).map(|s| s.to_string()));
-        let name = if method == OTHER { UNNAMED.to_owned() } else { method.clone() };
+        let error = error
+            .map(str::to_owned)
+            .or_else(|| status.filter(|status| *status >= MIN_ERROR_STATUS).map(|s| s.to_string()));
+        let name = if method == OTHER_METHOD { UNKNOWN_METHOD_SPAN.to_owned() } else { method.clone() };
         let mut attributes: AttributeMap = vec![
             ("http.request.method".into(), method.into()),
             ("server.address".into(), host.into()),
@@ -77,7 +78,7 @@ impl SpanTracer {
             .extend(status.map(|status| ("http.response.status_code".into(), AttributeValue::Whole(status.into()))));
         let failed = error.is_some();
         attributes.extend(error.map(|error| ("error.type".into(), error.into())));
-        self.ended(FinishedSpan {
+        self.export(FinishedSpan {
             own,
             parent: Some(parent),
             parent_is_remote: false,

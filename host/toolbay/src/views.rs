@@ -7,7 +7,7 @@ use toolbay_catalog::Snapshot;
 use toolbay_mcp::{CallerRights, CallerView};
 
 /// Maximum number of different rights with a cached digest.
-const RIGHTS: usize = 256;
+const MAX_CACHED_RIGHTS: usize = 256;
 
 /// Digests of the current lists. Many streams wait for their changes, and most of them share their
 /// rights with others.
@@ -24,10 +24,10 @@ struct CurrentDigests {
 
 impl ViewDigests {
     /// Returns the digests of the lists of `snapshot`, as visible with these rights.
-    pub(crate) fn of(&self, snapshot: &Snapshot, rights: &CallerRights) -> CallerView {
+    pub(crate) fn digests(&self, snapshot: &Snapshot, rights: &CallerRights) -> CallerView {
         let listing = snapshot.listing;
         let known = {
-            let current = self.current();
+            let current = self.lock_current();
             current.views.get(rights).copied().filter(|_| current.listing == listing)
         };
         if let Some(known) = known {
@@ -41,23 +41,23 @@ impl ViewDigests {
             prompts: snapshot.digest_of_prompts(visible),
             resources: snapshot.digest_of_resources(visible),
         };
-        self.remember(rights, view);
+        self.store(rights, view);
         view
     }
 
-    fn remember(&self, rights: &CallerRights, view: CallerView) {
-        let mut current = self.current();
+    fn store(&self, rights: &CallerRights, view: CallerView) {
+        let mut current = self.lock_current();
         if view.listing < current.listing {
             return;
         }
-        if view.listing > current.listing || current.views.len() >= RIGHTS {
+        if view.listing > current.listing || current.views.len() >= MAX_CACHED_RIGHTS {
             *current = CurrentDigests { listing: view.listing, views: HashMap::new() };
         }
         current.views.insert(rights.clone(), view);
     }
 
     // Held for a few instructions and never across an await.
-    fn current(&self) -> MutexGuard<'_, CurrentDigests> {
+    fn lock_current(&self) -> MutexGuard<'_, CurrentDigests> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,10 +69,10 @@ mod tests {
     #[test]
     fn a_digest_is_of_its_list_and_not_of_another() {
         let views = ViewDigests::default();
-        let of = |listing| views.of(&Snapshot { listing, ..Snapshot::default() }, &CallerRights::All);
+        let of = |listing| views.digests(&Snapshot { listing, ..Snapshot::default() }, &CallerRights::All);
         // A digest that is only returned if it was cached.
         let wrong = CallerView { listing: 7, tools: 1, prompts: 2, resources: 3 };
-        views.remember(&CallerRights::All, wrong);
+        views.store(&CallerRights::All, wrong);
         assert_eq!(of(7), wrong);
         let empty = Snapshot::default();
         let right = |listing| CallerView {
@@ -84,10 +84,10 @@ mod tests {
         assert_eq!(of(6), right(6), "an older list");
         assert_eq!(of(7), wrong, "which does not replace the newer");
         assert_eq!(of(8), right(8));
-        for n in 0..10 * RIGHTS {
+        for n in 0..10 * MAX_CACHED_RIGHTS {
             let pattern = format!("tool-{n}").try_into().unwrap();
-            views.of(&Snapshot { listing: 8, ..Snapshot::default() }, &CallerRights::Only(vec![pattern]));
+            views.digests(&Snapshot { listing: 8, ..Snapshot::default() }, &CallerRights::Only(vec![pattern]));
         }
-        assert!(views.current().views.len() <= RIGHTS);
+        assert!(views.lock_current().views.len() <= MAX_CACHED_RIGHTS);
     }
 }

@@ -21,11 +21,11 @@ pub(crate) use self::needs::ConfinementNeeds;
 use crate::config::{Config, ConfigError, Confine};
 
 /// Subcommand that runs the worker.
-pub(crate) const WORKER: &str = "secret-worker";
+pub(crate) const WORKER_COMMAND: &str = "secret-worker";
 
 /// Confinement of a server, and the worker that starts programs for it.
 #[derive(Debug, Default)]
-pub(crate) struct ConfinementWall {
+pub(crate) struct ServerConfinement {
     /// `None` if the operator disabled confinement.
     confined: Option<ConfinementReport>,
     /// Folders that were created so that access to them is retained, with their purposes.
@@ -36,7 +36,7 @@ pub(crate) struct ConfinementWall {
     pub(crate) programs: ProgramRunner,
 }
 
-impl ConfinementWall {
+impl ServerConfinement {
     /// Confines this process as `config` requires, to what it `needs`. Must be called before the
     /// process starts a second thread.
     ///
@@ -49,14 +49,14 @@ impl ConfinementWall {
         }
         let ConfinementNeeds { plan, writable, overlaps, .. } = needs;
         let mut worker = Command::new("/proc/self/exe");
-        worker.arg(WORKER).arg("--").arg(&config.plugins);
+        worker.arg(WORKER_COMMAND).arg("--").arg(&config.plugins);
         if writable.required {
             worker.args(writable.paths());
         }
         let programs = ProgramRunner::started_by(worker).map_err(|error| {
             ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
         })?;
-        let created = create(config);
+        let created = create_folders(config);
         let confined = confine(&plan);
         match confined.lacks() {
             Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(
@@ -101,7 +101,7 @@ impl ConfinementWall {
 
 /// Creates the folders that the server will use itself, because access can only be retained to
 /// existing ones.
-fn create(config: &Config) -> Vec<(&'static str, PathBuf)> {
+fn create_folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
     let missing = config.own_folders().into_iter().filter(|(_, folder)| !folder.exists());
     // A failure is reported by the code that uses the folder.
     missing.filter(|(_, folder)| DirBuilder::new().recursive(true).mode(0o700).create(folder).is_ok()).collect()
@@ -110,6 +110,6 @@ fn create(config: &Config) -> Vec<(&'static str, PathBuf)> {
 /// Returns whether the grant with this file name in the plugin folder currently permits this
 /// program to print its plugin's secrets, and none of the program's files is `writable` by the
 /// server. Blocks.
-pub(crate) fn is_granted(folder: &Path, grant: &str, words: &[String], writable: &WritablePaths) -> bool {
+pub(crate) fn is_program_granted(folder: &Path, grant: &str, words: &[String], writable: &WritablePaths) -> bool {
     grant.strip_suffix(".toml").is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
 }

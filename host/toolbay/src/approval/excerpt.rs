@@ -12,24 +12,24 @@ use toolbay_model::text::thousands;
 use super::visible::{PrecedingText, units};
 
 /// Prefix of a line of arguments. Markdown shows text with an indent of four as code.
-const PREFIX: &str = "    | ";
+const LINE_PREFIX: &str = "    | ";
 
 /// Maximum width of a line of arguments, in columns. Dialogs do not wrap lines of this width.
-const WIDTH: usize = 64;
+const LINE_WIDTH: usize = 64;
 
 /// Maximum number of characters that are shown of all arguments.
-const MOST: usize = 4_000;
+const MAX_CHARS: usize = 4_000;
 
 /// Maximum length of a string that is never shortened, in units. If not everything fits, a longer
 /// string is reduced to its beginning and its end, with the following lengths.
-const STRING: usize = 320;
-const STRING_HEAD: usize = 200;
-const STRING_TAIL: usize = 80;
+const MAX_STRING_UNITS: usize = 320;
+const STRING_HEAD_UNITS: usize = 200;
+const STRING_TAIL_UNITS: usize = 80;
 
 /// Sizes of the excerpt if shortened strings do not fit either: characters at the beginning, and
 /// units at the end.
-const HEAD: usize = 3_000;
-const TAIL: usize = 600;
+const HEAD_CHARS: usize = 3_000;
+const TAIL_UNITS: usize = 600;
 
 /// Arguments as they are shown to a person.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct ArgumentExcerpt {
 
 /// Formats arguments for a person. `json` is compact JSON, but any other text is safe too.
 pub(super) fn excerpt(json: &str) -> ArgumentExcerpt {
-    complete(json).or_else(|| shortened(json)).unwrap_or_else(|| ends(json)).excerpt()
+    render_complete(json).or_else(|| render_shortened(json)).unwrap_or_else(|| render_ends(json)).into_excerpt()
 }
 
 /// Output under construction.
@@ -57,11 +57,11 @@ struct ExcerptLines {
     before: PrecedingText,
 }
 
-fn complete(json: &str) -> Option<ExcerptLines> {
+fn render_complete(json: &str) -> Option<ExcerptLines> {
     let mut lines = ExcerptLines::default();
     for (_, unit) in units(json) {
-        lines.unit(unit);
-        if lines.shown > MOST {
+        lines.push_unit(unit);
+        if lines.shown > MAX_CHARS {
             return None;
         }
     }
@@ -70,45 +70,45 @@ fn complete(json: &str) -> Option<ExcerptLines> {
 
 /// Formats only the beginning and the end of long strings. Short values, such as paths, stay
 /// complete.
-fn shortened(json: &str) -> Option<ExcerptLines> {
+fn render_shortened(json: &str) -> Option<ExcerptLines> {
     let mut lines = ExcerptLines::default();
     let mut string = None;
     for (at, unit) in units(json) {
         match (unit, string) {
             ("\"", None) => {
-                lines.unit(unit);
+                lines.push_unit(unit);
                 string = Some(at + 1);
             }
             ("\"", Some(start)) => {
-                lines.string(json.get(start..at).unwrap_or_default());
-                lines.unit(unit);
+                lines.push_string(json.get(start..at).unwrap_or_default());
+                lines.push_unit(unit);
                 string = None;
             }
-            (_, None) => lines.unit(unit),
+            (_, None) => lines.push_unit(unit),
             (_, Some(_)) => {}
         }
-        if lines.shown > MOST {
+        if lines.shown > MAX_CHARS {
             return None;
         }
     }
-    lines.string(string.and_then(|start| json.get(start..)).unwrap_or_default());
-    (lines.shown <= MOST).then_some(lines)
+    lines.push_string(string.and_then(|start| json.get(start..)).unwrap_or_default());
+    (lines.shown <= MAX_CHARS).then_some(lines)
 }
 
 /// Formats only the beginning and the end of the whole text.
-fn ends(json: &str) -> ExcerptLines {
+fn render_ends(json: &str) -> ExcerptLines {
     let mut lines = ExcerptLines::default();
-    let tail = units(json).count().saturating_sub(TAIL);
+    let tail = units(json).count().saturating_sub(TAIL_UNITS);
     let mut gap = None;
     for (number, (at, unit)) in units(json).enumerate() {
         if number >= tail {
             if let Some(from) = gap.take() {
-                lines.gap(at - from);
+                lines.push_gap(at - from);
             }
-            lines.unit(unit);
+            lines.push_unit(unit);
         } else if gap.is_none() {
-            if lines.shown < HEAD {
-                lines.unit(unit);
+            if lines.shown < HEAD_CHARS {
+                lines.push_unit(unit);
             } else {
                 gap = Some(at);
             }
@@ -118,15 +118,15 @@ fn ends(json: &str) -> ExcerptLines {
 }
 
 impl ExcerptLines {
-    fn unit(&mut self, unit: &str) {
-        let shown = self.before.show(unit);
+    fn push_unit(&mut self, unit: &str) {
+        let shown = self.before.escape_hidden(unit);
         // Characters outside ASCII can be two columns wide.
         let width: usize = shown.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
-        if self.column == 0 || self.column + width > WIDTH {
+        if self.column == 0 || self.column + width > LINE_WIDTH {
             if !self.text.is_empty() {
                 self.text.push('\n');
             }
-            self.text.push_str(PREFIX);
+            self.text.push_str(LINE_PREFIX);
             self.column = 0;
         }
         self.text.push_str(&shown);
@@ -135,29 +135,29 @@ impl ExcerptLines {
     }
 
     /// Appends the contents of a string.
-    fn string(&mut self, inside: &str) {
+    fn push_string(&mut self, inside: &str) {
         let count = units(inside).count();
         let mut from = None;
         for (number, (at, unit)) in units(inside).enumerate() {
-            if count <= STRING || number < STRING_HEAD {
-                self.unit(unit);
-            } else if number < count - STRING_TAIL {
+            if count <= MAX_STRING_UNITS || number < STRING_HEAD_UNITS {
+                self.push_unit(unit);
+            } else if number < count - STRING_TAIL_UNITS {
                 from.get_or_insert(at);
             } else {
                 if let Some(from) = from.take() {
-                    self.gap(at - from);
+                    self.push_gap(at - from);
                 }
-                self.unit(unit);
+                self.push_unit(unit);
             }
             // The result is discarded in this case.
-            if self.shown > MOST {
+            if self.shown > MAX_CHARS {
                 return;
             }
         }
     }
 
     /// Appends a line of the host, which no argument can imitate.
-    fn gap(&mut self, bytes: usize) {
+    fn push_gap(&mut self, bytes: usize) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -166,7 +166,7 @@ impl ExcerptLines {
         (self.column, self.before) = (0, PrecedingText::default());
     }
 
-    fn excerpt(self) -> ArgumentExcerpt {
+    fn into_excerpt(self) -> ArgumentExcerpt {
         ArgumentExcerpt { lines: self.text, hidden: self.hidden }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
 
     /// Joins the text of the lines of arguments.
     fn read(excerpt: &ArgumentExcerpt) -> String {
-        excerpt.lines.lines().filter_map(|line| line.strip_prefix(PREFIX)).collect()
+        excerpt.lines.lines().filter_map(|line| line.strip_prefix(LINE_PREFIX)).collect()
     }
 
     #[test]
@@ -214,9 +214,9 @@ mod tests {
             for line in excerpt.lines.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
                 let gap = line.strip_prefix("    ~ ").and_then(|rest| rest.strip_suffix(" bytes are not shown"));
                 let is_gap = gap.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b','));
-                assert!(is_gap || line.starts_with(PREFIX), "{line:?}");
+                assert!(is_gap || line.starts_with(LINE_PREFIX), "{line:?}");
                 assert!(
-                    line.chars().count() <= WIDTH + PREFIX.len() && !line[PREFIX.len()..].contains("  "),
+                    line.chars().count() <= LINE_WIDTH + LINE_PREFIX.len() && !line[LINE_PREFIX.len()..].contains("  "),
                     "{line:?}"
                 );
             }
@@ -228,7 +228,7 @@ mod tests {
     fn long_strings_are_shortened_and_what_is_short_is_there() {
         let content = "x".repeat(100_000);
         let excerpt = of(&json!({"content": content, "path": "/etc/passwd", "zero": 0}));
-        assert_eq!(excerpt.hidden, 100_000 - STRING_HEAD - STRING_TAIL);
+        assert_eq!(excerpt.hidden, 100_000 - STRING_HEAD_UNITS - STRING_TAIL_UNITS);
         assert!(excerpt.lines.contains("\n    ~ 99,720 bytes are not shown\n"), "{}", excerpt.lines);
         assert!(read(&excerpt).ends_with(r#"x","path":"/etc/passwd","zero":0}"#), "{}", excerpt.lines);
     }
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn text_that_is_no_json_is_shown_too() {
         for text in ["", "\"", "{\"a\":\"\\", "[redacted]", "\"\"\"\"", "a\nb"] {
-            assert!(excerpt(text).lines.lines().all(|line| line.starts_with(PREFIX)), "{text:?}");
+            assert!(excerpt(text).lines.lines().all(|line| line.starts_with(LINE_PREFIX)), "{text:?}");
         }
     }
 }

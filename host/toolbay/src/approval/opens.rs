@@ -3,17 +3,17 @@
 use toolbay_policy::{HttpMethod, HttpRule, MountAccess, PathPrefix, Permissions, StateBy};
 use toolbay_sandbox::PluginContext;
 
-use super::visible::line;
+use super::visible::visible_line;
 
 /// Maximum number of lines.
-const LINES: usize = 24;
+const MAX_LINES: usize = 24;
 
 /// Maximum length of a line, in characters.
-const LENGTH: usize = 200;
+const MAX_LINE_CHARS: usize = 200;
 
 /// Lists what the plugin can access in a call with this environment, one permission per line.
 /// Folders of the server appear under their guest paths. Only the operator may see the host paths.
-pub(super) fn opens(environment: &PluginContext) -> Vec<String> {
+pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     let Permissions {
         environment: variables,
         mounts,
@@ -34,7 +34,7 @@ pub(super) fn opens(environment: &PluginContext) -> Vec<String> {
         let whose = if mount.by.is_some() { ", which is the caller's own" } else { "" };
         lines.push(format!("{what} in the folder {}{whose}", mount.guest));
     }
-    lines.extend(http.iter().map(requests));
+    lines.extend(http.iter().map(request_line));
     lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
     lines.extend(network_private.iter().map(|network| format!("reach the private network {network} in this way")));
     let carried = environment.secrets.secrets().iter().filter_map(|secret| secret.carried.as_ref());
@@ -50,15 +50,15 @@ pub(super) fn opens(environment: &PluginContext) -> Vec<String> {
     if lines.is_empty() {
         lines.push("reach nothing outside its own memory: no files, no network".to_owned());
     }
-    let more = lines.len().saturating_sub(LINES);
+    let more = lines.len().saturating_sub(MAX_LINES);
     if more > 0 {
-        lines.truncate(LINES);
+        lines.truncate(MAX_LINES);
         lines.push(format!("and {more} more, which the grant lists"));
     }
-    lines.iter().map(|words| line(words, LENGTH)).collect()
+    lines.iter().map(|words| visible_line(words, MAX_LINE_CHARS)).collect()
 }
 
-fn requests(rule: &HttpRule) -> String {
+fn request_line(rule: &HttpRule) -> String {
     let methods = rule.methods().map(|methods| methods.iter().map(HttpMethod::as_str).collect::<Vec<_>>().join(", "));
     let paths = rule.paths().map(|paths| paths.iter().map(PathPrefix::as_str).collect::<Vec<_>>().join(", "));
     let only = match (methods, paths) {
@@ -80,7 +80,7 @@ mod tests {
 
     fn of(grant: &str) -> String {
         let permissions = Grant::parse("a.toml", grant, Path::new("/srv/plugins")).unwrap().permissions;
-        opens(&PluginContext { permissions, ..PluginContext::default() }).join("\n")
+        permission_lines(&PluginContext { permissions, ..PluginContext::default() }).join("\n")
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         };
         let mounts = (0..100).map(mount).collect::<Vec<_>>().concat();
         let lines = of(&mounts);
-        assert_eq!(lines.lines().count(), LINES + 1, "{lines}");
+        assert_eq!(lines.lines().count(), MAX_LINES + 1, "{lines}");
         assert!(lines.ends_with("and 76 more, which the grant lists") && !lines.contains('\u{202e}'), "{lines}");
     }
 }

@@ -8,13 +8,13 @@ use toolbay_model::{Digest, JsonText, Question, QuestionKind};
 use toolbay_secrets::SecretFilter;
 
 use super::excerpt::{ArgumentExcerpt, excerpt};
-use super::opens::opens;
+use super::opens::permission_lines;
 use super::remembered::ApprovalScope;
-use super::visible::line;
-use super::{FIELD, KEY};
+use super::visible::visible_line;
+use super::{APPROVAL_KEY, APPROVE_FIELD};
 
 /// Maximum length of a plugin name, in characters. The name is a file name.
-const NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// Calls that an approval covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum ApprovalValidity {
 }
 
 impl ApprovalValidity {
-    pub(crate) fn of(asks: ApprovalPolicy, scope: Option<ApprovalScope>) -> Self {
+    pub(crate) fn from_policy(asks: ApprovalPolicy, scope: Option<ApprovalScope>) -> Self {
         match (asks, scope) {
             (ApprovalPolicy::Each, _) | (ApprovalPolicy::First, None) => Self::Once,
             (ApprovalPolicy::First, Some(ApprovalScope::Session(_))) => Self::Session,
@@ -36,7 +36,7 @@ impl ApprovalValidity {
         }
     }
 
-    const fn words(self) -> &'static str {
+    const fn sentence(self) -> &'static str {
         match self {
             Self::Once => "Your answer counts for this call alone.",
             Self::Session => {
@@ -55,17 +55,17 @@ impl ApprovalValidity {
 /// The arguments come first: they are what the person decides about, and a client may show only the
 /// beginning of a long text. They have their own lines, which nothing else can imitate. The text
 /// above them announces what follows, so that a truncation is noticeable.
-pub(crate) fn question(
+pub(crate) fn approval_question(
     offer: &ToolOffer,
     arguments: &str,
     secrets: &SecretFilter,
     counts: ApprovalValidity,
 ) -> Question {
     let environment = offer.plugin.environment(&offer.definition.tool.name);
-    let opens: Vec<String> = opens(environment).iter().map(|words| format!("    + {words}")).collect();
+    let opens: Vec<String> = permission_lines(environment).iter().map(|words| format!("    + {words}")).collect();
     // Tool names contain only safe characters.
-    let (tool, plugin) = (&offer.tool.name, line(&offer.plugin.id, NAME));
-    let (counts, arguments) = (counts.words(), shown(arguments, secrets));
+    let (tool, plugin) = (&offer.tool.name, visible_line(&offer.plugin.id, MAX_NAME_CHARS));
+    let (counts, arguments) = (counts.sentence(), render_arguments(arguments, secrets));
     let below = match opens.len() {
         1 => "a line that begins with + says".to_owned(),
         n => format!("{n} lines that begin with + say"),
@@ -77,13 +77,13 @@ pub(crate) fn question(
         opens.join("\n")
     );
     let field = json!({"type": "boolean", "title": "Allow this call"});
-    let schema = json!({"type": "object", "properties": {FIELD: field}, "required": [FIELD]});
+    let schema = json!({"type": "object", "properties": {APPROVE_FIELD: field}, "required": [APPROVE_FIELD]});
     let params = JsonText::from(json!({"message": message, "requestedSchema": schema}));
-    Question { key: KEY.to_owned(), kind: QuestionKind::Form, params }
+    Question { key: APPROVAL_KEY.to_owned(), kind: QuestionKind::Form, params }
 }
 
 /// Formats the arguments below a sentence that states how much of them is shown.
-fn shown(arguments: &str, secrets: &SecretFilter) -> String {
+fn render_arguments(arguments: &str, secrets: &SecretFilter) -> String {
     // Redaction removes invisible characters. Escaped, they remain visible.
     let written = escaped(arguments);
     let redacted = secrets.scrub(&written);

@@ -8,10 +8,10 @@ use toolbay_model::CallerIdentity;
 
 /// Maximum number of remembered approvals per caller and plugin version. Beyond it, the oldest one
 /// is dropped, and the user is asked again.
-const MOST: usize = 256;
+const MAX_APPROVALS: usize = 256;
 
 /// Lifetime of an approval for a caller without a session. Approvals in a session end with it.
-pub(super) const LIFE: Duration = Duration::from_hours(1);
+pub(super) const APPROVAL_LIFETIME: Duration = Duration::from_hours(1);
 
 /// Scope of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum ApprovalScope {
 impl ApprovalScope {
     /// Returns the scope of a request; `None` for an unauthenticated caller without a session,
     /// because many users can share an address.
-    pub(crate) fn of(session: Option<u64>, caller: Option<&CallerIdentity>) -> Option<Self> {
+    pub(crate) fn for_request(session: Option<u64>, caller: Option<&CallerIdentity>) -> Option<Self> {
         session.map(Self::Session).or(caller.map(|_| Self::Caller))
     }
 }
@@ -43,30 +43,30 @@ struct GivenApproval {
 
 impl RememberedApprovals {
     /// Returns whether an approval covers calls of this tool.
-    pub(super) fn counts(&self, scope: ApprovalScope, tool: &str) -> bool {
-        let counts = |yes: &GivenApproval| yes.scope == scope && yes.tool == tool && yes.is_good(LIFE);
-        self.all().iter().any(counts)
+    pub(super) fn is_approved(&self, scope: ApprovalScope, tool: &str) -> bool {
+        let counts = |yes: &GivenApproval| yes.scope == scope && yes.tool == tool && yes.is_valid(APPROVAL_LIFETIME);
+        self.lock().iter().any(counts)
     }
 
     /// Remembers an approval.
-    pub(super) fn note(&self, scope: ApprovalScope, tool: &str) {
-        let mut all = self.all();
-        all.retain(|yes| yes.is_good(LIFE) && (yes.scope != scope || yes.tool != tool));
-        if all.len() >= MOST {
+    pub(super) fn remember(&self, scope: ApprovalScope, tool: &str) {
+        let mut all = self.lock();
+        all.retain(|yes| yes.is_valid(APPROVAL_LIFETIME) && (yes.scope != scope || yes.tool != tool));
+        if all.len() >= MAX_APPROVALS {
             all.pop_front();
         }
         all.push_back(GivenApproval { scope, tool: tool.to_owned(), at: Instant::now() });
     }
 
     // Held for a few comparisons and never across an await.
-    fn all(&self) -> MutexGuard<'_, VecDeque<GivenApproval>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<GivenApproval>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl GivenApproval {
     /// Returns whether the approval is still valid. `life` is the lifetime outside of a session.
-    fn is_good(&self, life: Duration) -> bool {
+    fn is_valid(&self, life: Duration) -> bool {
         matches!(self.scope, ApprovalScope::Session(_)) || self.at.elapsed() < life
     }
 }
@@ -78,14 +78,14 @@ mod tests {
     #[test]
     fn a_yes_counts_for_its_tool_and_its_session() {
         let remembered = RememberedApprovals::default();
-        remembered.note(ApprovalScope::Session(1), "erase");
-        assert!(remembered.counts(ApprovalScope::Session(1), "erase"));
+        remembered.remember(ApprovalScope::Session(1), "erase");
+        assert!(remembered.is_approved(ApprovalScope::Session(1), "erase"));
         for (scope, tool) in [
             (ApprovalScope::Session(2), "erase"),
             (ApprovalScope::Caller, "erase"),
             (ApprovalScope::Session(1), "eras"),
         ] {
-            assert!(!remembered.counts(scope, tool), "{scope:?} {tool}");
+            assert!(!remembered.is_approved(scope, tool), "{scope:?} {tool}");
         }
     }
 
@@ -93,30 +93,30 @@ mod tests {
     fn what_is_remembered_has_a_bound_in_number() {
         let remembered = RememberedApprovals::default();
         for session in 0..10_000 {
-            remembered.note(ApprovalScope::Session(session), "erase");
-            remembered.note(ApprovalScope::Session(session), "erase");
+            remembered.remember(ApprovalScope::Session(session), "erase");
+            remembered.remember(ApprovalScope::Session(session), "erase");
         }
-        assert_eq!(remembered.all().len(), MOST);
+        assert_eq!(remembered.lock().len(), MAX_APPROVALS);
         assert!(
-            remembered.counts(ApprovalScope::Session(9_999), "erase")
-                && !remembered.counts(ApprovalScope::Session(0), "erase")
+            remembered.is_approved(ApprovalScope::Session(9_999), "erase")
+                && !remembered.is_approved(ApprovalScope::Session(0), "erase")
         );
     }
 
     #[test]
     fn a_yes_outside_of_a_session_has_a_bound_in_time() {
         let yes = |scope| GivenApproval { scope, tool: "erase".to_owned(), at: Instant::now() };
-        assert!(yes(ApprovalScope::Caller).is_good(LIFE));
-        assert!(!yes(ApprovalScope::Caller).is_good(Duration::ZERO));
-        assert!(yes(ApprovalScope::Session(1)).is_good(Duration::ZERO));
+        assert!(yes(ApprovalScope::Caller).is_valid(APPROVAL_LIFETIME));
+        assert!(!yes(ApprovalScope::Caller).is_valid(Duration::ZERO));
+        assert!(yes(ApprovalScope::Session(1)).is_valid(Duration::ZERO));
     }
 
     #[test]
     fn of_whom_nobody_knows_who_they_are_nothing_is_remembered() {
         let ada = CallerIdentity::of("token:ada");
-        assert_eq!(ApprovalScope::of(None, ada.as_ref()), Some(ApprovalScope::Caller));
-        assert_eq!(ApprovalScope::of(Some(7), ada.as_ref()), Some(ApprovalScope::Session(7)));
-        assert_eq!(ApprovalScope::of(Some(7), None), Some(ApprovalScope::Session(7)));
-        assert_eq!(ApprovalScope::of(None, CallerIdentity::of("ip:192.0.2.7").as_ref()), None);
+        assert_eq!(ApprovalScope::for_request(None, ada.as_ref()), Some(ApprovalScope::Caller));
+        assert_eq!(ApprovalScope::for_request(Some(7), ada.as_ref()), Some(ApprovalScope::Session(7)));
+        assert_eq!(ApprovalScope::for_request(Some(7), None), Some(ApprovalScope::Session(7)));
+        assert_eq!(ApprovalScope::for_request(None, CallerIdentity::of("ip:192.0.2.7").as_ref()), None);
     }
 }

@@ -46,7 +46,7 @@ fn forms() -> QuestionKindSet {
 
 /// Returns the ruling for a call of a client in a session.
 fn rule(offer: &Arc<ToolOffer>, remembered: &RememberedApprovals, journal: CallJournal) -> ApprovalRuling {
-    ApprovalCase { offer, remembered, scope: Some(ApprovalScope::Session(1)), answerable: forms() }.rule(journal)
+    ApprovalCase { offer, remembered, scope: Some(ApprovalScope::Session(1)), answerable: forms() }.decide(journal)
 }
 
 /// Returns the journal with which the user is asked.
@@ -72,7 +72,7 @@ fn refused(ruling: &ApprovalRuling) -> WhyUnapproved {
 }
 
 fn with_answer(mut journal: CallJournal, answer: &Value) -> CallJournal {
-    journal.answers.insert(KEY.to_owned(), answer.to_string());
+    journal.answers.insert(APPROVAL_KEY.to_owned(), answer.to_string());
     journal
 }
 
@@ -161,7 +161,7 @@ fn what_is_no_yes_ends_the_call_or_asks_again() {
     // Two answers in one are invalid.
     let mut twice = journal.clone();
     let text = r#"{"action":"decline","action":"accept","content":{"approve":true}}"#;
-    twice.answers.insert(KEY.to_owned(), text.to_owned());
+    twice.answers.insert(APPROVAL_KEY.to_owned(), text.to_owned());
     assert_eq!(asked(rule(&offer, &remembered, twice)).approval, ApprovalState::Asked(2));
 }
 
@@ -170,11 +170,11 @@ fn the_rounds_and_the_time_have_bounds() {
     let (offer, remembered) = (offer(ApprovalSetting::Always), RememberedApprovals::default());
     let mut journal = asked(rule(&offer, &remembered, CallJournal::default()));
     let began = journal.began;
-    for round in 2..=ROUNDS {
+    for round in 2..=MAX_ROUNDS {
         journal = asked(rule(&offer, &remembered, journal));
         assert_eq!((journal.approval, journal.began), (ApprovalState::Asked(round), began));
     }
-    assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), WhyUnapproved::Unanswered(ROUNDS));
+    assert_eq!(refused(&rule(&offer, &remembered, journal.clone())), WhyUnapproved::Unanswered(MAX_ROUNDS));
     let late = CallJournal { until: began - 1, ..with_answer(journal, &yes()) };
     let ruling = rule(&offer, &remembered, late);
     assert!(matches!(refused(&ruling), WhyUnapproved::Late(_)));
@@ -186,22 +186,22 @@ fn the_first_yes_counts_for_its_session_or_its_caller_alone() {
     let (offer, remembered) = (offer(ApprovalSetting::First), RememberedApprovals::default());
     let case = |scope| ApprovalCase { offer: &offer, remembered: &remembered, scope, answerable: forms() };
     for scope in [Some(ApprovalScope::Session(1)), Some(ApprovalScope::Caller)] {
-        let journal = asked(case(scope).rule(CallJournal::default()));
-        entered(case(scope).rule(with_answer(journal, &yes())));
-        let again = case(scope).rule(CallJournal::default());
+        let journal = asked(case(scope).decide(CallJournal::default()));
+        entered(case(scope).decide(with_answer(journal, &yes())));
+        let again = case(scope).decide(CallJournal::default());
         assert_eq!(again.decision, Some(ApprovalDecision { word: "remembered", waited: None, by: None }));
         // Later questions of the plugin do not depend on the remembered approval, which may expire.
         assert_eq!(entered(again).approval, ApprovalState::Given);
     }
-    asked(case(Some(ApprovalScope::Session(2))).rule(CallJournal::default()));
+    asked(case(Some(ApprovalScope::Session(2))).decide(CallJournal::default()));
     for _ in 0..2 {
-        let journal = asked(case(None).rule(CallJournal::default()));
-        entered(case(None).rule(with_answer(journal, &yes())));
+        let journal = asked(case(None).decide(CallJournal::default()));
+        entered(case(None).decide(with_answer(journal, &yes())));
     }
     // A no is not remembered.
-    let journal = asked(case(Some(ApprovalScope::Session(3))).rule(CallJournal::default()));
-    refused(&case(Some(ApprovalScope::Session(3))).rule(with_answer(journal, &json!({"action": "decline"}))));
-    asked(case(Some(ApprovalScope::Session(3))).rule(CallJournal::default()));
+    let journal = asked(case(Some(ApprovalScope::Session(3))).decide(CallJournal::default()));
+    refused(&case(Some(ApprovalScope::Session(3))).decide(with_answer(journal, &json!({"action": "decline"}))));
+    asked(case(Some(ApprovalScope::Session(3))).decide(CallJournal::default()));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps() {
     let page = QuestionKindSet::default().with(QuestionKind::Url).with(QuestionKind::Sampling);
     for answerable in [QuestionKindSet::default(), page] {
         let case = ApprovalCase { offer: &offer, remembered: &remembered, scope: None, answerable };
-        let ruling = case.rule(with_answer(CallJournal::default(), &yes()));
+        let ruling = case.decide(with_answer(CallJournal::default(), &yes()));
         let ApprovalStep::End(CallFailure::Unapproved(unapproved)) = ruling.step else { panic!() };
         assert_eq!(unapproved.why, WhyUnapproved::Impossible);
         assert!(unapproved.to_string().contains("change tools.erase.approve in notes.toml"), "{unapproved}");
@@ -248,12 +248,12 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
     let permissions = Permissions { environment: vec!["LANG".to_owned()], ..Permissions::default() };
     let offer = offer_with(ApprovalSetting::Always, None, PluginContext { permissions, ..PluginContext::default() });
     let question = |arguments: &Value, counts| {
-        let question = question(&offer, &arguments.to_string(), SecretFilter::none(), counts);
-        assert_eq!((question.key.as_str(), question.kind), (KEY, QuestionKind::Form));
+        let question = approval_question(&offer, &arguments.to_string(), SecretFilter::none(), counts);
+        assert_eq!((question.key.as_str(), question.kind), (APPROVAL_KEY, QuestionKind::Form));
         let params: Value = serde_json::from_str(question.params.get()).unwrap();
         let properties = params["requestedSchema"]["properties"].as_object().unwrap();
-        assert_eq!((properties.len(), &properties[FIELD]["type"]), (1, &json!("boolean")));
-        assert_eq!(params["requestedSchema"]["required"], json!([FIELD]));
+        assert_eq!((properties.len(), &properties[APPROVE_FIELD]["type"]), (1, &json!("boolean")));
+        assert_eq!(params["requestedSchema"]["required"], json!([APPROVE_FIELD]));
         params["message"].as_str().unwrap().to_owned()
     };
     insta::assert_snapshot!(question(&json!({"path": "/data/a.txt"}), ApprovalValidity::Once), @r#"
@@ -298,13 +298,14 @@ fn a_secret_in_the_arguments_is_not_shown() {
     let value = toolbay_secrets::SecretValue::parse(b"s3cret-word-of-ada").unwrap();
     let secrets = SecretFilter::new([("token", &value)]).unwrap();
     let arguments = json!({"text": "the s3cret-word-of-ada is it"}).to_string();
-    let question = question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
+    let question = approval_question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
     let params = question.params.get();
     assert!(!params.contains("s3cret") && params.contains("Secrets of the plugin are left out"), "{params}");
     // Characters that redaction would remove stay visible.
     let arguments = json!({"text": "evil\u{202e}gpj.exe \u{1b}[2J"}).to_string();
-    let question = self::question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
-    let text = text(&[question]).unwrap();
+    let question =
+        self::approval_question(&offer(ApprovalSetting::Always), &arguments, &secrets, ApprovalValidity::Once);
+    let text = question_text(&[question]).unwrap();
     assert!(text.contains(r"evil\u202egpj.exe \u001b[2J") && !text.contains("left out"), "{text}");
 }
 
@@ -313,7 +314,7 @@ fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
     for (yes, word) in [(true, "approved"), (false, "declined")] {
         let (offer, remembered) = (offer(ApprovalSetting::First), RememberedApprovals::default());
         let journal = asked(rule(&offer, &remembered, CallJournal::default()));
-        let answers = BTreeMap::from([(KEY.to_owned(), answer(yes))]);
+        let answers = BTreeMap::from([(APPROVAL_KEY.to_owned(), answer_json(yes))]);
         let ruling =
             rule(&offer, &remembered, CallJournal { answers, operator: Some("console".to_owned()), ..journal });
         let decision = ruling.decision.unwrap();

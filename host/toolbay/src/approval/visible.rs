@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// Maximum number of consecutive combining characters. More of them would cover the lines above and
 /// below.
-const MARKS: usize = 2;
+const MAX_COMBINING_MARKS: usize = 2;
 
 /// Splits JSON text into units: a character, or an indivisible escape such as `\n` or `\u001f`.
 pub(super) fn units(json: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -35,34 +35,34 @@ impl PrecedingText {
     /// Returns the unit as it is shown. Invisible and misleading characters are escaped, which
     /// leaves the JSON value unchanged. A space after a space is escaped too: enough spaces could
     /// move the following text to where a new line could begin.
-    pub(super) fn show<'a>(&mut self, unit: &'a str) -> Cow<'a, str> {
+    pub(super) fn escape_hidden<'a>(&mut self, unit: &'a str) -> Cow<'a, str> {
         let mut chars = unit.chars();
         let (Some(c), None) = (chars.next(), chars.next()) else {
             *self = Self::default();
             return Cow::Borrowed(unit);
         };
-        let marks = if is_mark(c) { self.marks + 1 } else { 0 };
-        let hide = deceives(c) || marks > MARKS || (c == ' ' && self.space);
+        let marks = if is_combining_mark(c) { self.marks + 1 } else { 0 };
+        let hide = is_deceptive(c) || marks > MAX_COMBINING_MARKS || (c == ' ' && self.space);
         *self = Self { space: c == ' ', marks };
-        if hide { Cow::Owned(escape(c)) } else { Cow::Borrowed(unit) }
+        if hide { Cow::Owned(json_escape(c)) } else { Cow::Borrowed(unit) }
     }
 }
 
-/// A text on one line, of at most `most` characters, as [`PrecedingText::show`] shows its characters.
-pub(super) fn line(text: &str, most: usize) -> String {
+/// A text on one line, of at most `most` characters, as [`PrecedingText::escape_hidden`] shows its characters.
+pub(super) fn visible_line(text: &str, most: usize) -> String {
     let (mut line, mut before) = (String::new(), PrecedingText::default());
     for (count, c) in text.chars().enumerate() {
         if count == most {
             line.push('…');
             break;
         }
-        line.push_str(&before.show(c.encode_utf8(&mut [0; 4])));
+        line.push_str(&before.escape_hidden(c.encode_utf8(&mut [0; 4])));
     }
     line
 }
 
 /// Returns the character as a JSON escape.
-fn escape(c: char) -> String {
+fn json_escape(c: char) -> String {
     let mut escape = String::new();
     for unit in c.encode_utf16(&mut [0; 2]) {
         let _ = write!(escape, "\\u{unit:04x}");
@@ -71,13 +71,13 @@ fn escape(c: char) -> String {
 }
 
 /// Returns whether a character is a combining character that common fonts have.
-fn is_mark(c: char) -> bool {
+fn is_combining_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
         | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
 /// Returns whether a character is invisible, looks like a space, ends a line or reorders others.
-fn deceives(c: char) -> bool {
+fn is_deceptive(c: char) -> bool {
     let is_other_space = c.is_whitespace() && c != ' ';
     c.is_control()
         || is_other_space
@@ -99,7 +99,7 @@ mod tests {
 
     fn shown(json: &str) -> String {
         let mut before = PrecedingText::default();
-        units(json).map(|(_, unit)| before.show(unit).into_owned()).collect()
+        units(json).map(|(_, unit)| before.escape_hidden(unit).into_owned()).collect()
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line() {
-        assert_eq!(line("a\nb\u{202e}", 10), r"a\u000ab\u202e");
-        assert_eq!(line("abcdef", 3), "abc…");
+        assert_eq!(visible_line("a\nb\u{202e}", 10), r"a\u000ab\u202e");
+        assert_eq!(visible_line("abcdef", 3), "abc…");
     }
 }

@@ -10,13 +10,13 @@ use toolbay_console::{ApprovalOutcome, WaitingApproval};
 use toolbay_mcp::{AnsweredElsewhere, OperatorAnswer};
 use toolbay_model::Digest;
 
-use super::{KEY, answer};
+use super::{APPROVAL_KEY, answer_json};
 
 /// Maximum number of calls in the table. Only their clients can answer further ones.
-const MOST: usize = 200;
+const MAX_WAITING: usize = 200;
 
 /// Maximum number of calls of one caller, so that one caller cannot fill the table.
-const EACH: usize = MOST / 4;
+const MAX_WAITING_PER_CALLER: usize = MAX_WAITING / 4;
 
 /// The waiting calls. Clones share the same table. The first answer counts, from either side.
 #[derive(Clone, Debug, Default)]
@@ -67,17 +67,17 @@ struct ApprovalPlace {
 
 impl Drop for ApprovalPlace {
     fn drop(&mut self) {
-        drop(self.all.all().waiting.remove(&self.id));
+        drop(self.all.lock().waiting.remove(&self.id));
     }
 }
 
 impl WaitingApprovals {
     /// Adds a call that can be answered here too. Returns `None` if too many calls wait, in total
     /// or of this caller.
-    pub(crate) fn begin(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
-        let mut all = self.all();
+    pub(crate) fn register(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
+        let mut all = self.lock();
         let own = all.waiting.values().filter(|one| one.shown.caller == subject.caller).count();
-        if all.waiting.len() >= MOST || own >= EACH {
+        if all.waiting.len() >= MAX_WAITING || own >= MAX_WAITING_PER_CALLER {
             return None;
         }
         all.count += 1;
@@ -93,7 +93,7 @@ impl WaitingApprovals {
 
     /// Returns the waiting calls, oldest first.
     pub(crate) fn list(&self) -> Vec<WaitingApproval> {
-        self.all().waiting.values().map(|one| one.shown.clone()).collect()
+        self.lock().waiting.values().map(|one| one.shown.clone()).collect()
     }
 
     /// Answers a call on behalf of the operator `by`, if `may` permits it for the tool. Returns
@@ -111,7 +111,7 @@ impl WaitingApprovals {
             Ok(one) => one,
             Err(none) => return none,
         };
-        let given = AnsweredElsewhere { key: KEY.to_owned(), answer: answer(yes), by: by.to_owned() };
+        let given = AnsweredElsewhere { key: APPROVAL_KEY.to_owned(), answer: answer_json(yes), by: by.to_owned() };
         if sender.send(given).is_err() || SystemTime::now() > shown.until {
             return ApprovalOutcome::Gone;
         }
@@ -122,7 +122,7 @@ impl WaitingApprovals {
 
     /// Removes a call, so that it cannot be answered here again.
     fn take(&self, id: u64, may: impl FnOnce(&str) -> bool) -> Result<WaitingQuestion, ApprovalOutcome> {
-        let mut all = self.all();
+        let mut all = self.lock();
         let one = all.waiting.get(&id).ok_or(ApprovalOutcome::Gone)?;
         if !may(&one.shown.tool) {
             return Err(ApprovalOutcome::Forbidden);
@@ -131,7 +131,7 @@ impl WaitingApprovals {
     }
 
     // Held for a few comparisons and never across an await.
-    fn all(&self) -> MutexGuard<'_, ApprovalTable> {
+    fn lock(&self) -> MutexGuard<'_, ApprovalTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -176,20 +176,20 @@ mod tests {
     #[tokio::test]
     async fn the_first_answer_counts_and_the_next_one_comes_too_late() {
         let waiting = WaitingApprovals::default();
-        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         assert_eq!(waiting.answer(id, true, "ada", |_| false, made).await, ApprovalOutcome::Forbidden);
         assert_eq!(waiting.answer(id + 1, true, "ada", |_| true, made).await, ApprovalOutcome::Gone, "it never was");
         let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
         assert_eq!(said, ApprovalOutcome::Done);
         assert_eq!(waiting.answer(id, true, "bob", |_| true, made).await, ApprovalOutcome::Gone);
-        assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (KEY, answer(false), "ada"));
+        assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (APPROVAL_KEY, answer_json(false), "ada"));
     }
 
     #[tokio::test]
     async fn an_answer_is_confirmed_when_the_call_has_withdrawn_its_question() {
         let waiting = WaitingApprovals::default();
-        let mut elsewhere = waiting.begin(subject("erase"));
+        let mut elsewhere = waiting.register(subject("erase"));
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending(), "nobody has taken it");
@@ -202,15 +202,15 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_has_ended_waits_no_more_and_no_caller_takes_all_places() {
         let waiting = WaitingApprovals::default();
-        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         drop(elsewhere);
         assert_eq!(waiting.answer(id, true, "ada", |_| true, made).await, ApprovalOutcome::Gone);
         let of = |caller: usize| ApprovalSubject { caller: format!("token:{caller}"), ..subject("erase") };
-        let hostile: Vec<_> = (0..2 * MOST).map_while(|_| waiting.begin(of(0))).collect();
-        assert_eq!(hostile.len(), EACH);
-        let others: Vec<_> = (1..).map_while(|caller| waiting.begin(of(caller))).collect();
-        assert_eq!((others.len(), waiting.list().len()), (MOST - EACH, MOST));
+        let hostile: Vec<_> = (0..2 * MAX_WAITING).map_while(|_| waiting.register(of(0))).collect();
+        assert_eq!(hostile.len(), MAX_WAITING_PER_CALLER);
+        let others: Vec<_> = (1..).map_while(|caller| waiting.register(of(caller))).collect();
+        assert_eq!((others.len(), waiting.list().len()), (MAX_WAITING - MAX_WAITING_PER_CALLER, MAX_WAITING));
         drop((hostile, others));
         assert!(waiting.list().is_empty());
     }
@@ -218,15 +218,15 @@ mod tests {
     #[tokio::test]
     async fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
         let waiting = WaitingApprovals::default();
-        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending());
         assert_eq!(elsewhere.close().unwrap().by, "ada");
         assert_eq!(answering.await, ApprovalOutcome::Done);
-        let elsewhere = waiting.begin(subject("erase")).unwrap();
+        let elsewhere = waiting.register(subject("erase")).unwrap();
         assert!(elsewhere.close().is_none());
-        let late = waiting.begin(ApprovalSubject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
+        let late = waiting.register(ApprovalSubject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
         assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true, made).await, ApprovalOutcome::Gone);
         drop(late);
     }

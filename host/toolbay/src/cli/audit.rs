@@ -17,7 +17,7 @@ use super::common::{Listen, Settings};
 use super::output::{print, print_json};
 
 /// Maximum length of a printed line, in bytes.
-const SHOWN: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Audit {
@@ -32,7 +32,7 @@ pub(super) enum Audit {
         #[arg(long, value_name = "HEX", value_parser = key)]
         key: Option<PublicKey>,
         /// A line that must be there, as an earlier run printed it
-        #[arg(long, value_name = "LINE:HASH", value_parser = noted)]
+        #[arg(long, value_name = "LINE:HASH", value_parser = parse_line_hash)]
         expect: Option<(u64, Digest)>,
         /// Print JSON
         #[arg(long)]
@@ -61,12 +61,12 @@ pub(super) struct LogPath {
 }
 
 impl LogPath {
-    fn folder(self) -> anyhow::Result<PathBuf> {
+    fn resolve(self) -> anyhow::Result<PathBuf> {
         if let Some(folder) = self.folder {
             return Ok(folder);
         }
         let common = super::common::Common { plugins: None, settings: self.settings };
-        let config = common.configure(true, &Listen::default())?;
+        let config = common.load_config(true, &Listen::default())?;
         let settings = config.audit.settings();
         let settings = settings.context("the configuration has no audit log: set audit.folder, or give --folder")?;
         Ok(settings.folder)
@@ -76,26 +76,26 @@ impl LogPath {
 pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
     match audit {
         Audit::Verify { log, key, expect, json } => {
-            let folder = log.folder()?;
-            is_folder(&folder)?;
+            let folder = log.resolve()?;
+            ensure_folder(&folder)?;
             let report = verify(&folder, key, expect)?;
             if json {
-                print_json(&as_json(&report))?;
+                print_json(&report_json(&report))?;
             } else {
-                print(&as_text(&report));
+                print(&report_text(&report));
             }
             Ok(if report.is_intact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Audit::Show { log, filter, json } => {
-            let folder = log.folder()?;
-            is_folder(&folder)?;
+            let folder = log.resolve()?;
+            ensure_folder(&folder)?;
             show::run(&folder, &filter, json)?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn as_json(report: &VerifyReport) -> serde_json::Value {
+fn report_json(report: &VerifyReport) -> serde_json::Value {
     let list = |findings: &[VerifyFinding]| {
         let one = |VerifyFinding { place, what }: &VerifyFinding| match place {
             Some((file, line)) => json!({"file": file, "line": line, "what": what}),
@@ -110,28 +110,28 @@ fn as_json(report: &VerifyReport) -> serde_json::Value {
         "notices": list(&report.notices),
         "files": report.files,
         "lines": report.lines,
-        "parts": report.parts.iter().map(part_as_json).collect::<Vec<_>>(),
+        "parts": report.parts.iter().map(part_json).collect::<Vec<_>>(),
         "lost": report.lost,
         "newest": report.newest.map(|(seq, hash)| format!("{seq}:{hash}")),
         "key": report.key.map(|key| key.to_string()),
     })
 }
 
-fn part_as_json(part: &PartReport) -> serde_json::Value {
+fn part_json(part: &PartReport) -> serde_json::Value {
     let PartReport { part, files, lines, first, newest, removed } = part;
     json!({"part": part.name(), "files": files, "lines": lines, "first": first, "newest": newest, "removed": removed})
 }
 
-fn as_text(report: &VerifyReport) -> String {
+fn report_text(report: &VerifyReport) -> String {
     let mut out = Vec::new();
     for finding in &report.findings {
-        out.push(format!("! {}", line(&finding.to_string(), SHOWN)));
+        out.push(format!("! {}", line(&finding.to_string(), MAX_LINE_BYTES)));
     }
     if report.more > 0 {
         out.push(format!("! and {} more", report.more));
     }
     for notice in &report.notices {
-        out.push(format!("  {}", line(&notice.to_string(), SHOWN)));
+        out.push(format!("  {}", line(&notice.to_string(), MAX_LINE_BYTES)));
     }
     let count = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let (lines, files) = (count(report.lines, "line"), count(report.files as u64, "file"));
@@ -157,7 +157,7 @@ fn key(text: &str) -> Result<PublicKey, String> {
     PublicKey::parse(text).ok_or_else(|| "expected 64 hexadecimal digits".to_owned())
 }
 
-fn noted(text: &str) -> Result<(u64, Digest), String> {
+fn parse_line_hash(text: &str) -> Result<(u64, Digest), String> {
     let parsed = text.split_once(':').and_then(|(seq, hash)| {
         let hash: [u8; 32] = hex::decode(hash).ok()?.try_into().ok()?;
         Some((seq.parse().ok()?, Digest::new(hash)))
@@ -168,7 +168,7 @@ fn noted(text: &str) -> Result<(u64, Digest), String> {
 }
 
 /// Fails if the path is not a folder. An empty log would look as if nothing had happened.
-fn is_folder(folder: &std::path::Path) -> anyhow::Result<()> {
+fn ensure_folder(folder: &std::path::Path) -> anyhow::Result<()> {
     if !folder.is_dir() {
         bail!("there is no audit log in {}: it is not a folder", folder.display());
     }

@@ -22,13 +22,13 @@ use super::task;
 use crate::server::Server;
 
 /// Maximum number of plugin problems that are printed for an unknown tool.
-const PROBLEMS: usize = 10;
+const MAX_PROBLEMS: usize = 10;
 
 /// Maximum length of a printed problem, in bytes. Parts of it come from plugins.
-const WHY: usize = 2_000;
+const MAX_PROBLEM_BYTES: usize = 2_000;
 
 /// Time after which a call becomes a task.
-const SOON: Duration = Duration::from_millis(1);
+const TASK_DELAY: Duration = Duration::from_millis(1);
 
 /// Output options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,24 +51,24 @@ pub(super) fn run(
     yes: bool,
     record: Record,
 ) -> anyhow::Result<ExitCode> {
-    let arguments = read(arguments)?;
+    let arguments = read_arguments(arguments)?;
     let listen = Listen { record, ..Listen::default() };
-    let mut config = common.configure_for_call(&listen)?;
+    let mut config = common.load_config_for_call(&listen)?;
     // The configuration is that of a server, which may be running. Record only if the command line
     // says so.
     let record = listen.record.record.is_some();
     if show.task {
         // `--task` is for trying tasks, so even a short call becomes one.
-        config.tasks.after = SOON;
+        config.tasks.after = TASK_DELAY;
     }
     block_on(async {
         let server = Server::builder(config).watch(false).audit(false).record(record).start()?;
         let snapshot = wait_until_loaded(&server).await;
-        let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
+        let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown_tool_message(&tool, &snapshot)) };
         // The result does not contain these: why the use of an import was denied, and warnings
         // about the plugin.
         for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
-            complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
+            complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, MAX_PROBLEM_BYTES)));
         }
         let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
         if show.task && offer.asks().is_some() {
@@ -85,7 +85,7 @@ pub(super) fn run(
         }
         let mut refused = false;
         let allow = async |question: &str| {
-            let allowed = yes || confirm::ask(question).await;
+            let allowed = yes || confirm::ask_to_allow(question).await;
             refused = !allowed;
             allowed
         };
@@ -105,10 +105,10 @@ pub(super) fn run(
 
 /// Returns the message about an unknown tool, with the most similar name and the problems of
 /// plugins that may provide the tool.
-fn unknown(tool: &str, snapshot: &Snapshot) -> String {
+fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
     let own = snapshot.tools.iter().filter(|(_, offer)| offer.definition.tool.name == tool);
-    let prefixed: Vec<&str> = own.map(|(name, _)| name.as_str()).take(PROBLEMS).collect();
+    let prefixed: Vec<&str> = own.map(|(name, _)| name.as_str()).take(MAX_PROBLEMS).collect();
     let mut said = match nearest(tool, &names) {
         _ if !prefixed.is_empty() => {
             let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();
@@ -123,9 +123,9 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     // Any plugin with a problem may provide the tool.
     let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
     let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
-    for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
+    for (id, report, problem) in problems.by_ref().take(MAX_PROBLEMS) {
         let refused = if report.status == PluginFileStatus::Refused { " was refused" } else { "" };
-        let _ = write!(said, "\n  plugin {id:?}{refused}: {}", line(problem, WHY));
+        let _ = write!(said, "\n  plugin {id:?}{refused}: {}", line(problem, MAX_PROBLEM_BYTES));
     }
     let more = problems.count();
     if more > 0 {
@@ -135,7 +135,7 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
 }
 
 /// Reads the arguments from the command line or from standard input.
-fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
+fn read_arguments(arguments: &str) -> anyhow::Result<Map<String, Value>> {
     let mut text = arguments.to_owned();
     if arguments == "-" {
         text.clear();

@@ -47,7 +47,7 @@ struct CheckFindings {
 
 /// Purpose and required permission of an interface, by the prefix of its name. The first match
 /// applies.
-const INTERFACES: [(&str, &str); 13] = [
+const INTERFACE_USES: [(&str, &str); 13] = [
     ("toolbay:plugin/", "uses the host's log, progress, configuration and questions to the user (always allowed)"),
     ("wasi:cli/environment", "wants environment variables (only those listed in permissions.environment)"),
     ("wasi:cli/", "uses standard input and output, and exits (always allowed; output is captured)"),
@@ -65,7 +65,7 @@ const INTERFACES: [(&str, &str); 13] = [
 ];
 
 /// Remark about a plugin that cannot access the folders of its grant.
-const FOLDERLESS: &str = "it looks for files through WASI 0.3, where it gets none, whatever its grant says (build it for WASI \
+const NO_FILES_REMARK: &str = "it looks for files through WASI 0.3, where it gets none, whatever its grant says (build it for WASI \
                           0.2)";
 
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -73,18 +73,18 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
     // A single file needs no plugin folder. Use the folder of the file instead.
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
-    let config = common.configure(true, &Listen::default())?;
-    let findings = block_on(look(config, file))?;
+    let config = common.load_config(true, &Listen::default())?;
+    let findings = block_on(inspect(config, file))?;
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if as_json {
-        print_json(&json(&findings))?;
+        print_json(&findings_json(&findings))?;
     } else {
-        print(&text(name, &findings));
+        print(&findings_text(name, &findings));
     }
     Ok(if findings.is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-async fn look(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
+async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let name = printable_path(file);
     let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, MAX_REASON_BYTES));
     let source = read_plugin_source(file, config.server.component.as_u64())?;
@@ -94,15 +94,15 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let (memory_limit, approve) = (rules.limits.memory, rules.approve);
     let LoadedPlugin { prepared, description, about, compile_ms } = load_plugin(&sandbox, source, rules, &name).await?;
     let mut remarks = description.remarks.clone();
-    remarks.extend(without_words(&prepared.undocumented_tools(&description), file));
+    remarks.extend(undescribed_remark(&prepared.undocumented_tools(&description), file));
     let contents = ComponentContents::check(description).map_err(|why| unusable(&why))?;
     remarks.extend(contents.view_remarks());
     remarks.extend(contents.notes());
     if !prepared.has_files() {
-        remarks.push(FOLDERLESS.to_owned());
+        remarks.push(NO_FILES_REMARK.to_owned());
     }
     let (form, memory) = (prepared.form(), prepared.memory());
-    let granted = granted(file, approve, digest, &contents, prepared.is_command());
+    let granted = summarize_grant(file, approve, digest, &contents, prepared.is_command());
     let is_refused = granted.is_err();
     let GrantSummary { asks, names } = granted.unwrap_or_else(|why| {
         remarks.push(why);
@@ -126,7 +126,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
 
 /// Returns a remark on how to describe tools that are plain functions, if they have no
 /// descriptions.
-fn without_words(tools: &[String], file: &Path) -> Option<String> {
+fn undescribed_remark(tools: &[String], file: &Path) -> Option<String> {
     let first = line(tools.first()?, MAX_REASON_BYTES);
     let more = if tools.len() > 1 { format!(" and {} more", tools.len() - 1) } else { String::new() };
     let wit = file.with_extension("wit");
@@ -151,7 +151,7 @@ struct GrantSummary {
 /// # Errors
 ///
 /// The grant is invalid, or does not match this file.
-fn granted(
+fn summarize_grant(
     file: &Path,
     approve: ApprovalSetting,
     digest: Digest,
@@ -182,16 +182,16 @@ fn granted(
 }
 
 /// Returns the purposes of the imports, without duplicates.
-fn needs(about: &PluginSummary) -> Vec<&'static str> {
+fn import_uses(about: &PluginSummary) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for import in &about.imports {
-        let known = INTERFACES.iter().find(|(start, _)| import.starts_with(start));
+        let known = INTERFACE_USES.iter().find(|(start, _)| import.starts_with(start));
         words.extend(known.map(|(_, words)| *words).filter(|known| !words.contains(known)));
     }
     words
 }
 
-fn text(name: &str, findings: &CheckFindings) -> String {
+fn findings_text(name: &str, findings: &CheckFindings) -> String {
     let about = &findings.about;
     let mut out = String::new();
     let size = ByteSize::b(findings.size).display().iec();
@@ -216,23 +216,23 @@ fn text(name: &str, findings: &CheckFindings) -> String {
         let _ = writeln!(out, "    ! {}", line(remark, MAX_REASON_BYTES));
     }
     let _ = writeln!(out, "\nImports:");
-    let needs = needs(about);
+    let needs = import_uses(about);
     for words in &needs {
         let _ = writeln!(out, "    {words}");
     }
     if needs.is_empty() {
         let _ = writeln!(out, "    none: it needs nothing, and can use only its own memory");
     }
-    match grant::template(&about.imports, &findings.contents.views()) {
+    match grant::render(&about.imports, &findings.contents.views()) {
         Some(template) => {
-            let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::name(name), MAX_REASON_BYTES));
+            let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::file_name(name), MAX_REASON_BYTES));
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
             }
         }
         None => out.push_str("\nGrant: it needs none.\n"),
     }
-    offers(&mut out, &findings.contents, &findings.asks);
+    write_offers(&mut out, &findings.contents, &findings.asks);
     if let Some(wit) = &about.wit {
         let _ = writeln!(out, "\nTypes:");
         for words in clean(wit).lines() {
@@ -243,7 +243,7 @@ fn text(name: &str, findings: &CheckFindings) -> String {
 }
 
 /// Appends the tools, prompts and resources of the plugin.
-fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String, ApprovalPolicy>) {
+fn write_offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String, ApprovalPolicy>) {
     let ComponentContents { tools, prompts, resources, templates, completes, .. } = contents;
     let heading = |out: &mut String, words: &str| {
         let _ = writeln!(out, "\n{words}:");
@@ -253,7 +253,7 @@ fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String
     }
     for tool in tools {
         let _ = writeln!(out, "    {}", tool.tool.name);
-        described(out, tool.tool.description.as_deref());
+        write_description(out, tool.tool.description.as_deref());
         if let Some(asks) = asks.get(&tool.tool.name) {
             let _ = writeln!(out, "        asks    a person must allow it, {asks}");
         }
@@ -267,7 +267,7 @@ fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String
     }
     for PromptEntry { prompt, .. } in prompts.iter().map(|prompt| &**prompt) {
         let _ = writeln!(out, "    {}", prompt.name);
-        described(out, prompt.description.as_deref());
+        write_description(out, prompt.description.as_deref());
         for argument in prompt.arguments.iter() {
             let optional = if argument.required { "" } else { " (optional)" };
             let _ = writeln!(out, "        argument {}{optional}", argument.name);
@@ -284,7 +284,7 @@ fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String
                 .map(|media| format!("  {}", line(media, MAX_REASON_BYTES)))
                 .unwrap_or_default();
             let _ = writeln!(out, "    {}{media}", line(&resource.uri, MAX_REASON_BYTES));
-            described(out, resource.description.as_deref());
+            write_description(out, resource.description.as_deref());
         }
     }
     if *completes {
@@ -293,13 +293,13 @@ fn offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String
 }
 
 /// Appends a description below the name of its subject.
-fn described(out: &mut String, description: Option<&str>) {
+fn write_description(out: &mut String, description: Option<&str>) {
     for words in description.unwrap_or_default().lines() {
         let _ = writeln!(out, "        {}", clean(words));
     }
 }
 
-fn json(findings: &CheckFindings) -> Value {
+fn findings_json(findings: &CheckFindings) -> Value {
     let about = &findings.about;
     let tool = |tool: &ValidDefinition| {
         json!({
@@ -324,8 +324,8 @@ fn json(findings: &CheckFindings) -> Value {
         "code": about.code,
         "imports": about.imports,
         "exports": about.exports,
-        "canUse": needs(about),
-        "grant": grant::template(&about.imports, &findings.contents.views()),
+        "canUse": import_uses(about),
+        "grant": grant::render(&about.imports, &findings.contents.views()),
         "remarks": findings.remarks,
         "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),

@@ -10,11 +10,11 @@ use toolbay_otel::Telemetry;
 use super::signals::ignore_file_size_signal;
 use crate::config::{Config, ConfigError, Flags};
 use crate::log_export::LogExportLayer;
-use crate::reread::variables;
+use crate::reread::environment_variables;
 use crate::{machine, telemetry};
 
 /// Log filter that shows only denied uses of imports.
-const DENIALS: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
+const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
 
 /// The options of every command that reads the plugin folder.
 #[derive(Args, Debug)]
@@ -85,18 +85,18 @@ fn address(text: &str) -> Result<ListenAddress, String> {
 impl Common {
     /// Reads the configuration and starts logging. A `quiet` command logs nothing unless `--log` is
     /// set.
-    pub(super) fn configure(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
-        self.read(if quiet { Some("off") } else { None }, listen)
+    pub(super) fn load_config(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
+        self.load_config_with_filter(if quiet { Some("off") } else { None }, listen)
     }
 
-    /// Like `configure`, for a command that logs denied imports.
-    pub(super) fn configure_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
-        self.read(Some(DENIALS), listen)
+    /// Like `load_config`, for a command that logs denied imports.
+    pub(super) fn load_config_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
+        self.load_config_with_filter(Some(DENIAL_LOG_FILTER), listen)
     }
 
     /// Reads only the configuration, without logging or starting threads.
-    pub(super) fn read_alone(&self, listen: &Listen) -> Result<Config, ConfigError> {
-        Config::load(&self.flags(listen), variables())
+    pub(super) fn read_config(&self, listen: &Listen) -> Result<Config, ConfigError> {
+        Config::load(&self.flags(listen), environment_variables())
     }
 
     pub(super) fn flags(&self, listen: &Listen) -> Flags {
@@ -114,22 +114,22 @@ impl Common {
 
     /// Reads the configuration and starts logging. `log` replaces the configured filter, and
     /// `--log` overrides both.
-    fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
-        let config = self.read_alone(listen)?;
+    fn load_config_with_filter(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
+        let config = self.read_config(listen)?;
         let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
-        begin(&config, filter, None)?;
+        start_logging(&config, filter, None)?;
         Ok(config)
     }
 }
 
 /// Starts logging with `filter`, and logs warnings about the configuration. If the settings of
 /// `sent` enable it, the log is also exported.
-pub(super) fn begin(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
+pub(super) fn start_logging(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
     let logged = sent.filter(|sent| sent.settings().logs);
     let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.caller));
     telemetry::init(filter, records).map_err(ConfigError::new)?;
     tracing::info!("{}", config.source_message());
-    machine::raise_descriptors();
+    machine::raise_descriptor_limit();
     for clamp in config.clamp_messages() {
         tracing::warn!("{clamp}");
     }

@@ -12,13 +12,13 @@ use super::output::{complain, print};
 use crate::server::Server;
 
 /// Maximum length of a printed file name, in bytes.
-const NAME: usize = 300;
+const MAX_NAME_BYTES: usize = 300;
 
 /// Maximum length of a printed reason, in bytes.
-const WHY: usize = 2_000;
+const MAX_REASON_BYTES: usize = 2_000;
 
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
-    let config = common.configure(true, &Listen::default())?;
+    let config = common.load_config(true, &Listen::default())?;
     block_on(async {
         let server = Server::builder(config).watch(false).audit(false).record(false).start()?;
         let sandbox = server.service().sandbox();
@@ -29,21 +29,25 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         let mut code = ExitCode::SUCCESS;
         for (id, report) in &snapshot.plugins {
             if report.status == PluginFileStatus::Ready && report.digest.is_none() {
-                print(&format!("{}  has nothing to compile\n", line(id, NAME)));
+                print(&format!("{}  has nothing to compile\n", line(id, MAX_NAME_BYTES)));
                 for problem in &report.problems {
-                    complain(&format!("{}: {}", line(id, NAME), line(problem, WHY)));
+                    complain(&format!("{}: {}", line(id, MAX_NAME_BYTES), line(problem, MAX_REASON_BYTES)));
                 }
                 continue;
             }
             if report.status != PluginFileStatus::Ready {
-                complain(&format!("{}: {}", line(id, NAME), line(&report.problems.join("; "), WHY)));
+                complain(&format!(
+                    "{}: {}",
+                    line(id, MAX_NAME_BYTES),
+                    line(&report.problems.join("; "), MAX_REASON_BYTES)
+                ));
             } else if report.digest.as_deref().is_some_and(|digest| sandbox.is_cached(digest)) {
-                print(&format!("{}  compiled\n", line(id, NAME)));
+                print(&format!("{}  compiled\n", line(id, MAX_NAME_BYTES)));
                 continue;
             } else {
                 complain(&format!(
                     "{}: compiled, but not in the compile cache: check free disk space and compile.store_size",
-                    line(id, NAME)
+                    line(id, MAX_NAME_BYTES)
                 ));
             }
             code = ExitCode::FAILURE;

@@ -7,22 +7,22 @@ use anyhow::Context as _;
 use clap::Command;
 use clap_complete::Shell;
 
-use super::output::print_text;
+use super::output::print_verbatim;
 
 /// The name of the program.
-const NAME: &str = "toolbay";
+const PROGRAM_NAME: &str = "toolbay";
 
 /// Prints the shell completions of this command line.
 pub(super) fn run(mut command: Command, shell: Shell) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command, NAME, &mut script);
-    print_text(&script);
+    clap_complete::generate(shell, &mut command, PROGRAM_NAME, &mut script);
+    print_verbatim(&script);
     ExitCode::SUCCESS
 }
 
 /// Writes the manual of this command line into an existing folder: `toolbay.1`, and a page for each
 /// command.
-pub(super) fn manual(command: Command, folder: &Path) -> anyhow::Result<ExitCode> {
+pub(super) fn write_manual(command: Command, folder: &Path) -> anyhow::Result<ExitCode> {
     clap_mangen::generate_to(command, folder)
         .with_context(|| format!("failed to write the manual to {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
@@ -38,16 +38,16 @@ mod tests {
     #[test]
     fn every_shell_knows_the_visible_commands_and_the_manual_has_a_page_for_each() {
         let folder = tempfile::tempdir().unwrap();
-        manual(Cli::command(), folder.path()).unwrap();
+        write_manual(Cli::command(), folder.path()).unwrap();
         let commands: Vec<Command> = Cli::command().get_subcommands().cloned().collect();
         assert!(commands.len() > 10);
         for command in commands.iter().filter(|command| !command.is_hide_set()) {
-            let page = folder.path().join(format!("{NAME}-{}.1", command.get_name()));
+            let page = folder.path().join(format!("{PROGRAM_NAME}-{}.1", command.get_name()));
             assert!(page.is_file(), "{}", page.display());
         }
         for shell in Shell::value_variants() {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), NAME, &mut script);
+            clap_complete::generate(*shell, &mut Cli::command(), PROGRAM_NAME, &mut script);
             let script = String::from_utf8(script).unwrap();
             assert!(script.contains("serve") && script.contains("plugins"), "{shell}");
         }

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal as _, stderr, stdin};
 use super::output::note;
 
 /// Maximum length of an answer, in bytes.
-const LONGEST: u64 = 1_000;
+const MAX_ANSWER_BYTES: u64 = 1_000;
 
 /// Returns whether a person can read a question and answer it on a terminal.
 pub(super) fn is_possible() -> bool {
@@ -14,7 +14,7 @@ pub(super) fn is_possible() -> bool {
 
 /// Prints a question about a call to standard error, and returns whether the answer is yes. Any
 /// other answer counts as no.
-pub(super) async fn ask(question: &str) -> bool {
+pub(super) async fn ask_to_allow(question: &str) -> bool {
     note(&format!("{question}\n\nAllow this call? Type y for yes, anything else for no:"));
     // Reads on another thread, so that a signal can end the program meanwhile.
     tokio::task::spawn_blocking(|| is_yes(stdin().lock())).await.unwrap_or(false)
@@ -22,14 +22,14 @@ pub(super) async fn ask(question: &str) -> bool {
 
 /// Prints a question, which includes the expected input, to standard error. Returns whether the
 /// answer is yes. Any other answer counts as no.
-pub(super) fn asked(question: &str) -> bool {
+pub(super) fn ask_blocking(question: &str) -> bool {
     note(question);
     is_yes(stdin().lock())
 }
 
 fn is_yes(input: impl BufRead) -> bool {
     let mut answer = String::new();
-    let read = input.take(LONGEST).read_line(&mut answer);
+    let read = input.take(MAX_ANSWER_BYTES).read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 

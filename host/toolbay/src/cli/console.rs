@@ -18,10 +18,10 @@ use crate::config::ConfigError;
 use crate::console_socket::{ServerSocket, find_servers};
 
 /// Maximum length of a printed folder, in bytes.
-const SHOWN: usize = 1_000;
+const MAX_PATH_BYTES: usize = 1_000;
 
 /// Advice if no server is found.
-const ADVICE: &str = "a server has a console while a client that started it with `toolbay serve` is running, unless \
+const NO_SERVER_ADVICE: &str = "a server has a console while a client that started it with `toolbay serve` is running, unless \
                       console.stdio = false; that of `toolbay serve --http` is at the address in its log";
 
 /// A server that responds.
@@ -34,7 +34,7 @@ struct FoundServer {
 pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
     block_on(async {
         let signals = Signals::listen().context("failed to listen for signals")?;
-        let server = chosen(answering().await, pid)?;
+        let server = choose_server(responding_servers().await, pid)?;
         let FoundServer { found: ServerSocket { pid, path, .. }, folder } = server;
         let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen on 127.0.0.1")?;
         let address = listener.local_addr().context("failed to read the listener's address")?;
@@ -56,30 +56,30 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the servers that respond, oldest first.
-async fn answering() -> Vec<FoundServer> {
+async fn responding_servers() -> Vec<FoundServer> {
     let asking = find_servers().into_iter().map(async |found| {
-        let folder = line(&about(&found.path).await.ok()?, SHOWN);
+        let folder = line(&about(&found.path).await.ok()?, MAX_PATH_BYTES);
         Some(FoundServer { found, folder })
     });
     join_all(asking).await.into_iter().flatten().collect()
 }
 
 /// Returns the server with this process ID, or the only server.
-fn chosen(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
+fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
     if let Some(pid) = pid {
         let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
-            bail!("no server with the process number {pid} has a console that answers: {ADVICE}");
+            bail!("no server with the process number {pid} has a console that answers: {NO_SERVER_ADVICE}");
         };
         return Ok(servers.swap_remove(at));
     }
     if servers.len() > 1 {
-        return Err(ConfigError::new(list(&servers, SystemTime::now())).into());
+        return Err(ConfigError::new(several_servers_message(&servers, SystemTime::now())).into());
     }
-    servers.pop().with_context(|| format!("no server has a console that answers: {ADVICE}"))
+    servers.pop().with_context(|| format!("no server has a console that answers: {NO_SERVER_ADVICE}"))
 }
 
 /// Returns the commands to choose from, one per line.
-fn list(servers: &[FoundServer], now: SystemTime) -> String {
+fn several_servers_message(servers: &[FoundServer], now: SystemTime) -> String {
     let mut said = "several servers have a console; say which one:".to_owned();
     for FoundServer { found, folder } in servers {
         let age = Duration::from_secs(now.duration_since(found.since).unwrap_or_default().as_secs());
@@ -100,14 +100,14 @@ mod tests {
     #[test]
     fn one_of_several_servers_is_named_by_its_number() {
         let all = || vec![server(7, "/srv/a", 90), server(4_194_303, "/srv/b", 0)];
-        assert_eq!(chosen(all(), Some(4_194_303)).ok().unwrap().folder, "/srv/b");
-        assert_eq!(chosen(vec![server(7, "/srv/a", 90)], None).ok().unwrap().found.pid, 7);
-        let error = chosen(all(), None).err().unwrap();
+        assert_eq!(choose_server(all(), Some(4_194_303)).ok().unwrap().folder, "/srv/b");
+        assert_eq!(choose_server(vec![server(7, "/srv/a", 90)], None).ok().unwrap().found.pid, 7);
+        let error = choose_server(all(), None).err().unwrap();
         assert!(error.is::<ConfigError>());
-        for none in [chosen(all(), Some(8)), chosen(Vec::new(), None)] {
+        for none in [choose_server(all(), Some(8)), choose_server(Vec::new(), None)] {
             assert!(none.err().unwrap().to_string().contains("toolbay serve"));
         }
-        insta::assert_snapshot!(list(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
+        insta::assert_snapshot!(several_servers_message(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
         several servers have a console; say which one:
           toolbay console --pid 7        /srv/a, for 1m 30s
           toolbay console --pid 4194303  /srv/b, for 0s

@@ -25,19 +25,19 @@ use crate::config::Config;
 use crate::server::Server;
 
 /// Time without changes before a build starts. Editors write several files when they save.
-const QUIET: Duration = Duration::from_millis(100);
+const DEBOUNCE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Maximum length of a printed problem, in bytes. Parts of it come from the plugin.
-const WHY: usize = 2_000;
+const MAX_PROBLEM_BYTES: usize = 2_000;
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
     // Check the project first: a wrong folder is the more likely mistake.
     let project = ProjectFile::read(folder).map_err(anyhow::Error::msg)?;
     check_installed(&project)?;
-    let config = common.configure(true, &Listen::default())?;
+    let config = common.load_config(true, &Listen::default())?;
     block_on(async {
         if once {
-            let done = round(&config, folder, &project).await?;
+            let done = build_and_try(&config, folder, &project).await?;
             return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         tokio::select! {
@@ -52,35 +52,35 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
         // Read plugin.toml again, because it may have changed.
         match ProjectFile::read(folder) {
             Ok(project) => {
-                let mut watcher = watcher(folder, &project)?;
-                let _ = round(config, folder, &project).await?;
+                let mut watcher = watch_project(folder, &project)?;
+                let _ = build_and_try(config, folder, &project).await?;
                 print("\nWaiting for changes. Press Ctrl-C to stop.\n");
-                settled(&mut watcher).await;
+                wait_for_changes(&mut watcher).await;
             }
             Err(why) => {
                 complain(&why);
                 let mut watcher = FolderWatcher::over(&[folder.join(project::FILE)]).map_err(anyhow::Error::msg)?;
-                settled(&mut watcher).await;
+                wait_for_changes(&mut watcher).await;
             }
         }
     }
 }
 
-fn watcher(folder: &Path, project: &ProjectFile) -> anyhow::Result<FolderWatcher> {
+fn watch_project(folder: &Path, project: &ProjectFile) -> anyhow::Result<FolderWatcher> {
     let mut paths: Vec<PathBuf> = project.watch.iter().map(|path| folder.join(path)).collect();
     paths.push(folder.join(project::FILE));
     FolderWatcher::over(&paths).map_err(anyhow::Error::msg)
 }
 
 /// Waits for a change, then until no more changes follow.
-async fn settled(watcher: &mut FolderWatcher) {
+async fn wait_for_changes(watcher: &mut FolderWatcher) {
     watcher.changes().await;
-    while tokio::time::timeout(QUIET, watcher.changes()).await.is_ok() {}
+    while tokio::time::timeout(DEBOUNCE_INTERVAL, watcher.changes()).await.is_ok() {}
 }
 
 /// Builds the project, copies the plugin and makes the example call. Returns whether every step
 /// succeeded.
-async fn round(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow::Result<bool> {
+async fn build_and_try(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow::Result<bool> {
     let began = Instant::now();
     let setup = if folder.join(&project.output).exists() { &[][..] } else { &project.setup };
     for command in setup.iter().chain(&project.build) {
@@ -93,18 +93,18 @@ async fn round(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow:
         }
     }
     let plugin = config.plugins.join(format!("{}.wasm", project.name));
-    deliver(&folder.join(&project.output), &plugin)?;
+    copy_atomically(&folder.join(&project.output), &plugin)?;
     for path in &project.beside {
         let name = path.file_name().with_context(|| format!("{} has no name", path.display()))?;
-        deliver(&folder.join(path), &config.plugins.join(name))?;
+        copy_atomically(&folder.join(path), &config.plugins.join(name))?;
     }
     print(&format!("built in {:.1} s and copied to {}\n", began.elapsed().as_secs_f64(), plugin.display()));
-    try_out(config, &project.name, project.example.as_ref()).await
+    run_example(config, &project.name, project.example.as_ref()).await
 }
 
 /// Copies a file into the plugin folder atomically, so that a server that watches the folder never
 /// reads a partial file.
-fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
+fn copy_atomically(from: &Path, to: &Path) -> anyhow::Result<()> {
     let folder = to.parent().context("the plugin's path has no folder")?;
     let part = tempfile::Builder::new().prefix(".toolbay-dev-").tempfile_in(folder);
     let part = part.with_context(|| format!("failed to write into {}", folder.display()))?;
@@ -117,13 +117,13 @@ fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// Loads the plugin folder as a server would, prints the plugin's status, and makes its example call.
-async fn try_out(config: &Config, id: &str, example: Option<&CallExample>) -> anyhow::Result<bool> {
+async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -> anyhow::Result<bool> {
     let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
     let snapshot = wait_until_loaded(&server).await;
     let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
     let mut said = String::new();
     for problem in &report.problems {
-        let _ = writeln!(said, "! {}", line(problem, WHY));
+        let _ = writeln!(said, "! {}", line(problem, MAX_PROBLEM_BYTES));
     }
     let _ = writeln!(said, "tools: {}", report.tools.join(", "));
     print(&said);
@@ -153,7 +153,7 @@ async fn try_out(config: &Config, id: &str, example: Option<&CallExample>) -> an
     }
     let mut refused = false;
     let allow = async |question: &str| {
-        refused = !confirm::ask(question).await;
+        refused = !confirm::ask_to_allow(question).await;
         !refused
     };
     let answer = server.call_allowed(offered.clone(), arguments.clone(), Arc::new(ProgressPrinter), allow).await;

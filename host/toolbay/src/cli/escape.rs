@@ -13,15 +13,15 @@ use std::process::{Command, ExitCode};
 
 use toolbay_mcp::http::ListenAddress;
 
-use super::common::{Common, Listen, begin};
+use super::common::{Common, Listen, start_logging};
 use super::output::print;
-use crate::wall::{ConfinementNeeds, ConfinementWall};
+use crate::wall::{ConfinementNeeds, ServerConfinement};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
-    let config = common.read_alone(listen)?;
+    let config = common.read_config(listen)?;
     let socket = config.http.listen.as_ref().and_then(ListenAddress::socket);
-    let wall = ConfinementWall::build(&config, ConfinementNeeds::of(&config, socket)?)?;
-    begin(&config, &config.log, None)?;
+    let wall = ServerConfinement::build(&config, ConfinementNeeds::from_config(&config, socket)?)?;
+    start_logging(&config, &config.log, None)?;
     wall.log();
     for line in stdin().lines() {
         let line = line?;

@@ -17,16 +17,16 @@ use super::confirm;
 use super::output::{note, print};
 
 /// Template of the configuration file, with every key that people change.
-const CONFIGURATION: &str = include_str!("init/toolbay.toml");
+const CONFIG_TEMPLATE: &str = include_str!("init/toolbay.toml");
 
 /// Name of the configuration file.
-const FILE: &str = "toolbay.toml";
+const CONFIG_FILE_NAME: &str = "toolbay.toml";
 
 /// Name of the plugin folder in the template.
-const PLUGINS: &str = "plugins";
+const PLUGIN_FOLDER: &str = "plugins";
 
 /// Maximum length of an answer, in bytes.
-const LONGEST: u64 = 1_000;
+const MAX_ANSWER_BYTES: u64 = 1_000;
 
 /// The files that were written and those that existed before, relative to the new folder.
 #[derive(Debug, Default)]
@@ -42,37 +42,37 @@ pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> a
     let samples = SampleSet::find(from)?;
     let choice = match wanted {
         Some(text) => SampleChoice::parse(text, &samples)?,
-        None if !samples.is_empty() && confirm::is_possible() => ask(&samples)?,
+        None if !samples.is_empty() && confirm::is_possible() => ask_for_samples(&samples)?,
         None => SampleChoice::all(&samples),
     };
     let mut report = InitReport::default();
-    let plugins = path.join(PLUGINS);
+    let plugins = path.join(PLUGIN_FOLDER);
     fs::create_dir_all(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
-    report.write(path, Path::new(FILE), CONFIGURATION.as_bytes())?;
+    report.write_new(path, Path::new(CONFIG_FILE_NAME), CONFIG_TEMPLATE.as_bytes())?;
     for sample in choice.files() {
         let content = fs::read(sample).with_context(|| format!("failed to read {}", sample.display()))?;
         let name = sample.file_name().unwrap_or_default();
-        report.write(path, &Path::new(PLUGINS).join(name), &content)?;
+        report.write_new(path, &Path::new(PLUGIN_FOLDER).join(name), &content)?;
     }
     let tells_of_none = wanted.is_none() && samples.is_empty();
-    print(&report.text(path, tells_of_none));
+    print(&report.to_text(path, tells_of_none));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Asks at the terminal which samples to copy, until the answer is valid.
-fn ask(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
+fn ask_for_samples(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
     let names = samples.names().join(", ");
     loop {
         note(&format!(
             "These sample plugins can be copied: {names}\n\nWhich? Names with commas between them, all, or none [all]:"
         ));
         let mut answer = String::new();
-        let read = stdin().lock().take(LONGEST).read_line(&mut answer).context("failed to read the answer")?;
+        let read = stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer).context("failed to read the answer")?;
         if read == 0 {
             bail!("there was no answer, so nothing was written");
         }
         let answer = answer.trim();
-        match SampleChoice::parse(if answer.is_empty() { samples::ALL } else { answer }, samples) {
+        match SampleChoice::parse(if answer.is_empty() { samples::ALL_SAMPLES } else { answer }, samples) {
             Ok(choice) => return Ok(choice),
             Err(error) => note(&format!("{error:#}\n")),
         }
@@ -81,7 +81,7 @@ fn ask(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
 
 impl InitReport {
     /// Writes a file atomically, unless its name is already in use.
-    fn write(&mut self, root: &Path, name: &Path, content: &[u8]) -> anyhow::Result<()> {
+    fn write_new(&mut self, root: &Path, name: &Path, content: &[u8]) -> anyhow::Result<()> {
         let path = root.join(name);
         let parent = path.parent().unwrap_or(root);
         let failed = || format!("failed to write {}", path.display());
@@ -102,7 +102,7 @@ impl InitReport {
     }
 
     /// Formats a summary and the next steps.
-    fn text(&self, root: &Path, tells_of_none: bool) -> String {
+    fn to_text(&self, root: &Path, tells_of_none: bool) -> String {
         let mut out = String::new();
         let mut list = |title: String, files: &[PathBuf]| {
             if !files.is_empty() {
@@ -152,7 +152,7 @@ mod tests {
     /// line.
     fn uncommented(which: impl Fn(&str) -> bool) -> String {
         let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
-        let lines = CONFIGURATION.lines().map(|line| match line.strip_prefix('#') {
+        let lines = CONFIG_TEMPLATE.lines().map(|line| match line.strip_prefix('#') {
             Some(rest) if is_key(rest) && which(line) => rest,
             _ => line,
         });
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn the_configuration_changes_nothing() {
         let default = read("");
-        assert_eq!(read(CONFIGURATION), default);
+        assert_eq!(read(CONFIG_TEMPLATE), default);
         let is_default = |line: &str| !line.contains("# an example");
         let mut spelled_out = read(&uncommented(is_default));
         assert_eq!(Limits::DEFAULT.with(&spelled_out.limits, &Limits::CEILING), (Limits::DEFAULT, vec![]));
@@ -205,7 +205,7 @@ mod tests {
         fs::write(root.join("file"), "mine").unwrap();
         let mut report = InitReport::default();
         for name in ["link", "folder", "file", "new"] {
-            report.write(root, Path::new(name), b"ours").unwrap();
+            report.write_new(root, Path::new(name), b"ours").unwrap();
         }
         assert_eq!(report.written, [Path::new("new")]);
         assert_eq!(report.kept, ["link", "folder", "file"].map(PathBuf::from));

@@ -16,16 +16,16 @@ use toolbay_install::{
     EntryName, FileError, ServerEntry, client_named, is_toolbay, same,
 };
 
-use self::around::{program, surroundings};
-use self::report::{EntryState, InstallReport, ask_to_replace, entry_text, fragment, listing};
-use self::target::{InstallTarget, target};
+use self::around::{path_environment, program_path};
+use self::report::{EntryState, InstallReport, entry_fragment, entry_text, print_clients, replace_question};
+use self::target::{InstallTarget, find_target};
 use super::common::{Common, Listen, Settings};
 use super::confirm;
 use super::output::{complain, print, print_json};
 use crate::config::ConfigError;
 
 /// Maximum number of attempts to edit a file that other programs write at the same time.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// The options that both commands have.
 #[derive(Args, Debug)]
@@ -115,13 +115,13 @@ fn name(text: &str) -> Result<EntryName, String> {
 
 pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
     let Install { client, which, force, .. } = options;
-    let around = surroundings()?;
+    let around = path_environment()?;
     let Some(client) = client else {
-        return listing(&around, &which.name, which.json);
+        return print_clients(&around, &which.name, which.json);
     };
-    let client = known(client)?;
-    let target = target(client, which.scope.into(), which.file.as_deref(), &around)?;
-    let server = server(options)?;
+    let client = find_client(client)?;
+    let target = find_target(client, which.scope.into(), which.file.as_deref(), &around)?;
+    let server = server_entry(options)?;
     if server.exposes_token() {
         complain("the token would cross the network unencrypted: use https, or an address of this machine");
     }
@@ -132,23 +132,23 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
     }
     let change = |document: &ConfigurationText| document.with(which.name.as_str(), &entry);
     let doubt = |old: Option<&Map<String, Value>>| match old {
-        Some(old) if !same(old, &entry) => Some(ask_to_replace(which.name.as_str(), &target, old, &entry)),
+        Some(old) if !same(old, &entry) => Some(replace_question(which.name.as_str(), &target, old, &entry)),
         _ => None,
     };
-    let mut report = edit(&target, which, change, doubt, EntryState::Installed)?;
+    let mut report = edit_configuration(&target, which, change, doubt, EntryState::Installed)?;
     report.next = Some(client.next);
     if let Some(paste) = client.paste {
-        report.paste = Some((paste, fragment(client.dialect, which.name.as_str(), &entry)));
+        report.paste = Some((paste, entry_fragment(client.dialect, which.name.as_str(), &entry)));
     }
     report.entry = Some(entry);
-    show(&report, which)
+    print_report(&report, which)
 }
 
 pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
     let Uninstall { client, which } = options;
-    let around = surroundings()?;
-    let client = known(client)?;
-    let target = target(client, which.scope.into(), which.file.as_deref(), &around)?;
+    let around = path_environment()?;
+    let client = find_client(client)?;
+    let target = find_target(client, which.scope.into(), which.file.as_deref(), &around)?;
     let name = which.name.as_str();
     let doubt = |old: Option<&Map<String, Value>>| match old {
         Some(old) if !is_toolbay(old) => Some(format!(
@@ -158,16 +158,16 @@ pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
         )),
         _ => None,
     };
-    let report = edit(&target, which, |document| document.without(name), doubt, EntryState::Removed)?;
-    show(&report, which)
+    let report = edit_configuration(&target, which, |document| document.without(name), doubt, EntryState::Removed)?;
+    print_report(&report, which)
 }
 
-fn known(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
+fn find_client(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
     client_named(id).with_context(|| format!("unknown client {id}"))
 }
 
 /// Returns the server that the client connects to.
-fn server(options: &Install) -> anyhow::Result<ServerEntry> {
+fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     if let Some(url) = &options.http {
         return ServerEntry::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
     }
@@ -175,7 +175,7 @@ fn server(options: &Install) -> anyhow::Result<ServerEntry> {
     let common = Common { plugins: options.plugins.clone(), settings };
     // Report errors of the configuration here. The client would only report that the server does
     // not start.
-    let config = common.configure(true, &Listen::default())?;
+    let config = common.load_config(true, &Listen::default())?;
     let absolute = |path: &std::path::Path| {
         std::fs::canonicalize(path).map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
     };
@@ -189,12 +189,12 @@ fn server(options: &Install) -> anyhow::Result<ServerEntry> {
     }
     let paths: Vec<_> = paths.iter().map(|(flag, path)| (*flag, path.as_path())).collect();
     let words: &[&str] = if config.file_read { &["serve"] } else { &["serve", "--no-config"] };
-    ServerEntry::command(&program()?, words, &paths).map_err(anyhow::Error::msg)
+    ServerEntry::command(&program_path()?, words, &paths).map_err(anyhow::Error::msg)
 }
 
 /// Applies `change` to the file of a target. If `doubt` returns a question about the existing
 /// entry, a person must confirm the change first.
-fn edit(
+fn edit_configuration(
     target: &InstallTarget,
     which: &Which,
     change: impl Fn(&ConfigurationText) -> Result<EditOutcome, ConfigurationMistake>,
@@ -202,7 +202,7 @@ fn edit(
     done: EntryState,
 ) -> anyhow::Result<InstallReport> {
     let mut file = ConfigFile::read(&target.spot.file)?;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let place = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
         let document = ConfigurationText::read(target.spot.dialect, file.text().unwrap_or_default()).map_err(place)?;
         let edit = change(&document).map_err(place)?;
@@ -221,7 +221,7 @@ fn edit(
                     which.name.as_str()
                 );
             }
-            if !confirm::asked(&question) {
+            if !confirm::ask_blocking(&question) {
                 bail!("nothing was changed");
             }
         }
@@ -239,11 +239,11 @@ fn edit(
     Err(FileError::Changed(file.path().to_owned()).into())
 }
 
-fn show(report: &InstallReport, which: &Which) -> anyhow::Result<ExitCode> {
+fn print_report(report: &InstallReport, which: &Which) -> anyhow::Result<ExitCode> {
     if which.json {
-        print_json(&report.in_json())?;
+        print_json(&report.to_json())?;
     } else {
-        print(&report.text());
+        print(&report.to_text());
     }
     Ok(ExitCode::SUCCESS)
 }

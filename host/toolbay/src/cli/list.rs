@@ -12,25 +12,25 @@ use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
 use super::output::{print, print_json};
 use crate::config::Config;
-use crate::plainly::{permissions, terms};
+use crate::plainly::{permission_lines, term_lines};
 use crate::server::Server;
 
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
-    let config = common.configure(true, &Listen::default())?;
+    let config = common.load_config(true, &Listen::default())?;
     block_on(async {
         let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
         let snapshot = wait_until_loaded(&server).await;
         if json {
-            print_json(&as_json(&snapshot, &config))?;
+            print_json(&snapshot_json(&snapshot, &config))?;
         } else {
-            print(&as_text(&snapshot, &config));
+            print(&snapshot_text(&snapshot, &config));
         }
         // Refused files are part of the output, not an error.
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
+fn snapshot_json(snapshot: &Snapshot, config: &Config) -> Value {
     let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
     let prompts: Vec<_> = snapshot.prompts.values().map(|offer| prompt_json(&offer.prompt)).collect();
     let resources: Vec<_> = snapshot.resources.values().map(|offer| resource_json(offer.resource())).collect();
@@ -49,19 +49,19 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
     })
 }
 
-fn as_text(snapshot: &Snapshot, config: &Config) -> String {
+fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
     let mut out = String::new();
     for clamp in config.clamp_messages() {
-        let _ = writeln!(out, "! {}", line(&clamp, SHOWN));
+        let _ = writeln!(out, "! {}", line(&clamp, MAX_LINE_BYTES));
     }
     if !out.is_empty() {
         out.push('\n');
     }
     for (id, report) in &snapshot.plugins {
-        plugin(&mut out, id, report, snapshot);
+        write_plugin(&mut out, id, report, snapshot);
     }
     for (name, why) in &snapshot.notes {
-        let _ = writeln!(out, "not a plugin: {}: {}", line(name, SHOWN), line(why, SHOWN));
+        let _ = writeln!(out, "not a plugin: {}: {}", line(name, MAX_LINE_BYTES), line(why, MAX_LINE_BYTES));
     }
     if !snapshot.notes.is_empty() {
         out.push('\n');
@@ -72,7 +72,7 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     }
     let serving = snapshot.plugins.values().filter(|report| offers_something(report)).count();
     let refused = snapshot.plugins.values().filter(|report| report.status == PluginFileStatus::Refused).count();
-    out.push_str(&count(snapshot.tools.len(), "tool"));
+    out.push_str(&count_noun(snapshot.tools.len(), "tool"));
     for (n, noun) in [
         (snapshot.prompts.len(), "prompt"),
         (snapshot.skills.len(), "skill"),
@@ -80,79 +80,79 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
         (snapshot.templates.len(), "resource template"),
     ] {
         if n > 0 {
-            let _ = write!(out, ", {}", count(n, noun));
+            let _ = write!(out, ", {}", count_noun(n, noun));
         }
     }
-    let _ = write!(out, " from {}", count(serving, "plugin"));
+    let _ = write!(out, " from {}", count_noun(serving, "plugin"));
     if refused > 0 {
-        let _ = write!(out, "; {} refused", count(refused, "file"));
+        let _ = write!(out, "; {} refused", count_noun(refused, "file"));
     }
     out.push('\n');
     out
 }
 
 /// Maximum length of a printed line, in bytes. Parts of it come from plugins.
-const SHOWN: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// Maximum number of printed resources per plugin. A folder can contain thousands.
-const RESOURCES: usize = 20;
+const MAX_RESOURCES: usize = 20;
 
-fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
+fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
     let status = match report.status {
         PluginFileStatus::Loading => "loading",
         PluginFileStatus::Ready => "ready",
         PluginFileStatus::Stale => "stale",
         PluginFileStatus::Refused => "refused",
     };
-    let _ = write!(out, "{}  {status}", line(id, SHOWN));
+    let _ = write!(out, "{}  {status}", line(id, MAX_LINE_BYTES));
     if let Some(digest) = report.digest.as_deref().and_then(|digest| digest.get(..12)) {
         let _ = write!(out, "  sha256 {digest}");
     }
     out.push('\n');
     for problem in &report.problems {
-        let _ = writeln!(out, "    ! {}", line(problem, SHOWN));
+        let _ = writeln!(out, "    ! {}", line(problem, MAX_LINE_BYTES));
     }
     for name in &report.tools {
         let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
-        offered(out, name, description);
+        write_offer(out, name, description);
     }
     for name in &report.prompts {
         let description = snapshot.prompts.get(name).and_then(|offer| offer.prompt.description.as_deref());
-        offered(out, &format!("prompt {name}"), description);
+        write_offer(out, &format!("prompt {name}"), description);
     }
-    for uri in report.skills.iter().take(RESOURCES) {
+    for uri in report.skills.iter().take(MAX_RESOURCES) {
         let description = snapshot.skills.get(uri).map(|offer| offer.skill.description.as_str());
-        offered(out, &format!("skill {uri}"), description);
+        write_offer(out, &format!("skill {uri}"), description);
     }
-    if report.skills.len() > RESOURCES {
-        let _ = writeln!(out, "    and {} more", count(report.skills.len() - RESOURCES, "skill"));
+    if report.skills.len() > MAX_RESOURCES {
+        let _ = writeln!(out, "    and {} more", count_noun(report.skills.len() - MAX_RESOURCES, "skill"));
     }
     for (what, uris, offers) in
         [("resource", &report.resources, &snapshot.resources), ("template", &report.templates, &snapshot.templates)]
     {
-        for uri in uris.iter().take(RESOURCES) {
+        for uri in uris.iter().take(MAX_RESOURCES) {
             let description = offers.get(uri).and_then(|offer| offer.resource().description.as_deref());
-            offered(out, &format!("{what} {}", line(uri, SHOWN)), description);
+            write_offer(out, &format!("{what} {}", line(uri, MAX_LINE_BYTES)), description);
         }
-        if uris.len() > RESOURCES {
-            let _ = writeln!(out, "    and {} more", count(uris.len() - RESOURCES, what));
+        if uris.len() > MAX_RESOURCES {
+            let _ = writeln!(out, "    and {} more", count_noun(uris.len() - MAX_RESOURCES, what));
         }
     }
     if let Some(granted) = &report.grant {
-        for grant in grants(granted) {
-            let _ = writeln!(out, "    + {}", line(&grant, SHOWN));
+        for grant in grant_lines(granted) {
+            let _ = writeln!(out, "    + {}", line(&grant, MAX_LINE_BYTES));
         }
     }
     if !report.asks.is_empty() {
         let asks: Vec<String> = report.asks.iter().map(|(tool, asks)| format!("{tool} ({asks})")).collect();
-        let _ = writeln!(out, "    + a person must allow: {}", line(&asks.join(", "), SHOWN));
+        let _ = writeln!(out, "    + a person must allow: {}", line(&asks.join(", "), MAX_LINE_BYTES));
     }
     out.push('\n');
 }
 
 /// Appends an item that a plugin offers, on one line.
-fn offered(out: &mut String, name: &str, description: Option<&str>) {
-    let summary = line(&summary(description.unwrap_or_default()), SHOWN);
+fn write_offer(out: &mut String, name: &str, description: Option<&str>) {
+    let summary = line(&first_sentence(description.unwrap_or_default()), MAX_LINE_BYTES);
     let _ = writeln!(out, "{}", format!("    {name}  {summary}").trim_end());
 }
 
@@ -163,7 +163,7 @@ fn offers_something(report: &PluginReport) -> bool {
 }
 
 /// Returns the first sentence of a description, on one line.
-fn summary(description: &str) -> String {
+fn first_sentence(description: &str) -> String {
     let paragraph = description.split("\n\n").next().unwrap_or_default();
     let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.find(". ") {
@@ -173,11 +173,11 @@ fn summary(description: &str) -> String {
 }
 
 /// Returns everything that the grant allows, and every limit that differs from Toolbay's default.
-fn grants(granted: &GrantReport) -> impl Iterator<Item = String> {
+fn grant_lines(granted: &GrantReport) -> impl Iterator<Item = String> {
     let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
-    prefix.chain(permissions(granted)).chain(terms(granted)).collect::<Vec<_>>().into_iter()
+    prefix.chain(permission_lines(granted)).chain(term_lines(granted)).collect::<Vec<_>>().into_iter()
 }
 
-fn count(n: usize, noun: &str) -> String {
+fn count_noun(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use toolbay_catalog::{Catalog, Snapshot};
 use toolbay_model::text::line;
 
-use super::progress::{PATIENCE, Progress};
+use super::progress::{DISPLAY_DELAY, Progress};
 use crate::server::Server;
 
 /// Interval at which the displayed progress is updated.
@@ -25,10 +25,10 @@ const MAX_NAMES: usize = 5;
 /// Maximum size of a printed file name, in bytes.
 const MAX_NAME_BYTES: usize = 100;
 
-/// Waits until every plugin in the directory is loaded or refused. After [`PATIENCE`], shows the
+/// Waits until every plugin in the directory is loaded or refused. After [`DISPLAY_DELAY`], shows the
 /// number of loaded plugins and the names of those that are still loading.
 pub(super) async fn wait_until_loaded(server: &Server) -> Arc<Snapshot> {
-    if let Ok(snapshot) = tokio::time::timeout(PATIENCE, server.complete()).await {
+    if let Ok(snapshot) = tokio::time::timeout(DISPLAY_DELAY, server.complete()).await {
         return snapshot;
     }
     let mut progress = Progress::new(Some(server.snapshot().plugins.len()));

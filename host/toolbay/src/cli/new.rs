@@ -36,7 +36,7 @@ pub(super) enum Language {
 }
 
 /// The WIT contract, which is copied into every project.
-const CONTRACT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
+const CONTRACT_WIT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
 
 /// The embedded files for one language.
 struct LanguageKit {
@@ -58,49 +58,49 @@ macro_rules! kit {
     };
 }
 
-static RUST: LanguageKit = kit!(
+static RUST_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/plain"
 );
-static JAVASCRIPT: LanguageKit = kit!(
+static JAVASCRIPT_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/plain"
 );
-static TYPESCRIPT: LanguageKit = kit!(
+static TYPESCRIPT_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/plain"
 );
-static PYTHON: LanguageKit = kit!(
+static PYTHON_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/plain"
 );
-static GO: LanguageKit =
+static GO_KIT: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/go/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/go/template");
-static C: LanguageKit =
+static C_KIT: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/c/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/template");
-static CPP: LanguageKit =
+static CPP_KIT: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/template");
-static ZIG: LanguageKit =
+static ZIG_KIT: LanguageKit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template");
 
 /// Folders that compilers and package managers create. They are not copied.
-const LEFT_BEHIND: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
+const GENERATED_FOLDERS: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
 
 impl Language {
     fn kit(self) -> &'static LanguageKit {
         match self {
-            Self::Rust => &RUST,
-            Self::Javascript => &JAVASCRIPT,
-            Self::Typescript => &TYPESCRIPT,
-            Self::Python => &PYTHON,
-            Self::Go => &GO,
-            Self::C => &C,
-            Self::Cpp => &CPP,
-            Self::Zig => &ZIG,
+            Self::Rust => &RUST_KIT,
+            Self::Javascript => &JAVASCRIPT_KIT,
+            Self::Typescript => &TYPESCRIPT_KIT,
+            Self::Python => &PYTHON_KIT,
+            Self::Go => &GO_KIT,
+            Self::C => &C_KIT,
+            Self::Cpp => &CPP_KIT,
+            Self::Zig => &ZIG_KIT,
         }
     }
 
@@ -117,7 +117,7 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
     if plain {
         check_wit_name(name)?;
     }
-    let files = files(name, language, plain)?;
+    let files = project_files(name, language, plain)?;
     let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     if path.exists() && !is_empty() {
         bail!("{} already exists and is not an empty folder", path.display());
@@ -129,7 +129,7 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
         fs::write(&file, content).with_context(|| format!("failed to write {}", file.display()))?;
     }
     let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
-    print(&instructions(path, &project));
+    print(&next_steps(path, &project));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -155,37 +155,37 @@ fn check_wit_name(name: &str) -> anyhow::Result<()> {
 }
 
 /// Returns the files of a new project, as pairs of relative path and content.
-fn files(name: &str, language: Language, plain: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+fn project_files(name: &str, language: Language, plain: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     let kit = language.kit();
     let Some(template) = (if plain { kit.plain.as_ref() } else { Some(&kit.template) }) else {
         bail!("--plain is not available for {}; it is for rust, javascript, typescript and python", language.name());
     };
     let mut files = Vec::new();
-    collect(template, template.path(), &mut files);
+    collect_files(template, template.path(), &mut files);
     for (path, content) in &mut files {
-        *path = PathBuf::from(filled(&path.to_string_lossy(), name));
+        *path = PathBuf::from(fill_placeholders(&path.to_string_lossy(), name));
         if let Ok(text) = std::str::from_utf8(content) {
-            *content = filled(text, name).into_bytes();
+            *content = fill_placeholders(text, name).into_bytes();
         }
     }
     if !plain {
         let mut shared = Vec::new();
-        collect(&kit.sdk, kit.sdk.path(), &mut shared);
+        collect_files(&kit.sdk, kit.sdk.path(), &mut shared);
         files.extend(shared.into_iter().map(|(path, content)| (Path::new("toolbay").join(path), content)));
         files.retain(|(path, _)| path != Path::new("toolbay/wit/plugin.wit"));
-        files.push((PathBuf::from("toolbay/wit/plugin.wit"), CONTRACT.into()));
+        files.push((PathBuf::from("toolbay/wit/plugin.wit"), CONTRACT_WIT.into()));
     }
     Ok(files)
 }
 
-fn collect(dir: &Dir<'_>, root: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+fn collect_files(dir: &Dir<'_>, root: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in dir.entries() {
         let name = entry.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if LEFT_BEHIND.contains(&name) {
+        if GENERATED_FOLDERS.contains(&name) {
             continue;
         }
         match entry {
-            DirEntry::Dir(dir) => collect(dir, root, files),
+            DirEntry::Dir(dir) => collect_files(dir, root, files),
             DirEntry::File(file) => {
                 let path = file.path().strip_prefix(root).unwrap_or(file.path());
                 files.push((path.to_owned(), file.contents().to_vec()));
@@ -194,11 +194,11 @@ fn collect(dir: &Dir<'_>, root: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-fn filled(text: &str, name: &str) -> String {
+fn fill_placeholders(text: &str, name: &str) -> String {
     text.replace("{{name}}", name).replace("{{ident}}", &name.replace('-', "_"))
 }
 
-fn instructions(path: &Path, project: &ProjectFile) -> String {
+fn next_steps(path: &Path, project: &ProjectFile) -> String {
     let mut out = format!("Created a {} plugin in {}. To build it:\n\n", project.language, path.display());
     let _ = writeln!(out, "    cd {}", path.display());
     for command in project.setup.iter().chain(&project.build) {
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn the_project_of_every_language_is_complete() {
         for language in Language::value_variants() {
-            let files = files("my-plugin", *language, false).unwrap();
+            let files = project_files("my-plugin", *language, false).unwrap();
             let text = |name: &str| {
                 let found = files.iter().find(|(path, _)| path == Path::new(name));
                 String::from_utf8(found.unwrap_or_else(|| panic!("{language:?}: no {name}")).1.clone()).unwrap()
@@ -251,7 +251,7 @@ mod tests {
             assert!(!project.test.is_empty() && !project.requires.is_empty(), "{language:?}");
             text(".gitignore");
             text("README.md");
-            assert_eq!(text("toolbay/wit/plugin.wit"), CONTRACT, "{language:?}");
+            assert_eq!(text("toolbay/wit/plugin.wit"), CONTRACT_WIT, "{language:?}");
             for (path, content) in &files {
                 let content = String::from_utf8_lossy(content);
                 assert!(!content.contains("{{name}}") && !content.contains("{{ident}}"), "{language:?}: {path:?}");
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn languages_without_a_plain_form_are_refused() {
         for language in Language::value_variants() {
-            match files("my-plugin", *language, true) {
+            match project_files("my-plugin", *language, true) {
                 Ok(files) => assert!(files.iter().any(|(path, _)| path.ends_with("wit/my-plugin.wit")), "{language:?}"),
                 Err(error) => assert!(error.to_string().starts_with("--plain is not available for "), "{error}"),
             }

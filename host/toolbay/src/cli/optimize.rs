@@ -73,16 +73,16 @@ pub(super) fn run(
     if !force && output.symlink_metadata().is_ok() {
         bail!("{} exists; to replace it, add --force", printable_path(&output));
     }
-    let calls = calls.iter().map(|call| warm_up(call)).collect::<anyhow::Result<Vec<_>>>()?;
+    let calls = calls.iter().map(|call| parse_warm_up(call)).collect::<anyhow::Result<Vec<_>>>()?;
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
-    let config = common.configure(true, &Listen::default())?;
+    let config = common.load_config(true, &Listen::default())?;
     let allowed = allow.into_iter().map(InitAllowance::from).collect();
     let report = block_on(async {
         let source = read_plugin_source(file, config.server.component.as_u64())?;
         let job = OptimizeJob { source, limits: config.rules().limits, allowed, calls };
-        let (optimised, report) = optimised(&config, file, job).await?;
-        write(&optimised.file, &output)?;
+        let (optimised, report) = optimize_file(&config, file, job).await?;
+        write_atomically(&optimised.file, &output)?;
         Ok(report)
     })?;
     print(&format!("{report}\n    written to {}\n", printable_path(&output)));
@@ -102,7 +102,7 @@ fn default_output(file: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Parses `TOOL` or `TOOL=ARGUMENTS`.
-fn warm_up(call: &str) -> anyhow::Result<WarmUp> {
+fn parse_warm_up(call: &str) -> anyhow::Result<WarmUp> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
     let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
     let object = object.map_err(|error| {
@@ -114,24 +114,24 @@ fn warm_up(call: &str) -> anyhow::Result<WarmUp> {
 
 /// Optimises a file, and checks that its description stays the same. Also returns the report to
 /// print.
-async fn optimised(config: &Config, file: &Path, job: OptimizeJob) -> anyhow::Result<(OptimizedComponent, String)> {
+async fn optimize_file(config: &Config, file: &Path, job: OptimizeJob) -> anyhow::Result<(OptimizedComponent, String)> {
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let name = printable_path(file);
     let before = load_plugin(&sandbox, job.source.clone(), config.rules(), &name).await?;
     let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
     let what = format!("initialising {name}");
-    let optimised = progress::shown(&what, &what, sandbox.optimize(job)).await;
+    let optimised = progress::with_progress(&what, &what, sandbox.optimize(job)).await;
     let optimised = optimised.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), MAX_REASON_BYTES)))?;
     let source = CompileSource { file: optimised.file.clone(), wit };
     let after = load_plugin(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {
         bail!("{name}: what it offers differs once it is initialised; it must be the same each time that it is listed");
     }
-    let report = report(&name, &optimised, size, [&before, &after]);
+    let report = render_report(&name, &optimised, size, [&before, &after]);
     Ok((optimised, report))
 }
 
-fn report(name: &str, optimised: &OptimizedComponent, size: u64, [before, after]: [&LoadedPlugin; 2]) -> String {
+fn render_report(name: &str, optimised: &OptimizedComponent, size: u64, [before, after]: [&LoadedPlugin; 2]) -> String {
     let OptimizedComponent { file, fuel, wall, ran } = optimised;
     let [size, now] = [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
     let what_ran =
@@ -145,7 +145,7 @@ fn report(name: &str, optimised: &OptimizedComponent, size: u64, [before, after]
 }
 
 /// Writes the file atomically, so that a server never reads a partial file.
-fn write(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
+fn write_atomically(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = || format!("failed to write {}", printable_path(output));
     let mut part = tempfile::Builder::new().prefix(".toolbay-optimize-").tempfile_in(folder).with_context(failed)?;

@@ -7,18 +7,18 @@ use serde::Serialize;
 use toolbay_model::text::{clean, escaped};
 
 /// Prints a message for people to standard error.
-pub(super) use crate::stderr::say as complain;
+pub(super) use crate::stderr::print_message as complain;
 
 /// Prints a message to standard error without the name of the program.
-pub(super) use crate::stderr::print as note;
+pub(super) use crate::stderr::print_lines as note;
 
 /// True if writing to standard output has failed.
-static UNPRINTED: AtomicBool = AtomicBool::new(false);
+static PRINT_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Prints text to standard output, without control characters, because parts of it come from
 /// plugins. A closed reader, such as `head`, is not an error.
 pub(super) fn print(text: &str) {
-    write(clean(text).as_bytes());
+    write_stdout(clean(text).as_bytes());
 }
 
 /// Prints a value as JSON to standard output.
@@ -27,29 +27,33 @@ pub(super) fn print(text: &str) {
 ///
 /// The value cannot be represented as JSON.
 pub(super) fn print_json(value: &impl Serialize) -> serde_json::Result<()> {
-    write((escaped(&serde_json::to_string_pretty(value)?) + "\n").as_bytes());
+    write_stdout((escaped(&serde_json::to_string_pretty(value)?) + "\n").as_bytes());
     Ok(())
 }
 
 /// Prints bytes from a plugin to standard output. On a terminal, control characters are removed.
 pub(super) fn print_bytes(bytes: &[u8]) {
-    if stdout().is_terminal() { print(&(String::from_utf8_lossy(bytes).into_owned() + "\n")) } else { write(bytes) }
+    if stdout().is_terminal() {
+        print(&(String::from_utf8_lossy(bytes).into_owned() + "\n"))
+    } else {
+        write_stdout(bytes)
+    }
 }
 
 /// Prints the program's own text verbatim.
-pub(super) fn print_text(bytes: &[u8]) {
-    write(bytes);
+pub(super) fn print_verbatim(bytes: &[u8]) {
+    write_stdout(bytes);
 }
 
 /// Returns whether all output was written.
-pub(super) fn all_printed() -> bool {
-    !UNPRINTED.load(Ordering::Relaxed)
+pub(super) fn has_printed_all() -> bool {
+    !PRINT_FAILED.load(Ordering::Relaxed)
 }
 
-fn write(bytes: &[u8]) {
+fn write_stdout(bytes: &[u8]) {
     let mut stdout = stdout();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe && !UNPRINTED.swap(true, Ordering::Relaxed) => {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe && !PRINT_FAILED.swap(true, Ordering::Relaxed) => {
             complain(&format!("failed to write to standard output: {error}"));
         }
         _ => {}

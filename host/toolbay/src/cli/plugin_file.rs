@@ -109,5 +109,5 @@ pub(super) async fn load_plugin(
 /// Compiles `read_plugin_source`, and reports progress if that takes long.
 async fn compile(sandbox: &Sandbox, source: CompileSource, what: &str) -> Result<CompiledFile, PrepareError> {
     let line = format!("compiling {what}; this can take minutes");
-    progress::shown(&format!("compiling {what}"), &line, sandbox.compile(source)).await
+    progress::with_progress(&format!("compiling {what}"), &line, sandbox.compile(source)).await
 }

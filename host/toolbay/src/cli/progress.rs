@@ -13,16 +13,16 @@ use tracing::Level;
 use super::output::complain;
 
 /// Time before progress is shown.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const DISPLAY_DELAY: Duration = Duration::from_secs(1);
 
 /// Interval between updates of a bar.
-const TICK: Duration = Duration::from_millis(120);
+const TICK_INTERVAL: Duration = Duration::from_millis(120);
 
 /// Template for operations with a known number of steps.
-const COUNTED: &str = "{spinner} compiling {pos} of {len} [{bar:24}] {elapsed} {wide_msg}";
+const COUNTED_TEMPLATE: &str = "{spinner} compiling {pos} of {len} [{bar:24}] {elapsed} {wide_msg}";
 
 /// Template for operations of unknown length.
-const UNCOUNTED: &str = "{spinner} {elapsed} {wide_msg}";
+const UNCOUNTED_TEMPLATE: &str = "{spinner} {elapsed} {wide_msg}";
 
 /// Display of progress.
 #[derive(Debug)]
@@ -42,16 +42,16 @@ impl Progress {
         let term = std::env::var_os("TERM");
         // Log lines would break up a bar.
         let logs = tracing::enabled!(Level::ERROR);
-        if !is_bar(stderr().is_terminal(), term.as_deref(), logs) {
+        if !can_show_bar(stderr().is_terminal(), term.as_deref(), logs) {
             return Self::Lines { said: String::new() };
         }
         let length = total.map(|total| total as u64);
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-        let template = if total.is_some() { COUNTED } else { UNCOUNTED };
+        let template = if total.is_some() { COUNTED_TEMPLATE } else { UNCOUNTED_TEMPLATE };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        bar.enable_steady_tick(TICK);
+        bar.enable_steady_tick(TICK_INTERVAL);
         Self::Bar(bar)
     }
 
@@ -83,15 +83,15 @@ impl Drop for Progress {
 }
 
 /// Returns whether a terminal can update a line in place, and nothing else writes to it.
-fn is_bar(is_terminal: bool, term: Option<&OsStr>, logs: bool) -> bool {
+fn can_show_bar(is_terminal: bool, term: Option<&OsStr>, logs: bool) -> bool {
     is_terminal && !logs && term.is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
 /// Waits for an operation of unknown length. If it takes long, describes it: as `what` next to a
 /// bar, or as a separate `line`.
-pub(super) async fn shown<T>(what: &str, line: &str, work: impl Future<Output = T>) -> T {
+pub(super) async fn with_progress<T>(what: &str, line: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
-    if let Ok(done) = tokio::time::timeout(PATIENCE, work.as_mut()).await {
+    if let Ok(done) = tokio::time::timeout(DISPLAY_DELAY, work.as_mut()).await {
         return done;
     }
     let mut progress = Progress::new(None);
@@ -106,17 +106,17 @@ mod tests {
     #[test]
     fn a_bar_is_for_terminals_that_nothing_else_writes_to() {
         let xterm = Some(OsStr::new("xterm-256color"));
-        assert!(is_bar(true, xterm, false));
-        assert!(!is_bar(false, xterm, false));
-        assert!(!is_bar(true, xterm, true));
+        assert!(can_show_bar(true, xterm, false));
+        assert!(!can_show_bar(false, xterm, false));
+        assert!(!can_show_bar(true, xterm, true));
         for term in [None, Some(OsStr::new("")), Some(OsStr::new("dumb"))] {
-            assert!(!is_bar(true, term, false), "{term:?}");
+            assert!(!can_show_bar(true, term, false), "{term:?}");
         }
     }
 
     #[test]
     fn templates_are_valid() {
-        for template in [COUNTED, UNCOUNTED] {
+        for template in [COUNTED_TEMPLATE, UNCOUNTED_TEMPLATE] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

@@ -22,7 +22,8 @@ use super::plugin_file::{MAX_REASON_BYTES, printable_path};
 use crate::config::Config;
 
 /// Reason why a different result of a call with redacted input is not meaningful.
-const REDACTED: &str = "its result differs, but what it got contains a secret, which is redacted in the recording";
+const REDACTED_REASON: &str =
+    "its result differs, but what it got contains a secret, which is redacted in the recording";
 
 /// Selection of calls to replay, and the plugin file to use.
 #[derive(Debug)]
@@ -34,14 +35,14 @@ pub(super) struct ReplaySelection {
 }
 
 pub(super) fn run(mut common: Common, file: &Path, wanted: &ReplaySelection, json: bool) -> anyhow::Result<ExitCode> {
-    let instead = wanted.plugin.as_deref().map(instead).transpose()?;
+    let instead = wanted.plugin.as_deref().map(parse_plugin_override).transpose()?;
     if let Some(PluginOverride { file, .. }) = &instead {
         // A single file needs no plugin folder. Use the folder of the file instead.
         let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         common.plugins.get_or_insert_with(|| beside.to_owned());
     }
-    let config = common.configure(true, &Listen::default())?;
-    let report = block_on(replayed(&config, file, instead, wanted.tool.as_ref()))?;
+    let config = common.load_config(true, &Listen::default())?;
+    let report = block_on(replay_recording(&config, file, instead, wanted.tool.as_ref()))?;
     if json {
         report.print_json()?;
     } else {
@@ -56,7 +57,7 @@ pub(super) fn pattern(text: &str) -> Result<NamePattern, String> {
 }
 
 /// Parses `FILE` or `ID=FILE`.
-fn instead(text: &str) -> anyhow::Result<PluginOverride> {
+fn parse_plugin_override(text: &str) -> anyhow::Result<PluginOverride> {
     if let Some((id, file)) = text.split_once('=').filter(|(id, _)| !id.is_empty() && !id.contains('/')) {
         return Ok(PluginOverride { id: id.to_owned(), file: file.into() });
     }
@@ -68,7 +69,7 @@ fn instead(text: &str) -> anyhow::Result<PluginOverride> {
     }
 }
 
-async fn replayed(
+async fn replay_recording(
     config: &Config,
     file: &Path,
     instead: Option<PluginOverride>,
@@ -82,12 +83,12 @@ async fn replayed(
     let runner = CallReplayer::new(sandbox, config.effective_limits().1);
     let named = |error| anyhow::anyhow!("{}: {error}", printable_path(file));
     let mut reader = RecordingReader::open(file)?;
-    let mut report = ReplayReport::of(file);
+    let mut report = ReplayReport::new(file);
     let mut header: Option<RecordingHeader> = None;
     while let Some(item) = reader.next().map_err(named)? {
         let (number, call) = match item {
             RecordingItem::Header(next) => {
-                report.began(&next);
+                report.record_header(&next);
                 header = Some(next);
                 continue;
             }
@@ -112,11 +113,11 @@ async fn replayed(
             continue;
         }
         let salt = header.as_ref().map_or("", |header| &header.salt);
-        let status = status(&mut plugins, &runner, &call, salt, &mut report).await;
+        let status = replay_call(&mut plugins, &runner, &call, salt, &mut report).await;
         let status = status.map_err(|why| anyhow::anyhow!("{}:{number}: {why}", printable_path(file)))?;
         report.add(number, &call, status);
     }
-    ensure!(report.count() > 0, nothing(&report, instead.as_ref(), tool));
+    ensure!(report.count() > 0, no_calls_message(&report, instead.as_ref(), tool));
     Ok(report)
 }
 
@@ -125,7 +126,7 @@ async fn replayed(
 /// # Errors
 ///
 /// The recording is invalid. The message is the reason.
-async fn status(
+async fn replay_call(
     plugins: &mut ReplayPlugins,
     runner: &CallReplayer,
     call: &RecordedCall,
@@ -135,7 +136,7 @@ async fn status(
     if !call.missing.is_empty() {
         return Ok(ReplayStatus::NotReplayable(call.missing.iter().map(ToString::to_string).collect()));
     }
-    let plugin = match plugins.of(&call.plugin).await {
+    let plugin = match plugins.get_or_load(&call.plugin).await {
         Ok(plugin) => plugin,
         Err(why) => return Ok(ReplayStatus::NotReplayable(vec![why])),
     };
@@ -147,7 +148,7 @@ async fn status(
             let comparison = compare(call, &replayed);
             // A redaction mark differs in length from the secret, which can change the result.
             if call.answers.redacted && comparison.verdict != ReplayVerdict::Equal {
-                return Ok(ReplayStatus::NotReplayable(vec![REDACTED.to_owned()]));
+                return Ok(ReplayStatus::NotReplayable(vec![REDACTED_REASON.to_owned()]));
             }
             ReplayStatus::Run(comparison)
         }
@@ -156,7 +157,7 @@ async fn status(
 }
 
 /// Returns the reason why no call was replayed.
-fn nothing(report: &ReplayReport, instead: Option<&PluginOverride>, tool: Option<&NamePattern>) -> String {
+fn no_calls_message(report: &ReplayReport, instead: Option<&PluginOverride>, tool: Option<&NamePattern>) -> String {
     let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
     let plugins = line(&plugins.join(", "), MAX_REASON_BYTES);
     match (instead, tool) {

@@ -8,13 +8,13 @@ use toolbay_catalog::WritablePaths;
 use toolbay_secrets::serve_programs;
 
 use super::common::block_on;
-use crate::wall::is_granted;
+use crate::wall::is_program_granted;
 
 pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitCode> {
     let writable = WritablePaths::new(writable.into_iter().map(|path| (String::new(), path)), true);
     block_on(async {
         let plugins = folder.to_owned();
-        let granted = move |grant: &str, words: &[String]| is_granted(&plugins, grant, words, &writable);
+        let granted = move |grant: &str, words: &[String]| is_program_granted(&plugins, grant, words, &writable);
         serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, granted)
             .await
             .context("failed to talk to the server")?;

@@ -15,7 +15,7 @@ use toolbay_otel::Telemetry;
 use toolbay_recording::RecordingFile;
 use toolbay_socket::SocketFile;
 
-use super::common::{Common, Listen, begin, block_on};
+use super::common::{Common, Listen, block_on, start_logging};
 use super::load_progress;
 use super::signals::{self, Signals};
 use super::supervisor::{Supervisor, inherited_socket};
@@ -24,7 +24,7 @@ use crate::console_socket::ConsoleSocket;
 use crate::memory;
 use crate::reread::RunningConfig;
 use crate::server::Server;
-use crate::wall::{ConfinementNeeds, ConfinementWall};
+use crate::wall::{ConfinementNeeds, ServerConfinement};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
@@ -42,7 +42,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         config.http.open_tls().map_err(ConfigError::new)?;
         let mut needs = {
             let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
-            ConfinementNeeds::of(&config, own.and_then(ListenAddress::socket))?
+            ConfinementNeeds::from_config(&config, own.and_then(ListenAddress::socket))?
         };
         // First, because nothing should start if the address is in use, and because a confined
         // server can no longer listen.
@@ -69,11 +69,11 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         let opened = config.record.settings().map(|record| RecordingFile::open(&record.file)).transpose()?;
         // No second thread has been started yet.
         if let Some(Ok(beside)) = &beside {
-            needs = needs.and_socket(&config, beside.file.path())?;
+            needs = needs.with_socket(&config, beside.file.path())?;
         }
-        let wall = ConfinementWall::build(&config, needs)?;
-        begin(&config, &config.log, telemetry.as_ref())?;
-        memory::return_what_is_free();
+        let wall = ServerConfinement::build(&config, needs)?;
+        start_logging(&config, &config.log, telemetry.as_ref())?;
+        memory::start_background_purge();
         tokio::select! {
             served = serve(running, telemetry, opened, ListenSockets { listener, console: beside, supervisor }, &wall, &signals) => served?,
             () = signals.force_shutdown.cancelled() => {}
@@ -108,7 +108,7 @@ async fn serve(
     telemetry: Option<Telemetry>,
     opened: Option<RecordingFile>,
     ListenSockets { listener, console: beside, supervisor }: ListenSockets,
-    wall: &ConfinementWall,
+    wall: &ServerConfinement,
     signals: &Signals,
 ) -> anyhow::Result<()> {
     let plugins = running.config().plugins.display().to_string();
@@ -135,7 +135,7 @@ async fn serve(
     }
     let server = start_server(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
-    tokio::spawn(async move { reporting.report_useless_patterns().await });
+    tokio::spawn(async move { reporting.warn_unmatched_patterns().await });
     tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor.clone(), signals.clone()));
     tokio::spawn(supervisor.report_status(server.service().catalog().clone(), signals.shutdown.clone()));
     server.serve_http(listener, signals.shutdown.clone()).await
@@ -170,7 +170,7 @@ async fn reload_on_signal(mut running: RunningConfig, server: Weak<Server>, supe
         let Some(server) = server.upgrade() else { return };
         supervisor.notify_reloading();
         let read = tokio::task::spawn_blocking(move || {
-            running.again(&server);
+            running.reload(&server);
             running
         });
         match read.await {
@@ -186,9 +186,9 @@ fn start_server(
     config: Config,
     telemetry: Option<Telemetry>,
     opened: Option<RecordingFile>,
-    wall: &ConfinementWall,
+    wall: &ServerConfinement,
 ) -> anyhow::Result<Arc<Server>> {
-    let server = Server::builder(config).telemetry(telemetry).behind(wall);
+    let server = Server::builder(config).telemetry(telemetry).confined_by(wall);
     let server = Arc::new(server.start_with(opened)?);
     let reporting = Arc::downgrade(&server);
     let report = move || {

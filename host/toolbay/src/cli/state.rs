@@ -90,7 +90,7 @@ pub(super) fn run(command: StateCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn load_config(common: &Common) -> anyhow::Result<Config> {
-    Ok(common.configure(true, &Listen::default())?)
+    Ok(common.load_config(true, &Listen::default())?)
 }
 
 fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {

@@ -158,7 +158,7 @@ impl ServerConfig {
 
     /// Returns the memory budget of all calls, in bytes.
     pub fn memory(&self) -> ByteSize {
-        self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(MIN_MEMORY.as_u64())))
+        self.memory.unwrap_or_else(|| ByteSize::b((machine::available_memory() / 2).max(MIN_MEMORY.as_u64())))
     }
 
     /// Returns the memory budget of all requests, in bytes.

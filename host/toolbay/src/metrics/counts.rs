@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime};
 use toolbay_model::{CallUsage, UseKind};
 use toolbay_otel::HistogramPoint;
 
-use super::histogram::BucketCounts;
-use super::times::{TimeHistogram, times};
+use super::histogram::AtomicHistogram;
+use super::times::{TimeHistogram, new_time_histogram};
 use super::tools::{ToolMeter, ToolMeters};
-use crate::outcome::EndedAs;
+use crate::outcome::CallEnding;
 
 /// Bucket bounds of guest memory, in bytes.
-const MEMORY: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
+const MEMORY_BOUNDS: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
 
 /// Nanoseconds per second.
-const SECOND: f64 = 1e9;
+const NANOS_PER_SECOND: f64 = 1e9;
 
 /// Stages of a call, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(crate) struct ServerMetrics {
     /// Counters per tool.
     pub(crate) tools: ToolMeters,
     stages: [TimeHistogram; CallStage::ALL.len()],
-    memory: BucketCounts<{ MEMORY.len() }>,
+    memory: AtomicHistogram<{ MEMORY_BOUNDS.len() }>,
     denied: [AtomicU64; UseKind::ALL.len()],
     changes: [AtomicU64; PluginChange::ALL.len()],
     /// Counts per key that raises the limit, so there are as many entries as limits.
@@ -95,8 +95,8 @@ impl Default for ServerMetrics {
         Self {
             started: SystemTime::now(),
             tools: ToolMeters::default(),
-            stages: std::array::from_fn(|_| times()),
-            memory: BucketCounts::new(&MEMORY),
+            stages: std::array::from_fn(|_| new_time_histogram()),
+            memory: AtomicHistogram::new(&MEMORY_BOUNDS),
             denied: std::array::from_fn(|_| AtomicU64::new(0)),
             changes: std::array::from_fn(|_| AtomicU64::new(0)),
             limits: Mutex::default(),
@@ -107,48 +107,48 @@ impl Default for ServerMetrics {
 impl ServerMetrics {
     /// Counts a finished call of the tool of `meter`. Without a meter, counts it for the tool with
     /// the requested `name`.
-    pub(crate) fn ended(&self, meter: Option<&ToolMeter>, name: &str, outcome: EndedAs) {
+    pub(crate) fn count_call(&self, meter: Option<&ToolMeter>, name: &str, outcome: CallEnding) {
         match meter {
-            Some(meter) => meter.ended(outcome),
-            None => self.tools.known(name).ended(outcome),
+            Some(meter) => meter.count_call(outcome),
+            None => self.tools.existing_meter(name).count_call(outcome),
         }
     }
 
     /// Records the duration of a stage of a call.
-    pub(crate) fn stage(&self, stage: CallStage, took: Duration) {
+    pub(crate) fn record_stage(&self, stage: CallStage, took: Duration) {
         if let Some(histogram) = self.stages.get(stage as usize) {
             histogram.record_time(took);
         }
     }
 
     /// Records the usage of a call that entered a guest.
-    pub(crate) fn used(&self, meter: &ToolMeter, usage: &CallUsage) {
-        meter.used(usage);
+    pub(crate) fn record_usage(&self, meter: &ToolMeter, usage: &CallUsage) {
+        meter.record_usage(usage);
         self.memory.record(usage.memory);
     }
 
     /// Counts a denied use.
-    pub(crate) fn denied(&self, kind: UseKind) {
+    pub(crate) fn count_denial(&self, kind: UseKind) {
         if let Some(count) = self.denied.get(kind as usize) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Counts a change of a plugin.
-    pub(crate) fn changed(&self, change: PluginChange) {
+    pub(crate) fn count_change(&self, change: PluginChange) {
         if let Some(count) = self.changes.get(change as usize) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Counts a limit that was reached, under the key that raises it.
-    pub(crate) fn limited(&self, key: &'static str) {
-        *self.limits_by_key().entry(key).or_default() += 1;
+    pub(crate) fn count_limit(&self, key: &'static str) {
+        *self.lock_limits().entry(key).or_default() += 1;
     }
 
     /// Returns the durations per stage, in seconds.
     pub(crate) fn stages(&self) -> impl Iterator<Item = (CallStage, HistogramPoint)> {
-        CallStage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(SECOND)))
+        CallStage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(NANOS_PER_SECOND)))
     }
 
     /// Returns the memory of calls, in bytes.
@@ -157,8 +157,8 @@ impl ServerMetrics {
     }
 
     /// Returns the durations of a tool's calls, in seconds.
-    pub(crate) fn times(meter: &ToolMeter) -> HistogramPoint {
-        meter.times.read(SECOND)
+    pub(crate) fn call_times(meter: &ToolMeter) -> HistogramPoint {
+        meter.times.read(NANOS_PER_SECOND)
     }
 
     /// Returns the number of denials per kind of use.
@@ -173,11 +173,11 @@ impl ServerMetrics {
 
     /// Returns how often each limit was reached.
     pub(crate) fn limits(&self) -> Vec<(&'static str, u64)> {
-        self.limits_by_key().iter().map(|(key, count)| (*key, *count)).collect()
+        self.lock_limits().iter().map(|(key, count)| (*key, *count)).collect()
     }
 
     // Held for a few instructions, and only by calls that fail because of a limit.
-    fn limits_by_key(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+    fn lock_limits(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -189,19 +189,19 @@ mod tests {
     #[test]
     fn what_is_counted_has_the_place_of_its_word() {
         let metrics = ServerMetrics::default();
-        CallStage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.stage(*stage, Duration::from_secs(n)));
+        CallStage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.record_stage(*stage, Duration::from_secs(n)));
         let sums: Vec<String> = metrics.stages().map(|(_, distribution)| distribution.sum.to_string()).collect();
         assert_eq!(sums, ["1", "2", "3", "4"]);
         for (kind, n) in UseKind::ALL.into_iter().zip(1..) {
-            (0..n).for_each(|_| metrics.denied(kind));
+            (0..n).for_each(|_| metrics.count_denial(kind));
         }
         assert!(metrics.denials().zip(1..).all(|((_, count), n)| count == n));
         for (change, n) in PluginChange::ALL.into_iter().zip(1..) {
-            (0..n).for_each(|_| metrics.changed(change));
+            (0..n).for_each(|_| metrics.count_change(change));
         }
         assert!(metrics.changes().zip(1..).all(|((_, count), n)| count == n));
         for key in ["b", "a", "b"] {
-            metrics.limited(key);
+            metrics.count_limit(key);
         }
         assert_eq!(metrics.limits(), [("a", 1), ("b", 2)]);
     }

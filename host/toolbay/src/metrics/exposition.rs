@@ -14,7 +14,7 @@ use toolbay_mcp::MetricsForm;
 use toolbay_otel::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
 
 /// Returns the metrics as text, or `None` if they cannot be encoded.
-pub(crate) fn write(families: Vec<MetricFamily>, form: MetricsForm) -> Option<String> {
+pub(crate) fn render(families: Vec<MetricFamily>, form: MetricsForm) -> Option<String> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(MetricsScrape { families, form }));
     let mut text = String::new();
@@ -37,18 +37,26 @@ impl Collector for MetricsScrape {
             match points {
                 MetricPoints::Counter(points) if self.form == MetricsForm::OpenMetrics => {
                     let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-                    each(family, points, counter)?;
+                    encode_points(family, points, encode_counter)?;
                 }
                 MetricPoints::Counter(points) => {
                     let name = format!("{name}_total");
                     let family = encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
-                    each(family, points, gauge)?;
+                    encode_points(family, points, encode_gauge)?;
                 }
                 MetricPoints::Gauge(points) => {
-                    each(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?, points, gauge)?;
+                    encode_points(
+                        encoder.encode_descriptor(name, help, None, MetricType::Gauge)?,
+                        points,
+                        encode_gauge,
+                    )?;
                 }
                 MetricPoints::Histogram(points) => {
-                    each(encoder.encode_descriptor(name, help, None, MetricType::Histogram)?, points, histogram)?;
+                    encode_points(
+                        encoder.encode_descriptor(name, help, None, MetricType::Histogram)?,
+                        points,
+                        encode_histogram,
+                    )?;
                 }
             }
         }
@@ -56,26 +64,26 @@ impl Collector for MetricsScrape {
     }
 }
 
-fn counter(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
+fn encode_counter(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
     match value {
         MetricNumber::Whole(count) => sample.encode_counter::<NoLabelSet, u64, u64>(count, None),
         MetricNumber::Real(number) => sample.encode_counter::<NoLabelSet, f64, u64>(number, None),
     }
 }
 
-fn gauge(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
+fn encode_gauge(sample: &mut MetricEncoder<'_>, value: &MetricNumber) -> fmt::Result {
     match value {
         MetricNumber::Whole(count) => sample.encode_gauge(count),
         MetricNumber::Real(number) => sample.encode_gauge(number),
     }
 }
 
-fn histogram(sample: &mut MetricEncoder<'_>, value: &HistogramPoint) -> fmt::Result {
+fn encode_histogram(sample: &mut MetricEncoder<'_>, value: &HistogramPoint) -> fmt::Result {
     sample.encode_histogram::<NoLabelSet>(value.sum, value.count, &value.buckets, None)
 }
 
 /// Writes each sample of a family, with its labels, if any.
-fn each<V>(
+fn encode_points<V>(
     mut family: MetricEncoder<'_>,
     points: &[MetricPoint<V>],
     write: fn(&mut MetricEncoder<'_>, &V) -> fmt::Result,
@@ -96,21 +104,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::metrics::{CallStage, PluginChange, ServerFigures, ServerMetrics, families};
-    use crate::outcome::EndedAs;
+    use crate::metrics::{CallStage, PluginChange, ServerFigures, ServerMetrics, collect_families};
+    use crate::outcome::CallEnding;
 
     fn measured() -> Vec<MetricFamily> {
         let metrics = ServerMetrics::default();
-        metrics.ended(None, "nobody's", EndedAs::Ok);
-        metrics.stage(CallStage::Guest, Duration::from_millis(2));
-        metrics.changed(PluginChange::Load);
-        metrics.limited("limits.fuel");
-        families(&metrics, &ServerFigures::default())
+        metrics.count_call(None, "nobody's", CallEnding::Ok);
+        metrics.record_stage(CallStage::Guest, Duration::from_millis(2));
+        metrics.count_change(PluginChange::Load);
+        metrics.count_limit("limits.fuel");
+        collect_families(&metrics, &ServerFigures::default())
     }
 
     /// Returns the lines that start with `beginning`.
     fn lines(form: MetricsForm, beginning: &str) -> Vec<String> {
-        let text = write(measured(), form).unwrap();
+        let text = render(measured(), form).unwrap();
         text.lines().filter(|line| line.starts_with(beginning)).map(str::to_owned).collect()
     }
 
@@ -162,6 +170,6 @@ mod tests {
     #[test]
     fn a_sample_without_labels_has_no_braces() {
         assert_eq!(lines(MetricsForm::Prometheus, "toolbay_calls_running"), ["toolbay_calls_running 0"]);
-        assert!(!write(measured(), MetricsForm::OpenMetrics).unwrap().contains("{}"));
+        assert!(!render(measured(), MetricsForm::OpenMetrics).unwrap().contains("{}"));
     }
 }

@@ -12,14 +12,14 @@ use toolbay_otel::HistogramPoint;
 /// cache miss takes as long as everything else.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct BucketCounts<const N: usize> {
+pub(crate) struct AtomicHistogram<const N: usize> {
     bounds: &'static [u64; N],
     sum: AtomicU64,
     counts: [AtomicU64; N],
     above: AtomicU64,
 }
 
-impl<const N: usize> BucketCounts<N> {
+impl<const N: usize> AtomicHistogram<N> {
     /// Creates an empty histogram with these bounds, in ascending order.
     pub(crate) fn new(bounds: &'static [u64; N]) -> Self {
         let counts = std::array::from_fn(|_| AtomicU64::new(0));
@@ -58,13 +58,13 @@ mod tests {
 
     #[test]
     fn a_value_counts_within_the_first_bound_that_it_does_not_exceed() {
-        let histogram = BucketCounts::new(&[10, 100]);
+        let histogram = AtomicHistogram::new(&[10, 100]);
         for value in [0, 10, 11, 100, 101, 1_000_000] {
             histogram.record(value);
         }
         let HistogramPoint { sum, count, buckets } = histogram.read(10.0);
         assert_eq!((sum.to_bits(), count), (100_022.2_f64.to_bits(), 6));
         assert_eq!(buckets, [(1.0, 2), (10.0, 2), (f64::INFINITY, 2)]);
-        BucketCounts::new(&[1]).record_time(Duration::MAX);
+        AtomicHistogram::new(&[1]).record_time(Duration::MAX);
     }
 }

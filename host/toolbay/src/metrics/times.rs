@@ -1,10 +1,10 @@
 //! Histogram of durations, with the bounds that all of them share.
 
-use super::histogram::BucketCounts;
+use super::histogram::AtomicHistogram;
 
 /// Bucket bounds of durations, in nanoseconds. There is one table for all, because each call reads
 /// it.
-const BOUNDS: [u64; 14] = [
+const TIME_BOUNDS: [u64; 14] = [
     10_000,
     30_000,
     100_000,
@@ -22,9 +22,9 @@ const BOUNDS: [u64; 14] = [
 ];
 
 /// Histogram of durations.
-pub(crate) type TimeHistogram = BucketCounts<{ BOUNDS.len() }>;
+pub(crate) type TimeHistogram = AtomicHistogram<{ TIME_BOUNDS.len() }>;
 
 /// Creates an empty histogram of durations.
-pub(crate) fn times() -> TimeHistogram {
-    BucketCounts::new(&BOUNDS)
+pub(crate) fn new_time_histogram() -> TimeHistogram {
+    AtomicHistogram::new(&TIME_BOUNDS)
 }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use toolbay_catalog::Plugin;
 use toolbay_model::{CallUsage, Tool};
 
-use super::times::{TimeHistogram, times};
-use crate::outcome::EndedAs;
+use super::times::{TimeHistogram, new_time_histogram};
+use crate::outcome::CallEnding;
 
 /// Maximum number of tools with their own meter. Plugins choose the number and names of their
 /// tools.
-const MOST: usize = 1_000;
+const MAX_TOOLS: usize = 1_000;
 
 /// Counters of one tool's calls, or of all calls that share a meter. Each call needs two cache
 /// lines of it.
@@ -23,7 +23,7 @@ pub(crate) struct ToolMeter {
     gone: AtomicBool,
     fuel: AtomicU64,
     peak: AtomicU64,
-    outcomes: [AtomicU64; EndedAs::COUNT],
+    outcomes: [AtomicU64; CallEnding::COUNT],
     /// Durations of calls, from the lookup of the plugin until the result is checked.
     pub(crate) times: TimeHistogram,
     /// The tool's public name, or a name in parentheses, which no tool can have.
@@ -60,28 +60,28 @@ impl ToolMeter {
             fuel: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
-            times: times(),
+            times: new_time_histogram(),
             name: name.to_owned(),
         })
     }
 
     /// Counts a finished call.
-    pub(crate) fn ended(&self, outcome: EndedAs) {
+    pub(crate) fn count_call(&self, outcome: CallEnding) {
         if let Some(count) = self.outcomes.get(outcome.index()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Records the usage of a call.
-    pub(crate) fn used(&self, usage: &CallUsage) {
+    pub(crate) fn record_usage(&self, usage: &CallUsage) {
         self.fuel.fetch_add(usage.fuel, Ordering::Relaxed);
         self.peak.fetch_max(usage.memory, Ordering::Relaxed);
     }
 
     /// Returns the number of calls per outcome, without outcomes that did not occur.
-    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (EndedAs, u64)> {
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (CallEnding, u64)> {
         let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
-        EndedAs::all().zip(counts).filter(|(_, count)| *count > 0)
+        CallEnding::all().zip(counts).filter(|(_, count)| *count > 0)
     }
 
     /// Returns the fuel of all calls.
@@ -97,20 +97,20 @@ impl ToolMeter {
 
 impl Default for ToolMeters {
     fn default() -> Self {
-        Self::with_room(MOST)
+        Self::with_capacity(MAX_TOOLS)
     }
 }
 
 impl ToolMeters {
-    fn with_room(most: usize) -> Self {
+    fn with_capacity(most: usize) -> Self {
         let [prompts, resources, completions, others] =
             ["(prompt)", "(resource)", "(completion)", "(other)"].map(ToolMeter::new);
         Self { most, table: Mutex::default(), prompts, resources, completions, others }
     }
 
     /// Returns the meter of the offered tool with this name. Creates it if there is capacity.
-    fn of(&self, name: &str) -> Arc<ToolMeter> {
-        let mut table = self.table();
+    fn meter(&self, name: &str) -> Arc<ToolMeter> {
+        let mut table = self.lock_table();
         if let Some(meter) = table.get(name) {
             return Arc::clone(meter);
         }
@@ -124,13 +124,13 @@ impl ToolMeters {
 
     /// Returns the meter of the tool with this name if it was called before, otherwise the shared
     /// one. A caller can choose any name, so this does not create a meter.
-    pub(crate) fn known(&self, name: &str) -> Arc<ToolMeter> {
-        Arc::clone(self.table().get(name).unwrap_or(&self.others))
+    pub(crate) fn existing_meter(&self, name: &str) -> Arc<ToolMeter> {
+        Arc::clone(self.lock_table().get(name).unwrap_or(&self.others))
     }
 
     /// Removes the meters of tools that are not `offered`.
-    pub(crate) fn keep(&self, offered: impl Fn(&str) -> bool) {
-        self.table().retain(|name, meter| {
+    pub(crate) fn retain(&self, offered: impl Fn(&str) -> bool) {
+        self.lock_table().retain(|name, meter| {
             let keep = offered(name);
             if !keep {
                 meter.gone.store(true, Ordering::Relaxed);
@@ -140,39 +140,39 @@ impl ToolMeters {
     }
 
     /// Returns all meters: the shared ones first, then by name.
-    pub(crate) fn all(&self) -> Vec<Arc<ToolMeter>> {
+    pub(crate) fn meters(&self) -> Vec<Arc<ToolMeter>> {
         let shared = [&self.completions, &self.others, &self.prompts, &self.resources].map(Arc::clone);
-        shared.into_iter().chain(self.table().values().map(Arc::clone)).collect()
+        shared.into_iter().chain(self.lock_table().values().map(Arc::clone)).collect()
     }
 
     // Held while at most a thousand pointers are copied, and never across an await.
-    fn table(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ToolMeter>>> {
+    fn lock_table(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ToolMeter>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PluginMeters {
     /// Creates the meters of a plugin that has not been called.
-    pub(crate) fn of(plugin: &Plugin) -> Self {
-        Self { tools: plugin.tools.iter().map(|named| (address(&named.tool), OnceLock::new())).collect() }
+    pub(crate) fn new(plugin: &Plugin) -> Self {
+        Self { tools: plugin.tools.iter().map(|named| (tool_address(&named.tool), OnceLock::new())).collect() }
     }
 
     /// Returns the meter of this tool of the plugin, from `tools`.
-    pub(crate) fn tool(&self, tool: &Arc<Tool>, tools: &ToolMeters) -> Arc<ToolMeter> {
-        self.at(address(tool), &tool.name, tools)
+    pub(crate) fn tool_meter(&self, tool: &Arc<Tool>, tools: &ToolMeters) -> Arc<ToolMeter> {
+        self.meter_at(tool_address(tool), &tool.name, tools)
     }
 
-    fn at(&self, address: usize, name: &str, tools: &ToolMeters) -> Arc<ToolMeter> {
-        let own = self.tools.get(&address).map(|own| own.get_or_init(|| tools.of(name)));
+    fn meter_at(&self, address: usize, name: &str, tools: &ToolMeters) -> Arc<ToolMeter> {
+        let own = self.tools.get(&address).map(|own| own.get_or_init(|| tools.meter(name)));
         match own {
             Some(own) if !own.gone.load(Ordering::Relaxed) => Arc::clone(own),
             // Another plugin's tool hid it for a while, or its plugin is being removed.
-            _ => tools.of(name),
+            _ => tools.meter(name),
         }
     }
 }
 
-fn address(tool: &Arc<Tool>) -> usize {
+fn tool_address(tool: &Arc<Tool>) -> usize {
     Arc::as_ptr(tool).addr()
 }
 
@@ -183,40 +183,40 @@ mod tests {
     use super::*;
 
     fn names(tools: &ToolMeters) -> Vec<String> {
-        tools.all().iter().map(|meter| meter.name.clone()).filter(|name| !name.starts_with('(')).collect()
+        tools.meters().iter().map(|meter| meter.name.clone()).filter(|name| !name.starts_with('(')).collect()
     }
 
     #[test]
     fn there_is_room_for_so_many_tools_and_the_rest_shares_a_meter() {
-        let tools = ToolMeters::with_room(2);
+        let tools = ToolMeters::with_capacity(2);
         for name in ["b", "a", "c", "b", "d"] {
-            tools.of(name).ended(EndedAs::Ok);
+            tools.meter(name).count_call(CallEnding::Ok);
         }
         assert_eq!(names(&tools), ["a", "b"]);
-        assert_eq!(tools.known("c").outcomes().collect::<Vec<_>>(), [(EndedAs::Ok, 2)]);
-        assert_eq!(tools.known("b").outcomes().collect::<Vec<_>>(), [(EndedAs::Ok, 2)]);
-        tools.keep(|name| name != "a");
-        tools.of("d").ended(EndedAs::Failed(ErrorKind::Trap));
+        assert_eq!(tools.existing_meter("c").outcomes().collect::<Vec<_>>(), [(CallEnding::Ok, 2)]);
+        assert_eq!(tools.existing_meter("b").outcomes().collect::<Vec<_>>(), [(CallEnding::Ok, 2)]);
+        tools.retain(|name| name != "a");
+        tools.meter("d").count_call(CallEnding::Failed(ErrorKind::Trap));
         assert_eq!(names(&tools), ["b", "d"]);
-        assert_eq!(tools.known("nobody's").name, "(other)");
+        assert_eq!(tools.existing_meter("nobody's").name, "(other)");
         assert_eq!(names(&tools), ["b", "d"], "looking for a name makes no meter");
     }
 
     #[test]
     fn a_tool_that_comes_back_is_counted_again() {
         let (tools, meters) = (ToolMeters::default(), PluginMeters { tools: HashMap::from([(7, OnceLock::new())]) });
-        meters.at(7, "a", &tools).ended(EndedAs::Ok);
-        tools.keep(|_| false);
-        meters.at(7, "a", &tools).ended(EndedAs::Asked);
-        meters.at(7, "a", &tools).ended(EndedAs::Asked);
-        assert_eq!(tools.known("a").outcomes().collect::<Vec<_>>(), [(EndedAs::Asked, 2)]);
+        meters.meter_at(7, "a", &tools).count_call(CallEnding::Ok);
+        tools.retain(|_| false);
+        meters.meter_at(7, "a", &tools).count_call(CallEnding::Asked);
+        meters.meter_at(7, "a", &tools).count_call(CallEnding::Asked);
+        assert_eq!(tools.existing_meter("a").outcomes().collect::<Vec<_>>(), [(CallEnding::Asked, 2)]);
     }
 
     #[test]
     fn usage_adds_up_and_the_peak_stays() {
         let meter = ToolMeter::new("a");
         for (fuel, memory) in [(5, 100), (7, 50)] {
-            meter.used(&CallUsage { fuel, memory, ..CallUsage::default() });
+            meter.record_usage(&CallUsage { fuel, memory, ..CallUsage::default() });
         }
         assert_eq!((meter.fuel(), meter.peak()), (12, 100));
     }

@@ -14,16 +14,16 @@ use super::uri::ResultAddress;
 use super::whole::{StoredPart, WholeResult};
 
 /// Bytes that are reserved for the note and the link.
-const NOTE: usize = 1 << 10;
+const NOTE_BYTES: usize = 1 << 10;
 
 /// Minimum length of a truncated text, in bytes. Less is not shown.
-const SHORTEST: usize = 64;
+const MIN_EXCERPT_BYTES: usize = 64;
 
 /// Maximum number of missing parts that the note names.
-const NAMED: usize = 8;
+const MAX_NAMED_PARTS: usize = 8;
 
 /// MIME type of structured content.
-const JSON: &str = "application/json";
+const JSON_MIME_TYPE: &str = "application/json";
 
 /// A truncated result, before the note is added.
 #[derive(Debug)]
@@ -49,10 +49,10 @@ pub(crate) struct ResultLink {
 
 /// Returns the bytes of content, structured content and `_meta`, without the surrounding JSON.
 /// Values count as JSON text.
-pub(crate) fn size(output: &ToolOutput) -> usize {
-    output.content.iter().map(|content| block(&content.body)).sum::<usize>()
-        + output.structured.as_ref().map_or(0, json)
-        + if output.meta.is_empty() { 0 } else { json(&output.meta) }
+pub(crate) fn output_size(output: &ToolOutput) -> usize {
+    output.content.iter().map(|content| block_size(&content.body)).sum::<usize>()
+        + output.structured.as_ref().map_or(0, json_size)
+        + if output.meta.is_empty() { 0 } else { json_size(&output.meta) }
 }
 
 /// Truncates a result to at most `most` bytes. If the tool has an output schema (`promised`),
@@ -61,15 +61,19 @@ pub(crate) fn size(output: &ToolOutput) -> usize {
 /// # Errors
 ///
 /// The result fits without truncation.
-pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<FittedResult, Box<ToolOutput>> {
-    if size(&output) <= most {
+pub(crate) fn truncate_output(
+    output: ToolOutput,
+    most: usize,
+    promised: bool,
+) -> Result<FittedResult, Box<ToolOutput>> {
+    if output_size(&output) <= most {
         return Err(Box::new(output));
     }
-    let mut room = most.saturating_sub(NOTE);
+    let mut room = most.saturating_sub(NOTE_BYTES);
     let (mut shown, mut parts, mut missing) = (ToolOutput::default(), Vec::new(), Vec::new());
     let ToolOutput { content, structured, meta } = output;
-    if json(&meta) <= room / 4 {
-        room -= if meta.is_empty() { 0 } else { json(&meta) };
+    if json_size(&meta) <= room / 4 {
+        room -= if meta.is_empty() { 0 } else { json_size(&meta) };
         shown.meta = meta;
     } else {
         // `_meta` is for programs, which do not read the resources that are stored for models.
@@ -83,62 +87,62 @@ pub(crate) fn fit(output: ToolOutput, most: usize, promised: bool) -> Result<Fit
             room -= text.len();
             shown.structured = Some(value);
         } else {
-            missing.push(format!("the structured content ({})", iec(text.len())));
+            missing.push(format!("the structured content ({})", format_size(text.len())));
             is_unstructured = true;
         }
         text
     });
     for (number, content) in (1..).zip(content) {
-        let size = block(&content.body);
+        let size = block_size(&content.body);
         if size <= room {
             room -= size;
-            parts.extend(part(content.body.clone()));
+            parts.extend(stored_part(content.body.clone()));
             shown.content.push(content);
             continue;
         }
-        let begun = beginning(&content, room);
+        let begun = excerpt(&content, room);
         missing.push(match &begun {
-            Some((_, rest)) => format!("the last {} of block {number}", iec(*rest)),
-            None => format!("block {number} ({}, {})", kind(&content.body), iec(size)),
+            Some((_, rest)) => format!("the last {} of block {number}", format_size(*rest)),
+            None => format!("block {number} ({}, {})", block_kind(&content.body), format_size(size)),
         });
-        parts.extend(part(content.body));
+        parts.extend(stored_part(content.body));
         if let Some((beginning, _)) = begun {
-            room -= block(&beginning.body);
+            room -= block_size(&beginning.body);
             shown.content.push(beginning);
         }
     }
     let has_text = shown.content.iter().any(|content| matches!(content.body, ContentBody::Text(_)));
     if let Some(text) = value.as_ref().filter(|_| is_unstructured && !has_text) {
         // Like the text that a client without structured content receives.
-        let begun = beginning(&plain(ContentBody::Text(text.clone())), room);
+        let begun = excerpt(&plain_content(ContentBody::Text(text.clone())), room);
         shown.content.extend(begun.map(|(beginning, _)| beginning));
     }
-    parts.extend(value.map(|text| StoredPart::text(Some(JSON.to_owned()), text)));
+    parts.extend(value.map(|text| StoredPart::text(Some(JSON_MIME_TYPE.to_owned()), text)));
     Ok(FittedResult { output: shown, whole: WholeResult::new(parts), missing, most, is_unstructured })
 }
 
 /// Truncates the text of a failure to `most` bytes, including a note, if it is longer.
-pub(crate) fn shorten(text: &mut String, most: usize) {
+pub(crate) fn truncate_message(text: &mut String, most: usize) {
     if text.len() <= most {
         return;
     }
     let all = text.len();
-    text.truncate(sensible(text, most.saturating_sub(NOTE)));
-    let _ = write!(text, "\n[Cut: the message has {}, and at most {} are shown.]", iec(all), iec(most));
+    text.truncate(cut_position(text, most.saturating_sub(NOTE_BYTES)));
+    let _ = write!(text, "\n[Cut: the message has {}, and at most {} are shown.]", format_size(all), format_size(most));
 }
 
 impl FittedResult {
     /// Returns the output for the caller: the parts that fit, and a note that names the missing
     /// parts and the address that `keep` returns, if any.
-    pub(crate) fn offer(self, tool: &str, keep: impl FnOnce(WholeResult) -> Option<ResultLink>) -> ToolOutput {
+    pub(crate) fn into_output(self, tool: &str, keep: impl FnOnce(WholeResult) -> Option<ResultLink>) -> ToolOutput {
         let Self { mut output, whole, missing, most, .. } = self;
-        let (named, more) = missing.split_at(missing.len().min(NAMED));
+        let (named, more) = missing.split_at(missing.len().min(MAX_NAMED_PARTS));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let (all, parts, mime_type) = (whole.content(), whole.len(), whole.mime_type().map(str::to_owned));
+        let (all, parts, mime_type) = (whole.content_size(), whole.len(), whole.mime_type().map(str::to_owned));
         let mut note = format!(
             "[Cut: this result has {}, and at most {} are shown. Missing: {}{more}.",
-            iec(all),
-            iec(most),
+            format_size(all),
+            format_size(most),
             named.join(", ")
         );
         let offered = keep(whole);
@@ -162,9 +166,9 @@ impl FittedResult {
             }
             None => note.push_str(" The rest was not kept, because it is too large.]"),
         }
-        output.content.push(plain(ContentBody::Text(note)));
+        output.content.push(plain_content(ContentBody::Text(note)));
         if let Some(ResultLink { address, .. }) = offered {
-            output.content.push(plain(ContentBody::ResourceLink(ResourceLink {
+            output.content.push(plain_content(ContentBody::ResourceLink(ResourceLink {
                 uri: address.to_string(),
                 name: format!("The whole result of {tool}"),
                 title: None,
@@ -177,12 +181,12 @@ impl FittedResult {
     }
 }
 
-fn plain(body: ContentBody) -> ContentBlock {
+fn plain_content(body: ContentBody) -> ContentBlock {
     ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
 }
 
 /// Converts a content block into a part of the whole result. A link is not stored.
-fn part(body: ContentBody) -> Option<StoredPart> {
+fn stored_part(body: ContentBody) -> Option<StoredPart> {
     let media = |media: toolbay_model::MediaContent| StoredPart::media(Some(media.mime_type), media.data);
     match body {
         ContentBody::Text(text) => Some(StoredPart::text(Some("text/plain".to_owned()), text)),
@@ -193,24 +197,24 @@ fn part(body: ContentBody) -> Option<StoredPart> {
             Some(StoredPart::text(mime_type, text))
         }
         ContentBody::Resource(EmbeddedResource { mime_type, content: ResourceContent::Blob(bytes), .. }) => {
-            Some(StoredPart::media(mime_type, own(&bytes)))
+            Some(StoredPart::media(mime_type, copy_exact(&bytes)))
         }
     }
 }
 
 /// Copies the bytes, so that they do not retain a larger allocation.
-fn own(bytes: &Bytes) -> Bytes {
+fn copy_exact(bytes: &Bytes) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
 
 /// Returns the beginning of a text, cut at a suitable position within `room`, and the number of
 /// missing bytes. Returns `None` for other content, or if `room` is too small.
-fn beginning(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)> {
+fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)> {
     let ContentBody::Text(text) = &content.body else { return None };
-    if room < SHORTEST {
+    if room < MIN_EXCERPT_BYTES {
         return None;
     }
-    let end = sensible(text, room);
+    let end = cut_position(text, room);
     let body = ContentBody::Text(text.get(..end)?.to_owned());
     Some((
         ContentBlock {
@@ -225,7 +229,7 @@ fn beginning(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize
 
 /// Returns the position at which to cut a text of at most `most` bytes: after a line, otherwise
 /// after a word, otherwise after a character.
-fn sensible(text: &str, most: usize) -> usize {
+fn cut_position(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
     let Some(begin) = text.get(..most) else { return 0 };
     // A cut before these positions would lose too much, so the line or word is split instead.
@@ -234,7 +238,7 @@ fn sensible(text: &str, most: usize) -> usize {
     after(begin.rfind('\n'), line).or_else(|| after(begin.rfind(' '), word)).unwrap_or(most)
 }
 
-fn kind(body: &ContentBody) -> &str {
+fn block_kind(body: &ContentBody) -> &str {
     match body {
         ContentBody::Text(_) => "text",
         ContentBody::Image(media) | ContentBody::Audio(media) => &media.mime_type,
@@ -244,7 +248,7 @@ fn kind(body: &ContentBody) -> &str {
 }
 
 /// Returns the bytes of a block.
-fn block(body: &ContentBody) -> usize {
+fn block_size(body: &ContentBody) -> usize {
     match body {
         ContentBody::Text(text) => text.len(),
         ContentBody::Image(media) | ContentBody::Audio(media) => media.data.len() + media.mime_type.len(),
@@ -263,7 +267,7 @@ fn block(body: &ContentBody) -> usize {
 }
 
 /// Returns the bytes of a value as JSON.
-fn json(value: &impl Serialize) -> usize {
+fn json_size(value: &impl Serialize) -> usize {
     let mut counted = CountedWriter(0);
     // Only writing could fail, and this writer does not.
     let _ = serde_json::to_writer(&mut counted, value);
@@ -284,7 +288,7 @@ impl Write for CountedWriter {
     }
 }
 
-fn iec(bytes: usize) -> String {
+fn format_size(bytes: usize) -> String {
     ByteSize::b(bytes as u64).display().iec().to_string()
 }
 
@@ -298,11 +302,14 @@ mod tests {
     const MOST: usize = 8 << 10;
 
     fn text(text: &str) -> ContentBlock {
-        plain(ContentBody::Text(text.to_owned()))
+        plain_content(ContentBody::Text(text.to_owned()))
     }
 
     fn image(bytes: usize) -> ContentBlock {
-        plain(ContentBody::Image(MediaContent { data: vec![7; bytes].into(), mime_type: "image/png".to_owned() }))
+        plain_content(ContentBody::Image(MediaContent {
+            data: vec![7; bytes].into(),
+            mime_type: "image/png".to_owned(),
+        }))
     }
 
     fn output(content: Vec<ContentBlock>) -> ToolOutput {
@@ -315,16 +322,16 @@ mod tests {
 
     /// Returns the text of each block that a caller receives.
     fn shown(output: ToolOutput, promised: bool) -> (Vec<String>, Option<Value>, bool) {
-        let fitted = fit(output, MOST, promised).unwrap();
+        let fitted = truncate_output(output, MOST, promised).unwrap();
         let failed = fitted.is_unstructured;
         let address = ResultAddress::parse("toolbay://results/0123456789abcdef0123456789abcdef").unwrap().0;
         let offered = ResultLink { address, ttl: Duration::from_mins(10) };
-        let output = fitted.offer("dump", |_| Some(offered));
-        assert!(size(&output) <= MOST, "{}", size(&output));
+        let output = fitted.into_output("dump", |_| Some(offered));
+        assert!(output_size(&output) <= MOST, "{}", output_size(&output));
         let words = |content: ContentBlock| match content.body {
             ContentBody::Text(text) if text.len() > 1000 => format!("text of {}", text.len()),
             ContentBody::Text(text) => text,
-            body => format!("{} of {}", kind(&body), block(&body)),
+            body => format!("{} of {}", block_kind(&body), block_size(&body)),
         };
         (output.content.into_iter().map(words).collect(), output.structured, failed)
     }
@@ -332,9 +339,9 @@ mod tests {
     #[test]
     fn what_fits_stays_as_it_is() {
         let all = ToolOutput { structured: Some(json!({"a": 1})), ..output(vec![text("a"), image(MOST - 17)]) };
-        assert_eq!(size(&all), MOST);
-        assert_eq!(*fit(all.clone(), MOST, true).unwrap_err(), all);
-        assert!(fit(all, MOST - 1, true).is_ok());
+        assert_eq!(output_size(&all), MOST);
+        assert_eq!(*truncate_output(all.clone(), MOST, true).unwrap_err(), all);
+        assert!(truncate_output(all, MOST - 1, true).is_ok());
     }
 
     #[test]
@@ -342,19 +349,19 @@ mod tests {
         let (blocks, _, failed) = shown(output(vec![text(&lines(1 << 20))]), false);
         insta::assert_debug_snapshot!(blocks);
         assert!(!failed);
-        let fitted = fit(output(vec![text(&lines(1 << 20))]), MOST, false).unwrap();
+        let fitted = truncate_output(output(vec![text(&lines(1 << 20))]), MOST, false).unwrap();
         let ContentBody::Text(begin) = &fitted.output.content[0].body else { panic!() };
-        assert!(begin.ends_with("t\n") && begin.len() > MOST - NOTE - 64);
-        assert_eq!(fitted.whole.content(), 1 << 20);
+        assert!(begin.ends_with("t\n") && begin.len() > MOST - NOTE_BYTES - 64);
+        assert_eq!(fitted.whole.content_size(), 1 << 20);
     }
 
     #[test]
     fn a_text_without_lines_or_words_is_cut_after_a_character() {
-        assert_eq!(sensible(&"€".repeat(100), 100), 99);
-        assert_eq!(sensible(&format!("{} {}", "a".repeat(90), "b".repeat(90)), 100), 91);
-        assert_eq!(sensible(&format!("a\n{}", "b".repeat(200)), 100), 100, "nearly nothing would be left");
-        assert_eq!(sensible("a\nb", 2), 2);
-        assert_eq!(sensible("", 100), 0);
+        assert_eq!(cut_position(&"€".repeat(100), 100), 99);
+        assert_eq!(cut_position(&format!("{} {}", "a".repeat(90), "b".repeat(90)), 100), 91);
+        assert_eq!(cut_position(&format!("a\n{}", "b".repeat(200)), 100), 100, "nearly nothing would be left");
+        assert_eq!(cut_position("a\nb", 2), 2);
+        assert_eq!(cut_position("", 100), 0);
     }
 
     #[test]
@@ -385,18 +392,18 @@ mod tests {
     fn large_members_of_meta_are_left_out() {
         let meta = |bytes: usize| json!({"a": "x".repeat(bytes)}).as_object().unwrap().clone();
         let large = ToolOutput { meta: meta(MOST), ..output(vec![text("a")]) };
-        let fitted = fit(large, MOST, false).unwrap();
+        let fitted = truncate_output(large, MOST, false).unwrap();
         assert!(fitted.output.meta.is_empty());
         assert_eq!(fitted.missing, ["the members of _meta"]);
         let small = ToolOutput { meta: meta(100), ..output(vec![text(&lines(MOST * 2))]) };
-        let fitted = fit(small, MOST, false).unwrap();
+        let fitted = truncate_output(small, MOST, false).unwrap();
         assert_eq!(fitted.output.meta.len(), 1);
     }
 
     #[test]
     fn what_was_not_kept_is_not_offered() {
-        let fitted = fit(output(vec![text(&lines(20_000))]), MOST, false).unwrap();
-        let ToolOutput { content, .. } = fitted.offer("dump", |_| None);
+        let fitted = truncate_output(output(vec![text(&lines(20_000))]), MOST, false).unwrap();
+        let ToolOutput { content, .. } = fitted.into_output("dump", |_| None);
         let ContentBody::Text(note) = &content[1].body else { panic!() };
         assert!(note.ends_with("The rest was not kept, because it is too large.]"), "{note}");
         assert_eq!(content.len(), 2);
@@ -405,11 +412,11 @@ mod tests {
     #[test]
     fn a_long_message_of_a_failure_is_cut_with_a_note() {
         let mut message = lines(20_000);
-        shorten(&mut message, MOST);
+        truncate_message(&mut message, MOST);
         assert!(message.len() <= MOST);
         assert!(message.ends_with("\n[Cut: the message has 19.5 KiB, and at most 8.0 KiB are shown.]"), "{message}");
         let mut short = "no".to_owned();
-        shorten(&mut short, MOST);
+        truncate_message(&mut short, MOST);
         assert_eq!(short, "no");
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 
 /// Prefix of every address.
-const BASE: &str = "toolbay://results/";
+const URI_PREFIX: &str = "toolbay://results/";
 
 /// Number of random bytes of an address, so that it cannot be guessed.
-const RANDOM: usize = 16;
+const ID_BYTES: usize = 16;
 
 /// The address of a result: `toolbay://results/` and 32 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct ResultPortion {
 impl ResultAddress {
     /// Creates an address. Returns `None` if the system provides no random bytes.
     pub(crate) fn new() -> Option<Self> {
-        let mut random = [0; RANDOM];
+        let mut random = [0; ID_BYTES];
         getrandom::fill(&mut random).ok()?;
         Some(Self { id: hex::encode(random) })
     }
@@ -36,10 +36,10 @@ impl ResultAddress {
     /// Parses the address at the beginning of `uri`, and the portion that follows it. The portion
     /// is `None` if it is invalid. Returns `None` if `uri` does not start with an address.
     pub(crate) fn parse(uri: &str) -> Option<(Self, Option<ResultPortion>)> {
-        let rest = uri.strip_prefix(BASE)?;
+        let rest = uri.strip_prefix(URI_PREFIX)?;
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let (id, part) = path.split_once('/').map_or((path, None), |(id, part)| (id, Some(part)));
-        if id.len() != RANDOM * 2 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        if id.len() != ID_BYTES * 2 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return None;
         }
         Some((Self { id: id.to_owned() }, ResultPortion::parse(part, query)))
@@ -51,7 +51,7 @@ impl ResultAddress {
     }
 
     /// Returns the URI of one part.
-    pub(crate) fn part(&self, part: usize) -> String {
+    pub(crate) fn part_uri(&self, part: usize) -> String {
         format!("{self}/{part}")
     }
 }
@@ -60,7 +60,7 @@ impl ResultPortion {
     /// Parses the path after the address, and the query.
     fn parse(part: Option<&str>, query: Option<&str>) -> Option<Self> {
         let part = match part {
-            Some(part) => Some(number(part)?),
+            Some(part) => Some(parse_digits(part)?),
             None => None,
         };
         let mut portion = ResultPortion { part, ..ResultPortion::default() };
@@ -75,7 +75,7 @@ impl ResultPortion {
                 "length" => &mut portion.length,
                 _ => return None,
             };
-            if place.replace(number(value)?).is_some() {
+            if place.replace(parse_digits(value)?).is_some() {
                 return None;
             }
         }
@@ -86,12 +86,12 @@ impl ResultPortion {
 /// Writes the URI.
 impl fmt::Display for ResultAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{BASE}{}", self.id)
+        write!(f, "{URI_PREFIX}{}", self.id)
     }
 }
 
 /// Parses decimal digits only. A sign or a space would be another spelling of the same number.
-fn number(text: &str) -> Option<usize> {
+fn parse_digits(text: &str) -> Option<usize> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
@@ -104,7 +104,7 @@ mod tests {
         let address = ResultAddress::new().unwrap();
         assert_eq!(ResultAddress::parse(&address.to_string()), Some((address.clone(), Some(ResultPortion::default()))));
         let second = ResultPortion { part: Some(1), ..ResultPortion::default() };
-        assert_eq!(ResultAddress::parse(&address.part(1)), Some((address.clone(), Some(second))));
+        assert_eq!(ResultAddress::parse(&address.part_uri(1)), Some((address.clone(), Some(second))));
         let some = ResultPortion { offset: Some(7), length: Some(100), ..second };
         assert_eq!(ResultAddress::parse(&format!("{address}/1?length=100&offset=7")), Some((address, Some(some))));
     }

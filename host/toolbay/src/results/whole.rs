@@ -63,7 +63,7 @@ impl StoredPart {
         }
         let to = portion.length.map_or(size, |length| from.saturating_add(length).min(size));
         let content = if self.is_text {
-            ResourceContent::Text(between(&self.bytes, from, to))
+            ResourceContent::Text(text_between(&self.bytes, from, to))
         } else {
             ResourceContent::Blob(self.bytes.slice(from..to))
         };
@@ -74,7 +74,7 @@ impl StoredPart {
 
 /// Returns the text from the character that contains byte `from` up to the one that contains byte
 /// `to`, exclusive.
-fn between(bytes: &[u8], from: usize, to: usize) -> String {
+fn text_between(bytes: &[u8], from: usize, to: usize) -> String {
     let begins = |at: usize| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
     let back = |mut at: usize| {
         while !begins(at) {
@@ -110,7 +110,7 @@ impl WholeResult {
     }
 
     /// Returns the bytes of its texts and media.
-    pub(crate) fn content(&self) -> usize {
+    pub(crate) fn content_size(&self) -> usize {
         self.parts.iter().map(|part| part.bytes.len()).sum()
     }
 
@@ -123,7 +123,7 @@ impl WholeResult {
     }
 
     /// Returns the number of bytes in the portion.
-    pub(crate) fn to_read(&self, portion: ResultPortion) -> usize {
+    pub(crate) fn readable_size(&self, portion: ResultPortion) -> usize {
         let all = match portion.part {
             Some(part) => self.parts.get(part).map_or(0, |part| part.bytes.len()),
             None => self.size,
@@ -150,7 +150,7 @@ impl WholeResult {
             }
             (None, [only]) => Ok(vec![only.read(uri.to_owned(), portion)?]),
             (None, _) if portion != ResultPortion::default() => Err(MissingPart::Several),
-            (None, all) => all.iter().enumerate().map(|(n, part)| part.read(address.part(n), portion)).collect(),
+            (None, all) => all.iter().enumerate().map(|(n, part)| part.read(address.part_uri(n), portion)).collect(),
         }
     }
 }

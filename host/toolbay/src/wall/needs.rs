@@ -13,7 +13,7 @@ use crate::config::{Config, ConfigError, Confine};
 
 /// Paths of the system that every server reads: shared libraries, name resolution, certificates,
 /// time zones, processors and memory.
-const SYSTEM: [&str; 19] = [
+const SYSTEM_PATHS: [&str; 19] = [
     "/dev/random",
     "/dev/urandom",
     "/dev/zero",
@@ -36,7 +36,7 @@ const SYSTEM: [&str; 19] = [
 ];
 
 /// Environment variables with paths of certificates, as OpenSSL defines them.
-const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+const CERTIFICATE_VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Access that a confined server needs.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl ConfinementNeeds {
     ///
     /// The needs cannot be determined, or the operator requires that the server can write nothing
     /// that determines its rights, and it could.
-    pub(crate) fn of(config: &Config, socket: Option<&Path>) -> Result<Self, ConfigError> {
+    pub(crate) fn from_config(config: &Config, socket: Option<&Path>) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
@@ -86,12 +86,12 @@ impl ConfinementNeeds {
         let mut overlaps = Vec::new();
         for (id, grant) in &deciding.grants {
             for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::ReadWrite) {
-                let place = (mounted(id, mount), mount.host.clone());
+                let place = (mount_label(id, mount), mount.host.clone());
                 // The plugin will be refused, so the access is not needed.
                 let found = if mount.unguarded {
                     Vec::new()
                 } else {
-                    decisive(config, &deciding, &WritablePaths::new([place.clone()], required))
+                    find_overlaps(config, &deciding, &WritablePaths::new([place.clone()], required))
                 };
                 if found.is_empty() {
                     written.push(place);
@@ -101,32 +101,32 @@ impl ConfinementNeeds {
         }
         plan.write.extend(written.iter().map(|(_, path)| path.clone()));
         // Where files can be removed, a grant can be removed, and with it its restrictions.
-        if let Some(folder) = socket.and_then(folder_of) {
+        if let Some(folder) = socket.and_then(socket_folder) {
             plan.remove.push(folder.clone());
-            written.push((SOCKET.to_owned(), folder));
+            written.push((SOCKET_FOLDER_LABEL.to_owned(), folder));
         }
         let writable = WritablePaths::new(written, required);
-        overlaps.extend(decisive(config, &deciding, &writable));
-        Self { plan, writable, overlaps, deciding }.checked()
+        overlaps.extend(find_overlaps(config, &deciding, &writable));
+        Self { plan, writable, overlaps, deciding }.check_overlaps()
     }
 
     /// Adds the needs of a server that also removes the file of this socket at its end. Blocks.
     ///
     /// # Errors
     ///
-    /// As those of [`ConfinementNeeds::of`].
-    pub(crate) fn and_socket(mut self, config: &Config, socket: &Path) -> Result<Self, ConfigError> {
+    /// As those of [`ConfinementNeeds::from_config`].
+    pub(crate) fn with_socket(mut self, config: &Config, socket: &Path) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(self);
         }
-        let Some(folder) = folder_of(socket) else { return Ok(self) };
+        let Some(folder) = socket_folder(socket) else { return Ok(self) };
         self.plan.remove.push(folder.clone());
-        let writable = WritablePaths::new([(SOCKET.to_owned(), folder)], self.writable.required);
-        self.overlaps.extend(decisive(config, &self.deciding, &writable));
-        self.checked()
+        let writable = WritablePaths::new([(SOCKET_FOLDER_LABEL.to_owned(), folder)], self.writable.required);
+        self.overlaps.extend(find_overlaps(config, &self.deciding, &writable));
+        self.check_overlaps()
     }
 
-    fn checked(self) -> Result<Self, ConfigError> {
+    fn check_overlaps(self) -> Result<Self, ConfigError> {
         match self.overlaps.first() {
             Some(overlap) if self.writable.required => Err(ConfigError::new(format!(
                 "server.confine = \"required\": {overlap}, so code that escaped from a plugin could decide what is allowed; \
@@ -138,21 +138,21 @@ impl ConfinementNeeds {
 }
 
 /// Description of a socket's folder.
-const SOCKET: &str = "the folder of the server's Unix socket";
+const SOCKET_FOLDER_LABEL: &str = "the folder of the server's Unix socket";
 
-fn folder_of(socket: &Path) -> Option<PathBuf> {
+fn socket_folder(socket: &Path) -> Option<PathBuf> {
     Some(std::path::absolute(socket).ok()?.parent()?.to_owned())
 }
 
 /// Describes a mount of the plugin `id`.
-fn mounted(id: &str, mount: &MountPermission) -> String {
+fn mount_label(id: &str, mount: &MountPermission) -> String {
     format!("a mount of {id}.toml, {}", mount.written.display())
 }
 
 /// Returns clauses about `writable` paths that determine the server's rights. With required
 /// confinement, this includes the targets of links and the programs of secrets. Otherwise, those
 /// are reported per plugin when it is loaded.
-fn decisive(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths) -> Vec<String> {
+fn find_overlaps(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths) -> Vec<String> {
     let mut found: Vec<String> = writable.enters("the plugin folder", &config.plugins).into_iter().collect();
     let what = |path: &Path| {
         if path == config.file { "the configuration".to_owned() } else { path.display().to_string() }
@@ -173,21 +173,21 @@ fn decisive(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths)
 
 /// Adds the paths that the server reads, and those that every server writes.
 fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
-    plan.read.extend(SYSTEM.map(PathBuf::from));
-    plan.read.extend(CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from));
+    plan.read.extend(SYSTEM_PATHS.map(PathBuf::from));
+    plan.read.extend(CERTIFICATE_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from));
     // A recording needs no access: its file is already open, and only written to.
     plan.write.push("/dev/null".into());
-    keep(&mut plan.read, &config.plugins);
-    config.watched_files().iter().for_each(|path| keep(&mut plan.read, path));
+    add_path(&mut plan.read, &config.plugins);
+    config.watched_files().iter().for_each(|path| add_path(&mut plan.read, path));
     for path in &deciding.links {
-        keep(&mut plan.read, path);
+        add_path(&mut plan.read, path);
     }
     for (_, grant) in &deciding.grants {
         let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::Read);
         plan.read.extend(mounts.map(|mount| mount.host.clone()));
         for secret in grant.secrets().unwrap_or_default() {
             match &secret.source {
-                SecretSource::File(path) => keep(&mut plan.read, &config.plugins.join(path)),
+                SecretSource::File(path) => add_path(&mut plan.read, &config.plugins.join(path)),
                 SecretSource::CallerFolder(path) => plan.read.push(config.plugins.join(path)),
                 SecretSource::Environment(_) | SecretSource::Keyring { .. } | SecretSource::Command(_) => {}
             }
@@ -207,7 +207,7 @@ impl DecidingPaths {
             let path = entry.map_err(cannot)?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             if let Some(id) = name.and_then(|name| name.strip_suffix(".toml")) {
-                found.grants.extend(parsed(folder, id).map(|grant| (id.to_owned(), grant)));
+                found.grants.extend(parse_grant_file(folder, id).map(|grant| (id.to_owned(), grant)));
             }
             if path.is_symlink() {
                 found.links.push(path);
@@ -217,19 +217,19 @@ impl DecidingPaths {
     }
 }
 
-fn parsed(folder: &Path, id: &str) -> Option<Grant> {
+fn parse_grant_file(folder: &Path, id: &str) -> Option<Grant> {
     let text = read_grant(folder, id).ok()??;
     Grant::parse(&format!("{id}.toml"), &text, folder).ok()
 }
 
 /// Adds `path` and replacements of it: as written, and with links resolved.
-fn keep(read: &mut Vec<PathBuf>, path: &Path) {
+fn add_path(read: &mut Vec<PathBuf>, path: &Path) {
     let written = std::path::absolute(path).ok();
     for path in [written, path.canonicalize().ok()].into_iter().flatten() {
         // Programs replace a file or folder by renaming another one to it, which requires access to
         // the parent.
         match path.parent() {
-            Some(around) if !is_wide(around) => read.push(around.to_owned()),
+            Some(around) if !is_too_broad(around) => read.push(around.to_owned()),
             _ => {}
         }
         read.push(path);
@@ -238,7 +238,7 @@ fn keep(read: &mut Vec<PathBuf>, path: &Path) {
 
 /// Returns whether a folder contains too much unrelated data to be readable for one file: the root
 /// and its children, the user's home and its ancestors, and world-writable folders.
-fn is_wide(folder: &Path) -> bool {
+fn is_too_broad(folder: &Path) -> bool {
     let is_top = folder.components().count() <= 2 || folder == Path::new("/var/lib");
     let is_home = std::env::home_dir().is_some_and(|home| home.starts_with(folder));
     let is_shared = folder.metadata().is_ok_and(|found| found.mode() & 0o002 != 0);

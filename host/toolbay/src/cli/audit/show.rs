@@ -9,15 +9,15 @@ use toolbay_audit::{AuditEvent, MergedLines};
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
-use crate::audit_line::{details, text};
+use crate::audit_line::{render_details, text_field};
 use crate::cli::output::{complain, print};
-use crate::outcome::EndedAs;
+use crate::outcome::CallEnding;
 
 /// Maximum length of a printed column, in bytes.
-const SHOWN: usize = 2_000;
+const MAX_COLUMN_BYTES: usize = 2_000;
 
 /// Number of lines that are written at once.
-const AT_ONCE: usize = 500;
+const LINES_PER_WRITE: usize = 500;
 
 /// The lines to show. A line that does not say what is asked for does not match.
 #[derive(Args, Debug, Default)]
@@ -46,11 +46,11 @@ pub(in crate::cli) struct Filter {
 impl Filter {
     fn matches(&self, record: &Map<String, Value>) -> bool {
         let says = |key: &str, wanted: &Option<String>| {
-            wanted.as_ref().is_none_or(|wanted| text(record, key) == toolbay_audit::shortened(wanted))
+            wanted.as_ref().is_none_or(|wanted| text_field(record, key) == toolbay_audit::shortened(wanted))
         };
         let in_time = self
             .since
-            .is_none_or(|since| humantime::parse_rfc3339(text(record, "time")).is_ok_and(|time| time >= since));
+            .is_none_or(|since| humantime::parse_rfc3339(text_field(record, "time")).is_ok_and(|time| time >= since));
         in_time
             && says("tool", &self.tool)
             && says("caller", &self.caller)
@@ -63,7 +63,10 @@ impl Filter {
 pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
     let (mut out, mut waiting, mut strange) = (String::new(), 0, 0_u64);
     if !json {
-        out.push_str(&row(["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned), "DETAILS"));
+        out.push_str(&render_row(
+            ["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned),
+            "DETAILS",
+        ));
     }
     for found in MergedLines::of(folder)? {
         let found = found?;
@@ -78,10 +81,10 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
             out.push_str(&escaped(&String::from_utf8_lossy(&found.bytes)));
             out.push('\n');
         } else {
-            out.push_str(&shown(&record));
+            out.push_str(&render_line(&record));
         }
         waiting += 1;
-        if waiting == AT_ONCE {
+        if waiting == LINES_PER_WRITE {
             print(&out);
             out.clear();
             waiting = 0;
@@ -96,19 +99,19 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
 }
 
 /// Formats a line for people.
-fn shown(record: &Map<String, Value>) -> String {
-    let time = text(record, "time");
+fn render_line(record: &Map<String, Value>) -> String {
+    let time = text_field(record, "time");
     // Drop fractions of a second.
     let time = time.split_once('.').map_or(time, |(time, _)| time);
-    let of = |key| text(record, key).to_owned();
+    let of = |key| text_field(record, key).to_owned();
     let columns = [time.to_owned(), of("event"), of("outcome"), of("caller"), of("plugin"), of("tool")];
-    row(columns, &details(record))
+    render_row(columns, &render_details(record))
 }
 
 /// Formats columns of a fixed width. Longer text exceeds it, because the log is printed while it is
 /// read.
-fn row(columns: [String; 6], details: &str) -> String {
-    let [time, event, outcome, caller, plugin, tool] = columns.map(|text| line(&text, SHOWN));
+fn render_row(columns: [String; 6], details: &str) -> String {
+    let [time, event, outcome, caller, plugin, tool] = columns.map(|text| line(&text, MAX_COLUMN_BYTES));
     let text = format!("{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}");
     text.trim_end().to_owned() + "\n"
 }
@@ -125,14 +128,14 @@ fn since(text: &str) -> Result<SystemTime, String> {
 }
 
 fn outcome(text: &str) -> Result<String, String> {
-    one_of(text, "an outcome", &EndedAs::all().map(EndedAs::as_str).collect::<Vec<_>>())
+    parse_word(text, "an outcome", &CallEnding::all().map(CallEnding::as_str).collect::<Vec<_>>())
 }
 
 fn event(text: &str) -> Result<String, String> {
-    one_of(text, "an event", &AuditEvent::NAMES)
+    parse_word(text, "an event", &AuditEvent::NAMES)
 }
 
-fn one_of(text: &str, noun: &str, known: &[&str]) -> Result<String, String> {
+fn parse_word(text: &str, noun: &str, known: &[&str]) -> Result<String, String> {
     if known.contains(&text) {
         return Ok(text.to_owned());
     }
@@ -183,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_line_for_people_has_what_matters() {
-        let text = shown(&record(CALL)).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = render_line(&record(CALL)).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(text, "2026-05-01T08:00:00 call ok stdio calc add call 1, plugin 0123456789ab, 1.5 ms");
-        let forged = shown(&record(r#"{"event":"denied","what":"a\nb\u001b[2J","tool":"x\ny"}"#));
+        let forged = render_line(&record(r#"{"event":"denied","what":"a\nb\u001b[2J","tool":"x\ny"}"#));
         assert_eq!(forged.matches('\n').count(), 1, "{forged}");
         assert!(!forged.contains('\u{1b}'));
     }

@@ -4,7 +4,7 @@
 use toolbay_policy::UiAccess;
 
 /// Permissions that allow an interface, by the prefix of its name. The values are examples.
-const PERMISSIONS: [(&str, &[&str]); 5] = [
+const INTERFACE_PERMISSIONS: [(&str, &[&str]); 5] = [
     ("wasi:http/", &["http = [\"https://api.example.com\"]"]),
     ("wasi:sockets/", &["tcp = [\"db.example.com:5432\"]"]),
     ("wasi:keyvalue/", &["state = { size = \"10MiB\", keys = 10_000 }"]),
@@ -14,22 +14,22 @@ const PERMISSIONS: [(&str, &[&str]); 5] = [
 ];
 
 /// Note about the commented lines of the template.
-const ADVICE: &str =
+const TEMPLATE_ADVICE: &str =
     "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
 
 /// Returns the template, which allows nothing as it is; `None` if no permission would make a
 /// difference.
-pub(super) fn template(imports: &[String], views: &UiAccess) -> Option<String> {
+pub(super) fn render(imports: &[String], views: &UiAccess) -> Option<String> {
     let imported = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
-    let permissions = PERMISSIONS.iter().filter(|(prefix, _)| imported(prefix)).flat_map(|(_, lines)| *lines);
+    let permissions = INTERFACE_PERMISSIONS.iter().filter(|(prefix, _)| imported(prefix)).flat_map(|(_, lines)| *lines);
     let asked = views.remedies();
     let lines = asked.iter().map(String::as_str).chain(permissions.copied());
     let lines: Vec<String> = lines.map(|line| format!("# {line}\n")).collect();
-    (!lines.is_empty()).then(|| format!("[permissions]\n{ADVICE}\n{}", lines.concat()))
+    (!lines.is_empty()).then(|| format!("[permissions]\n{TEMPLATE_ADVICE}\n{}", lines.concat()))
 }
 
 /// Returns the name of the grant file of a plugin file.
-pub(super) fn name(file: &str) -> String {
+pub(super) fn file_name(file: &str) -> String {
     format!("{}.toml", file.strip_suffix(".wasm").unwrap_or(file))
 }
 
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn the_template_is_a_grant_as_it_is_and_without_its_comments() {
-        let imports: Vec<String> = PERMISSIONS.iter().map(|(prefix, _)| format!("{prefix}x@0.2.0")).collect();
+        let imports: Vec<String> = INTERFACE_PERMISSIONS.iter().map(|(prefix, _)| format!("{prefix}x@0.2.0")).collect();
         let views = UiAccess { permissions: vec![UiPermission::Camera], ..UiAccess::default() };
-        let text = template(&imports, &views).unwrap();
+        let text = render(&imports, &views).unwrap();
         insta::assert_snapshot!(text, @r#"
         [permissions]
         # Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.
@@ -68,21 +68,21 @@ mod tests {
         let printed: String = text.lines().flat_map(|line| ["    ", line, "\n"]).collect();
         let closed = Grant { digest: None, ..parse(&printed) };
         assert_eq!(closed, Grant::default(), "nothing is allowed yet");
-        let open = parse(&text.replace(ADVICE, "").replace("# ", "")).permissions;
+        let open = parse(&text.replace(TEMPLATE_ADVICE, "").replace("# ", "")).permissions;
         assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
         assert!(open.state.is_some() && open.ui == views);
     }
 
     #[test]
     fn what_is_always_allowed_needs_no_grant() {
-        assert_eq!(template(&[], &UiAccess::default()), None);
+        assert_eq!(render(&[], &UiAccess::default()), None);
         assert_eq!(
-            template(
+            render(
                 &["wasi:clocks/wall-clock@0.2.0".to_owned(), "toolbay:plugin/host@0.2.0".to_owned()],
                 &UiAccess::default()
             ),
             None
         );
-        assert_eq!((name("a.wasm"), name("b")), ("a.toml".to_owned(), "b.toml".to_owned()));
+        assert_eq!((file_name("a.wasm"), file_name("b")), ("a.toml".to_owned(), "b.toml".to_owned()));
     }
 }

@@ -7,13 +7,13 @@ use anyhow::{Context as _, bail};
 use toolbay_settings::toml_file::nearest;
 
 /// Answer that selects all samples.
-pub(super) const ALL: &str = "all";
+pub(super) const ALL_SAMPLES: &str = "all";
 
 /// Answer that selects no samples.
-const NONE: &str = "none";
+const NO_SAMPLES: &str = "none";
 
 /// Path of the samples in a package, relative to the folder of the program.
-const BESIDE: &str = "../share/toolbay/plugins";
+const PACKAGE_SAMPLES_PATH: &str = "../share/toolbay/plugins";
 
 /// The available samples, sorted by name.
 #[derive(Debug)]
@@ -43,21 +43,21 @@ impl SampleSet {
                 }
                 Ok(samples)
             }
-            None => Ok(Self::of_package().unwrap_or(Self { files: Vec::new() })),
+            None => Ok(Self::from_package().unwrap_or(Self { files: Vec::new() })),
         }
     }
 
-    fn of_package() -> Option<Self> {
+    fn from_package() -> Option<Self> {
         // The program may be started through a link outside of its package.
         let program = fs::canonicalize(std::env::current_exe().ok()?).ok()?;
-        Self::read(&program.parent()?.join(BESIDE)).ok()
+        Self::read(&program.parent()?.join(PACKAGE_SAMPLES_PATH)).ok()
     }
 
     fn read(folder: &Path) -> std::io::Result<Self> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let is_hidden = name(&path).starts_with('.');
+            let is_hidden = sample_name(&path).starts_with('.');
             if !is_hidden && path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
                 files.push(path);
             }
@@ -73,7 +73,7 @@ impl SampleSet {
 
     /// Returns the names of the samples, sorted.
     pub(super) fn names(&self) -> Vec<&str> {
-        self.files.iter().map(|file| name(file)).collect()
+        self.files.iter().map(|file| sample_name(file)).collect()
     }
 }
 
@@ -90,18 +90,18 @@ impl SampleChoice {
     /// A sample does not exist.
     pub(super) fn parse(text: &str, samples: &SampleSet) -> anyhow::Result<Self> {
         let text = text.trim();
-        if text == NONE {
+        if text == NO_SAMPLES {
             return Ok(Self { files: Vec::new() });
         }
         if samples.is_empty() {
             bail!("there are no sample plugins beside this program; --from names the folder that has them");
         }
-        if text == ALL {
+        if text == ALL_SAMPLES {
             return Ok(Self::all(samples));
         }
         let mut files: Vec<PathBuf> = Vec::new();
         for wanted in text.split(',').map(str::trim) {
-            let Some(file) = samples.files.iter().find(|file| name(file) == wanted) else {
+            let Some(file) = samples.files.iter().find(|file| sample_name(file) == wanted) else {
                 let names = samples.names();
                 match nearest(wanted, &names) {
                     Some(name) => bail!("there is no sample {wanted:?}; did you mean {name:?}?"),
@@ -123,7 +123,7 @@ impl SampleChoice {
 
 /// Returns the name of a sample, which is the stem of its file. A name that is not UTF-8 is empty
 /// and cannot be selected.
-fn name(file: &Path) -> &str {
+fn sample_name(file: &Path) -> &str {
     file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }
 

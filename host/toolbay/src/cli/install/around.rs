@@ -9,51 +9,51 @@ use anyhow::{Context as _, ensure};
 use toolbay_install::{PathEnvironment, WslEnvironment};
 
 /// Environment variable that contains the name of the WSL distribution.
-const DISTRIBUTION: &str = "WSL_DISTRO_NAME";
+const DISTRIBUTION_VARIABLE: &str = "WSL_DISTRO_NAME";
 
 /// Default mount point of Windows drives in WSL.
-const DRIVES: &str = "/mnt";
+const DEFAULT_DRIVES_PATH: &str = "/mnt";
 
 /// Path of the Windows home folders, relative to the mount point of the drives.
-const USERS: &str = "c/Users";
+const USERS_PATH: &str = "c/Users";
 
 /// Maximum number of Windows home folders that are inspected.
-const HOMES: usize = 100;
+const MAX_HOMES: usize = 100;
 
 /// Folders next to the Windows home folders that are not a user's.
-const NOBODY: [&str; 4] = ["Public", "Default", "Default User", "All Users"];
+const SYSTEM_FOLDERS: [&str; 4] = ["Public", "Default", "Default User", "All Users"];
 
 /// Returns the environment that determines the paths of configuration files.
-pub(super) fn surroundings() -> anyhow::Result<PathEnvironment> {
+pub(super) fn path_environment() -> anyhow::Result<PathEnvironment> {
     let home = env::home_dir().filter(|home| home.is_absolute());
     let home = home.context("the home folder is unknown: set HOME to its path")?;
     let project = env::current_dir().context("the current folder is unknown")?;
     let variables = env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
-    let wsl = env::var(DISTRIBUTION).ok().filter(|name| !name.is_empty());
+    let wsl = env::var(DISTRIBUTION_VARIABLE).ok().filter(|name| !name.is_empty());
     let wsl = wsl.map(|distribution| WslEnvironment {
         distribution,
-        drives: PathBuf::from(DRIVES),
-        homes: homes(&Path::new(DRIVES).join(USERS)),
+        drives: PathBuf::from(DEFAULT_DRIVES_PATH),
+        homes: windows_homes(&Path::new(DEFAULT_DRIVES_PATH).join(USERS_PATH)),
     });
     Ok(PathEnvironment { home, project, variables, wsl })
 }
 
 /// Returns the readable home folders in `users`.
-fn homes(users: &Path) -> Vec<PathBuf> {
+fn windows_homes(users: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(users) else { return Vec::new() };
     let is_home = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| !NOBODY.contains(&name)) && path.join("AppData").is_dir()
+        name.is_some_and(|name| !SYSTEM_FOLDERS.contains(&name)) && path.join("AppData").is_dir()
     };
     let mut homes: Vec<PathBuf> =
-        entries.take(HOMES).filter_map(|entry| Some(entry.ok()?.path())).filter(is_home).collect();
+        entries.take(MAX_HOMES).filter_map(|entry| Some(entry.ok()?.path())).filter(is_home).collect();
     homes.sort();
     homes
 }
 
 /// Returns the absolute path of this program. Prefers a link on the search path, because it stays
 /// valid after an upgrade.
-pub(super) fn program() -> anyhow::Result<PathBuf> {
+pub(super) fn program_path() -> anyhow::Result<PathBuf> {
     let running = env::current_exe().context("the path of this program is unknown")?;
     ensure!(running.is_file(), "this program is no longer at {}: run the one that took its place", running.display());
     let name = running.file_name().unwrap_or_default();

@@ -10,7 +10,7 @@ use toolbay_install::{
     EntryFormat, EntryName, FileError, PathEnvironment, shown,
 };
 
-use super::target::{InstallTarget, those_there};
+use super::target::{InstallTarget, existing_spots};
 use crate::cli::output::{print, print_json};
 
 /// Result for the entry.
@@ -62,7 +62,7 @@ impl InstallReport {
     }
 
     /// Formats the report for people.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let (name, file, title) = (&self.name, self.file.display(), self.client.title);
         let mut out = String::new();
         let _ = match (self.state, self.printed, &self.entry) {
@@ -78,7 +78,7 @@ impl InstallReport {
         if self.printed
             && let Some(entry) = &self.entry
         {
-            out += &fragment(self.dialect, name, entry);
+            out += &entry_fragment(self.dialect, name, entry);
         }
         if let Some(backup) = &self.backup {
             let _ = writeln!(out, "the file as it was: {}", backup.display());
@@ -94,7 +94,7 @@ impl InstallReport {
     }
 
     /// Formats the report for programs.
-    pub(super) fn in_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let state = match self.state {
             EntryState::Unchanged => "unchanged",
             EntryState::Installed => "installed",
@@ -122,7 +122,7 @@ fn scope_word(scope: ConfigurationScope) -> &'static str {
 }
 
 /// Returns a configuration that contains only an entry, to be read or pasted.
-pub(super) fn fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Value>) -> String {
+pub(super) fn entry_fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Value>) -> String {
     match ConfigurationText::read(dialect, "").and_then(|document| document.with(name, entry)) {
         Ok(EditOutcome::Changed(text)) => text,
         Ok(EditOutcome::Unchanged) | Err(_) => String::new(),
@@ -131,11 +131,11 @@ pub(super) fn fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Val
 
 /// Formats an entry as it appears in a file, without possible secrets.
 pub(super) fn entry_text(target: &InstallTarget, name: &str, entry: &Map<String, Value>) -> String {
-    fragment(target.spot.dialect, name, &shown(entry)).trim_end().to_owned()
+    entry_fragment(target.spot.dialect, name, &shown(entry)).trim_end().to_owned()
 }
 
 /// Returns the question that must be confirmed before an entry is replaced.
-pub(super) fn ask_to_replace(
+pub(super) fn replace_question(
     name: &str,
     target: &InstallTarget,
     old: &Map<String, Value>,
@@ -151,16 +151,16 @@ pub(super) fn ask_to_replace(
 }
 
 /// Lists the clients, with whether they are present and whether the server is installed in them.
-pub(super) fn listing(around: &PathEnvironment, name: &EntryName, as_json: bool) -> anyhow::Result<ExitCode> {
-    let rows: Vec<ReportRow> = CLIENTS.iter().flat_map(|client| rows(client, around, name)).collect();
+pub(super) fn print_clients(around: &PathEnvironment, name: &EntryName, as_json: bool) -> anyhow::Result<ExitCode> {
+    let rows: Vec<ReportRow> = CLIENTS.iter().flat_map(|client| client_rows(client, around, name)).collect();
     if as_json {
-        print_json(&rows.iter().map(ReportRow::in_json).collect::<Vec<_>>())?;
+        print_json(&rows.iter().map(ReportRow::to_json).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = CLIENTS.iter().map(|client| client.id.len()).max().unwrap_or_default();
     let mut out = String::new();
     for row in &rows {
-        let _ = writeln!(out, "{:width$}  {:13}  {}", row.client.id, row.word(), row.spot.file.display());
+        let _ = writeln!(out, "{:width$}  {:13}  {}", row.client.id, row.status_word(), row.spot.file.display());
         if let Err(why) = &row.installed {
             let _ = writeln!(out, "{:width$}  ! {why}", "");
         }
@@ -181,7 +181,7 @@ struct ReportRow {
 
 /// Returns the existing configurations of a client, or the default one of the user if there are
 /// none.
-fn rows(client: &'static ClientConfiguration, around: &PathEnvironment, name: &EntryName) -> Vec<ReportRow> {
+fn client_rows(client: &'static ClientConfiguration, around: &PathEnvironment, name: &EntryName) -> Vec<ReportRow> {
     let row = |scope: ConfigurationScope, spot: &ConfigurationPath, found: bool| ReportRow {
         client,
         scope,
@@ -190,7 +190,7 @@ fn rows(client: &'static ClientConfiguration, around: &PathEnvironment, name: &E
         installed: is_installed(spot, name),
     };
     let users = client.spots(ConfigurationScope::User, around);
-    let there = those_there(client, &users);
+    let there = existing_spots(client, &users);
     let mut rows: Vec<ReportRow> = there.into_iter().map(|spot| row(ConfigurationScope::User, spot, true)).collect();
     if rows.is_empty() {
         rows.extend(users.first().map(|spot| row(ConfigurationScope::User, spot, false)));
@@ -211,7 +211,7 @@ fn is_installed(spot: &ConfigurationPath, name: &EntryName) -> Result<bool, File
 }
 
 impl ReportRow {
-    fn word(&self) -> &'static str {
+    fn status_word(&self) -> &'static str {
         match (self.found, &self.installed) {
             (_, Ok(true)) => "installed",
             (true, Ok(false)) => "not installed",
@@ -220,7 +220,7 @@ impl ReportRow {
         }
     }
 
-    fn in_json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "client": self.client.id,
             "title": self.client.title,

@@ -22,7 +22,7 @@ pub(super) struct InstallTarget {
 }
 
 /// Selects the configuration file of a client, or the file `named` by the user.
-pub(super) fn target(
+pub(super) fn find_target(
     client: &'static ClientConfiguration,
     scope: ConfigurationScope,
     named: Option<&Path>,
@@ -33,7 +33,7 @@ pub(super) fn target(
         (client.spot_at(&around.project.join(file), around), true)
     } else {
         let spots = client.spots(scope, around);
-        let there = those_there(client, &spots);
+        let there = existing_spots(client, &spots);
         if let Some(other) = there.get(1) {
             complain(&format!("{} is also here: --file {}", client.title, other.file.display()));
         }
@@ -53,7 +53,7 @@ pub(super) fn target(
 }
 
 /// Returns the existing configurations of a client among the possible ones.
-pub(super) fn those_there<'a>(
+pub(super) fn existing_spots<'a>(
     client: &ClientConfiguration,
     spots: &'a [ConfigurationPath],
 ) -> Vec<&'a ConfigurationPath> {

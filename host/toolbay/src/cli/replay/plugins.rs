@@ -57,7 +57,7 @@ impl ReplayPlugins {
     /// # Errors
     ///
     /// The plugin cannot be loaded. The message is the reason.
-    pub(super) async fn of(&mut self, id: &str) -> Result<Arc<ReplayPlugin>, String> {
+    pub(super) async fn get_or_load(&mut self, id: &str) -> Result<Arc<ReplayPlugin>, String> {
         if let Some(known) = self.loaded.get(id) {
             return known.clone();
         }

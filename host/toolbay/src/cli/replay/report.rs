@@ -14,13 +14,13 @@ use super::super::output::{print, print_json};
 use super::super::plugin_file::{MAX_REASON_BYTES, printable_path};
 
 /// Maximum number of calls that are listed.
-const SHOWN: usize = 100;
+const MAX_SHOWN_CALLS: usize = 100;
 
 /// Maximum number of printed reasons per call.
-const REASONS: usize = 10;
+const MAX_REASONS: usize = 10;
 
 /// Maximum length of a tool name in the table, in characters.
-const NAME: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 
 /// Result of replaying one call.
 #[derive(Debug)]
@@ -76,29 +76,29 @@ impl ToolSums {
         self.equal += other.equal;
         self.differ += other.differ;
         self.not_replayable += other.not_replayable;
-        self.fuel = sum(self.fuel, other.fuel);
-        self.memory = highest(self.memory, other.memory);
-        self.wall_ns = sum(self.wall_ns, other.wall_ns);
+        self.fuel = add_figures(self.fuel, other.fuel);
+        self.memory = max_figures(self.memory, other.memory);
+        self.wall_ns = add_figures(self.wall_ns, other.wall_ns);
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let Self { equal, differ, not_replayable, fuel, memory, wall_ns } = *self;
         json!({
-            "equal": equal, "differ": differ, "not_replayable": not_replayable, "fuel": figure(fuel),
-            "peak_memory": figure(memory), "wall_ms": milliseconds(wall_ns),
+            "equal": equal, "differ": differ, "not_replayable": not_replayable, "fuel": figure_json(fuel),
+            "peak_memory": figure_json(memory), "wall_ms": milliseconds_json(wall_ns),
         })
     }
 }
 
 impl ReplayReport {
     /// Creates an empty report about a file.
-    pub(super) fn of(file: &Path) -> Self {
+    pub(super) fn new(file: &Path) -> Self {
         Self { file: printable_path(file), ..Self::default() }
     }
 
     /// Records the header of a recording. The first one counts.
-    pub(super) fn began(&mut self, header: &RecordingHeader) {
-        let began = || (line(&header.started, NAME), line(&header.toolbay, NAME));
+    pub(super) fn record_header(&mut self, header: &RecordingHeader) {
+        let began = || (line(&header.started, MAX_NAME_CHARS), line(&header.toolbay, MAX_NAME_CHARS));
         self.began.get_or_insert_with(began);
     }
 
@@ -122,7 +122,7 @@ impl ReplayReport {
             }
         };
         self.tools.entry(line(&call.tool, MAX_REASON_BYTES)).or_default().add(&sums);
-        if is_shown && self.calls.len() < SHOWN {
+        if is_shown && self.calls.len() < MAX_SHOWN_CALLS {
             self.calls.push(ShownCall {
                 line: at,
                 number: call.number,
@@ -134,37 +134,37 @@ impl ReplayReport {
 
     /// Returns the number of calls.
     pub(super) fn count(&self) -> u64 {
-        let ToolSums { equal, differ, not_replayable, .. } = self.sums();
+        let ToolSums { equal, differ, not_replayable, .. } = self.total();
         equal + differ + not_replayable
     }
 
     /// Returns whether calls were replayed, and all of them had equal results.
     pub(super) fn is_equal(&self) -> bool {
-        let sums = self.sums();
+        let sums = self.total();
         sums.equal > 0 && sums.differ == 0
     }
 
     pub(super) fn print(&self) {
-        print(&self.text());
+        print(&self.to_text());
     }
 
     pub(super) fn print_json(&self) -> anyhow::Result<()> {
-        Ok(print_json(&self.json())?)
+        Ok(print_json(&self.to_json())?)
     }
 
-    fn sums(&self) -> ToolSums {
+    fn total(&self) -> ToolSums {
         let mut all = ToolSums::default();
         self.tools.values().for_each(|tool| all.add(tool));
         all
     }
 
     /// Returns the number of calls that differ or cannot be replayed, but are not listed.
-    fn more(&self) -> u64 {
-        let sums = self.sums();
+    fn hidden_calls(&self) -> u64 {
+        let sums = self.total();
         (sums.differ + sums.not_replayable).saturating_sub(self.calls.len() as u64)
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let mut out = String::new();
         if let Some((started, version)) = &self.began {
             let _ = writeln!(out, "{}: recorded from {started} by toolbay {version}", self.file);
@@ -172,14 +172,14 @@ impl ReplayReport {
         for id in &self.changed {
             let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", line(id, MAX_REASON_BYTES));
         }
-        self.calls.iter().for_each(|call| call.text(&mut out));
-        let more = self.more();
+        self.calls.iter().for_each(|call| call.write_text(&mut out));
+        let more = self.hidden_calls();
         if more > 0 {
             let _ = writeln!(out, "\nand {} more calls that differ or are not replayable", thousands(more));
         }
         out.push('\n');
-        self.table(&mut out);
-        let ToolSums { equal, differ, not_replayable, .. } = self.sums();
+        self.write_table(&mut out);
+        let ToolSums { equal, differ, not_replayable, .. } = self.total();
         let [equal, differ, not_replayable] = [equal, differ, not_replayable].map(thousands);
         let _ = write!(out, "\n{equal} equal, {differ} different, {not_replayable} not replayable");
         for (count, what) in [(self.skipped, "skipped"), (self.lost, "lost while recording")] {
@@ -192,18 +192,18 @@ impl ReplayReport {
     }
 
     /// Appends a table with a line for each tool.
-    fn table(&self, out: &mut String) {
+    fn write_table(&self, out: &mut String) {
         let head = ["tool", "equal", "different", "not replayable", "fuel", "peak memory", "time"].map(str::to_owned);
         let row = |(name, sums): (&String, &ToolSums)| {
             let ToolSums { equal, differ, not_replayable, fuel, memory, wall_ns } = *sums;
             [
-                line(name, NAME),
+                line(name, MAX_NAME_CHARS),
                 thousands(equal),
                 thousands(differ),
                 thousands(not_replayable),
-                told(fuel, thousands),
-                told(memory, bytes),
-                told(wall_ns, time),
+                format_figure(fuel, thousands),
+                format_figure(memory, format_bytes),
+                format_figure(wall_ns, format_milliseconds),
             ]
         };
         let rows: Vec<_> = [head].into_iter().chain(self.tools.iter().map(row)).collect();
@@ -220,16 +220,16 @@ impl ReplayReport {
         }
     }
 
-    fn json(&self) -> Value {
-        let tools: BTreeMap<&String, Value> = self.tools.iter().map(|(name, sums)| (name, sums.json())).collect();
-        let sums = self.sums();
+    fn to_json(&self) -> Value {
+        let tools: BTreeMap<&String, Value> = self.tools.iter().map(|(name, sums)| (name, sums.to_json())).collect();
+        let sums = self.total();
         json!({
             "file": self.file,
             "recorded": self.began.as_ref().map(|(started, _)| started),
             "toolbay": self.began.as_ref().map(|(_, version)| version),
             "changed_plugins": self.changed,
-            "calls": self.calls.iter().map(ShownCall::json).collect::<Vec<_>>(),
-            "more_calls": self.more(),
+            "calls": self.calls.iter().map(ShownCall::to_json).collect::<Vec<_>>(),
+            "more_calls": self.hidden_calls(),
             "tools": tools,
             "equal": sums.equal,
             "differ": sums.differ,
@@ -241,33 +241,33 @@ impl ReplayReport {
 }
 
 impl ShownCall {
-    fn text(&self, out: &mut String) {
+    fn write_text(&self, out: &mut String) {
         let Self { line: at, number, tool, status } = self;
         let _ = write!(out, "\nline {at}, call {number}: {tool}  ");
         match status {
             ReplayStatus::NotReplayable(why) => {
-                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
+                let why: Vec<String> = why.iter().take(MAX_REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
                 let _ = writeln!(out, "not replayable: {}", why.join("; "));
             }
             ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
                 out.push_str("different\n");
                 if let ReplayVerdict::Differs(changes) = verdict {
                     for change in changes {
-                        difference(change, out);
+                        write_change(change, out);
                     }
                 }
-                let _ = writeln!(out, "    fuel         {}", told(*fuel, thousands));
-                let _ = writeln!(out, "    peak memory  {}", told(*memory, bytes));
-                let _ = writeln!(out, "    time         {}", told(*wall_ns, time));
+                let _ = writeln!(out, "    fuel         {}", format_figure(*fuel, thousands));
+                let _ = writeln!(out, "    peak memory  {}", format_figure(*memory, format_bytes));
+                let _ = writeln!(out, "    time         {}", format_figure(*wall_ns, format_milliseconds));
             }
         }
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let mut call = json!({"line": self.line, "call": self.number, "tool": self.tool});
         let more = match &self.status {
             ReplayStatus::NotReplayable(why) => {
-                let why: Vec<String> = why.iter().take(REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
+                let why: Vec<String> = why.iter().take(MAX_REASONS).map(|why| line(why, MAX_REASON_BYTES)).collect();
                 json!({"status": "not-replayable", "why": why})
             }
             ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
@@ -283,8 +283,8 @@ impl ShownCall {
                         .collect(),
                 };
                 json!({
-                    "status": "differs", "changes": changes, "fuel": figure(*fuel), "peak_memory": figure(*memory),
-                    "wall_ms": milliseconds(*wall_ns),
+                    "status": "differs", "changes": changes, "fuel": figure_json(*fuel), "peak_memory": figure_json(*memory),
+                    "wall_ms": milliseconds_json(*wall_ns),
                 })
             }
         };
@@ -295,7 +295,7 @@ impl ShownCall {
     }
 }
 
-fn difference(change: &ReplayChange, out: &mut String) {
+fn write_change(change: &ReplayChange, out: &mut String) {
     match change {
         ReplayChange::Result(difference) => {
             for line in difference.lines() {
@@ -312,7 +312,7 @@ fn difference(change: &ReplayChange, out: &mut String) {
 }
 
 /// Formats the recorded and the replayed number, and the difference.
-fn told(figure: FigurePair, shown: fn(u64) -> String) -> String {
+fn format_figure(figure: FigurePair, shown: fn(u64) -> String) -> String {
     let FigurePair { recorded, replayed } = figure;
     if recorded == replayed {
         return shown(recorded);
@@ -325,31 +325,31 @@ fn told(figure: FigurePair, shown: fn(u64) -> String) -> String {
     format!("{} → {}{change}", shown(recorded), shown(replayed))
 }
 
-fn bytes(size: u64) -> String {
+fn format_bytes(size: u64) -> String {
     ByteSize::b(size).display().iec().to_string()
 }
 
-fn time(nanoseconds: u64) -> String {
+fn format_milliseconds(nanoseconds: u64) -> String {
     format!("{:.1} ms", Duration::from_nanos(nanoseconds).as_secs_f64() * 1000.0)
 }
 
-fn figure(figure: FigurePair) -> Value {
+fn figure_json(figure: FigurePair) -> Value {
     json!({"recorded": figure.recorded, "replayed": figure.replayed})
 }
 
-fn milliseconds(figure: FigurePair) -> Value {
+fn milliseconds_json(figure: FigurePair) -> Value {
     let [recorded, replayed] = [figure.recorded, figure.replayed]
         .map(|nanoseconds| (Duration::from_nanos(nanoseconds).as_secs_f64() * 10_000.0).round() / 10.0);
     json!({"recorded": recorded, "replayed": replayed})
 }
 
-fn sum(one: FigurePair, other: FigurePair) -> FigurePair {
+fn add_figures(one: FigurePair, other: FigurePair) -> FigurePair {
     FigurePair {
         recorded: one.recorded.saturating_add(other.recorded),
         replayed: one.replayed.saturating_add(other.replayed),
     }
 }
 
-fn highest(one: FigurePair, other: FigurePair) -> FigurePair {
+fn max_figures(one: FigurePair, other: FigurePair) -> FigurePair {
     FigurePair { recorded: one.recorded.max(other.recorded), replayed: one.replayed.max(other.replayed) }
 }

@@ -17,7 +17,7 @@ use toolbay_secrets::{FixedSecrets, SecretSource, SecretSpec, SecretVault};
 
 use super::super::plugin_file::MAX_REASON_BYTES;
 use super::plugins::ReplayPlugin;
-use crate::promise::{judged, structured};
+use crate::promise::{pair_with_schema, reject_violations};
 
 /// Replays recorded calls.
 pub(super) struct CallReplayer {
@@ -127,9 +127,9 @@ fn check_reply(
     interrupt: &Interrupt,
 ) -> Result<Option<CallReply>, CallError> {
     let reply = returned.check(limits, kept, interrupt)?;
-    let Some((schema, value)) = structured(output, reply.as_ref())? else { return Ok(reply) };
+    let Some((schema, value)) = pair_with_schema(output, reply.as_ref())? else { return Ok(reply) };
     let violations = schema.violations_until(value, interrupt);
-    judged(reply, &violations.map_err(|_| CallError::limit(Limit::Deadline(limits.timeout)))?)
+    reject_violations(reply, &violations.map_err(|_| CallError::limit(Limit::Deadline(limits.timeout)))?)
 }
 
 /// Returns the environment variables of the call. This process must have them with the recorded
