@@ -1,4 +1,5 @@
-//! Describes a plugin file for people. Runs in the compiling child, because the file comes from a stranger.
+//! Describes a plugin file for people. Runs in the compiler child process, because the file is
+//! untrusted.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +11,22 @@ use wit_component::{DecodedWasm, WitPrinter, decode};
 use crate::adapt::ModuleKind;
 use crate::wasm_proposals::WasmProposals;
 
-/// Longest WIT text that is printed, in bytes.
+/// Maximum size of the printed WIT text, in bytes.
 const WIT: usize = 256 << 10;
 
-/// So many imports, exports and tools are named if a description is too long otherwise.
+/// Maximum number of imports, exports and tools in a shortened description.
 const NAMES: usize = 1_000;
 
 /// The custom section with the description of a component.
 const DESCRIPTION: &str = "description";
 
-/// Longest description that is kept, in bytes.
+/// Maximum size of a retained description, in bytes.
 const SAID: usize = 200;
 
-/// Longest of these names, in bytes.
+/// Maximum size of each name in a shortened description, in bytes.
 const NAME: usize = 100;
 
-/// What a plugin file is.
+/// Human-readable information about a plugin file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PluginSummary {
     /// The kind of the file, for people.
@@ -35,12 +36,13 @@ pub struct PluginSummary {
     /// The proposals for WebAssembly that it uses: `WebAssembly GC`, `exceptions`.
     #[serde(default)]
     pub uses: Vec<String>,
-    /// What it is for, on one line: its custom section `description`, which tools such as `wasm-tools metadata add` write.
+    /// The purpose, on one line: the custom section `description`, which tools such as `wasm-tools
+    /// metadata add` write.
     #[serde(default)]
     pub description: Option<String>,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
-    /// What it exports.
+    /// The names that it exports.
     pub exports: Vec<String>,
     /// Its types in WIT, if they can be printed.
     pub wit: Option<String>,
@@ -58,7 +60,8 @@ impl PluginSummary {
         about
     }
 
-    /// The same with only the beginning of each list and name, and without types: at most 1 MiB, however it is written.
+    /// Returns a copy that has only the beginning of each list and name, and no types. It is at
+    /// most 1 MiB, whatever the file contains.
     pub(crate) fn shortened(self) -> Self {
         let short = |names: Vec<String>| names.into_iter().take(NAMES).map(|name| line(&name, NAME)).collect();
         let (made_with, imports, exports) = (short(self.made_with), short(self.imports), short(self.exports));
@@ -82,7 +85,7 @@ impl PluginSummary {
                         self.exports.push(export?.name.name.to_owned());
                     }
                 }
-                // The component's own comes before those of its modules, or after them.
+                // The component's own section can come before or after those of its modules.
                 Payload::CustomSection(section) if section.name() == DESCRIPTION => {
                     let text = String::from_utf8_lossy(section.data());
                     let text = Some(line(text.trim(), SAID)).filter(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! The memory of one call: what all that the guest has the host hold is drawn from.
+//! The memory budget of one call. Everything that the host holds for the guest counts against it.
 //!
 //! Linear memories and tables are counted by the [`StoreLimiter`](crate::limiter::StoreLimiter), buffers behind handles by the
 //! parts of WASI that Toolbay replaces ([`wasi`](crate::wasi)), and standard output and error by
@@ -11,32 +11,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytesize::ByteSize;
 use wasmtime_wasi::p2::FsError;
 
-/// The account of one call. Clones share it.
+/// The memory budget of one call. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget(Arc<BudgetState>);
 
 #[derive(Debug)]
 struct BudgetState {
-    /// The most bytes that can be held at once.
+    /// Maximum number of bytes that can be reserved at once.
     limit: usize,
     held: AtomicUsize,
     peak: AtomicUsize,
     overdrawn: AtomicBool,
 }
 
-/// Bytes of an account. Dropping it gives them back.
+/// Reserved bytes. Dropping the value releases them.
 #[derive(Debug)]
 pub(crate) struct MemoryReservation {
     account: MemoryBudget,
     bytes: usize,
 }
 
-/// The account does not have as many bytes left. As the error of a host call, it ends the call.
+/// Error: the budget has too few bytes left. As the error of a host call, it ends the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BudgetExceeded;
 
 impl MemoryBudget {
-    /// An account of `limit` bytes, of which none are held.
+    /// Creates a budget of `limit` bytes.
     pub(crate) fn new(limit: ByteSize) -> Self {
         Self(Arc::new(BudgetState {
             limit: usize::try_from(limit.as_u64()).unwrap_or(usize::MAX),
@@ -46,12 +46,13 @@ impl MemoryBudget {
         }))
     }
 
-    /// Takes `bytes` for as long as the call lasts.
+    /// Reserves `bytes` until the end of the call.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.try_take(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
     }
 
-    /// The same for what may do without: the account does not count as overdrawn if they are refused.
+    /// Like [`Account::take`], for an optional reservation. A refusal does not mark the budget as
+    /// exceeded.
     pub(crate) fn try_take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
         let taken = self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
@@ -60,23 +61,23 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Takes `bytes` until the value is dropped.
+    /// Reserves `bytes` until the returned value is dropped.
     pub(crate) fn hold(&self, bytes: usize) -> Result<MemoryReservation, BudgetExceeded> {
         self.take(bytes)?;
         Ok(MemoryReservation { account: self.clone(), bytes })
     }
 
-    /// The most bytes that can be held at once.
+    /// Returns the maximum number of bytes that can be reserved at once.
     pub(crate) fn limit(&self) -> usize {
         self.0.limit
     }
 
-    /// The most bytes that were held at once.
+    /// Returns the highest number of bytes that were reserved at once.
     pub(crate) fn peak(&self) -> usize {
         self.0.peak.load(Ordering::Relaxed)
     }
 
-    /// Whether bytes were refused.
+    /// Returns whether a required reservation was refused.
     pub(crate) fn is_overdrawn(&self) -> bool {
         self.0.overdrawn.load(Ordering::Relaxed)
     }

@@ -1,5 +1,6 @@
-//! Components that offer their tools through the interface of ACT (`act:tools/tool-provider`, 0.1 and 0.2), with one
-//! function that lists them and one that calls any of them. They know nothing of Toolbay.
+//! Components that offer their tools through the interface of ACT (`act:tools/tool-provider`, 0.1
+//! and 0.2). It has one function that lists the tools and one that calls any of them. These
+//! components do not depend on Toolbay.
 //!
 //! Arguments and metadata are CBOR. A result is a list of events, or a stream of them while the guest goes on, and ends
 //! with the first error; what its parts mean is decided later, by [`result_parts`](crate::result_parts). Metadata of calls are empty,
@@ -24,25 +25,26 @@ use crate::prepare_error::PrepareError;
 use crate::raw_description::RawDescription;
 use crate::state::StoreState;
 
-/// The name of the interface, up to its version.
+/// The name of the interface, without its version.
 const TOOLS: &str = "act:tools/tool-provider@";
 
-/// How names of other interfaces for the same begin: of versions before 0.1, and of those that ACT's adapters take.
+/// Prefixes of similar interfaces that are not supported: those of versions before 0.1, and those
+/// that ACT's adapters take.
 const OTHERS: [&str; 2] = ["act:tools", "act:core/tool-provider"];
 
 const LIST: &str = "list-tools";
 const CALL: &str = "call-tool";
 
-/// The kind of errors in arguments.
+/// The error kind for invalid arguments.
 const INVALID_ARGUMENTS: &str = "std:invalid-args";
 
-/// The kind of errors for want of a session.
+/// The error kind for a missing session.
 const NO_SESSION: &str = "std:session-not-found";
 
-/// Longest kind of an error that is shown, in bytes.
+/// Maximum size of a reported error kind, in bytes.
 const KIND: usize = 100;
 
-/// Longest error of a list that is shown, in bytes.
+/// Maximum size of a reported listing error, in bytes.
 const SHOWN: usize = 500;
 
 /// A linked component of this kind.
@@ -54,11 +56,12 @@ pub(crate) struct LinkedActComponent {
     call: ComponentExportIndex,
 }
 
-/// The newest interface that is served among the names that a component exports; `None` if there is nothing of ACT's tools.
+/// Returns the newest supported interface among the exported names, or `None` if the component
+/// exports no ACT tools.
 ///
 /// # Errors
 ///
-/// There are only others.
+/// The component exports only unsupported versions of the interface.
 pub(crate) fn find<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareError> {
     let version = |name: &&'a str| {
         let version = Version::parse(name.strip_prefix(TOOLS)?).ok()?;
@@ -74,7 +77,7 @@ pub(crate) fn find<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareEr
 }
 
 impl LinkedActComponent {
-    /// Checks the types of the functions.
+    /// Creates it after checking the types of the functions.
     pub(crate) fn new(
         engine: &Engine,
         component: &Component,
@@ -105,16 +108,16 @@ impl LinkedActComponent {
         Ok(Self { pre, interface: interface.to_owned(), list, call })
     }
 
-    /// The interface that it exports, with its version.
+    /// Returns the interface that the component exports, with its version.
     pub(crate) fn interface(&self) -> &str {
         &self.interface
     }
 
-    /// Asks it for its tools.
+    /// Lists the tools of the guest.
     pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<RawDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let list = instance.get_typed_func::<ListParams, ListResults>(&mut *store, self.list)?;
-        // It is large, and calls of other components do not pay for it.
+        // The future is large. Boxing keeps its size out of calls to other kinds of components.
         let (listed,) = Box::pin(list.call_async(store, (Vec::new(),))).await?;
         Ok(match listed {
             Ok(listed) => tools::description(listed.tools).into(),
@@ -155,7 +158,7 @@ impl LinkedActComponent {
     }
 }
 
-/// The parts of a result, or its error.
+/// Converts events to the parts of a result, or to its error.
 fn returned(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
     let mut parts = Vec::new();
     for event in events {
@@ -167,14 +170,14 @@ fn returned(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
     Ok(GuestReply::Parts(parts))
 }
 
-/// What came before an error and is text.
+/// Joins the text parts that precede an error.
 fn texts(parts: &[ResultPart]) -> String {
     let is_text = |part: &&ResultPart| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
     let texts = parts.iter().filter(is_text).filter_map(|part| str::from_utf8(&part.data).ok());
     texts.flat_map(|text| [text, "\n"]).collect()
 }
 
-/// What an error means to the host. `before` is what the tool has said before it.
+/// Converts an error of the guest. `before` is the text that the tool returned before it.
 fn refusal(error: ActError, before: &str) -> GuestFailure {
     let ActError { kind, message, metadata: _ } = error;
     let message = message.into_text();

@@ -1,6 +1,6 @@
 //! Turns core modules into components, if they contain enough information for that.
 //!
-//! Runs in the compiling child, because the file comes from a stranger.
+//! Runs in the compiler child process, because the file is untrusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,11 +17,11 @@ use crate::contract_interface::ContractInterface;
 use crate::contract_versions::SERVED_VERSIONS;
 use crate::foreign_host::ModuleNames;
 
-/// A WIT file: its name and its text.
+/// The name and the text of a WIT file.
 type WitPage = (&'static str, &'static str);
 
-/// What a core module can import of WASI beside the contract: the beginning of the names, what a world says to import
-/// it, and the packages that it is in.
+/// WASI interfaces that a core module can import in addition to the contract. Each entry has the
+/// prefix of the import names, the imports of the world, and the WIT packages that define them.
 const WASI: [(&str, &str, &[WitPage]); 2] = [
     (
         "wasi:http/",
@@ -38,18 +38,18 @@ const WASI: [(&str, &str, &[WitPage]); 2] = [
     ),
 ];
 
-/// What the runtimes of languages export for their own use.
+/// Functions that language runtimes export for their own use.
 const RUNTIME: [&str; 8] =
     ["memory", "malloc", "free", "cabi_realloc", "canonical_abi_realloc", "alloc", "dealloc", "main"];
 
-/// What toolchains call the function that `_start` calls.
+/// Names that toolchains give to the function that `_start` calls.
 const STARTERS: [&str; 3] = ["main", "start", "run"];
 
-/// Said of types without code.
+/// The error for a file that contains types and no code.
 const PACKAGE: &str = "a WIT package in binary form: it contains types (WIT), and no code; put the component that implements \
                        it here";
 
-/// Longest name that is quoted, in bytes.
+/// Maximum size of a quoted name, in bytes.
 const SHOWN: usize = 100;
 
 /// The kind of a file.
@@ -61,7 +61,7 @@ pub(crate) enum ModuleKind {
     Module,
     /// A core module that exports the functions of the contract.
     ContractModule,
-    /// A core module whose functions have their types in the `.wit` file beside it.
+    /// A core module whose functions have their types in the `.wit` file next to it.
     TypedModule,
     /// A core module with a `_start`: a WASI 0.1 command.
     CommandModule,
@@ -79,44 +79,44 @@ impl fmt::Display for ModuleKind {
     }
 }
 
-/// What parsing a core module reveals.
+/// Properties of a core module that parsing reveals.
 #[derive(Default)]
 struct ModuleSummary {
     has_type: bool,
-    /// The interfaces of the contract whose functions it exports, by their version.
+    /// The contract interfaces whose functions the module exports, by contract version.
     contract: BTreeMap<String, BTreeSet<ContractInterface>>,
     has_start: bool,
     names: ModuleNames,
-    /// Whether it imports what [`ABORT`] provides.
+    /// True if the module imports the function that [`ABORT`] provides.
     aborts: bool,
 }
 
-/// So many names of functions that a module imports from `env` are looked at.
+/// Maximum number of imports from `env` that are inspected.
 const IMPORTED: usize = 256;
 
-/// A component made of a file.
+/// A component built from a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AdaptedComponent {
     pub(crate) component: Vec<u8>,
     pub(crate) kind: ModuleKind,
-    /// What of the file is not offered.
+    /// A remark on parts of the file that are not offered.
     pub(crate) remark: Option<String>,
 }
 
-/// The name of the module from which programs in `AssemblyScript` import what their runtime needs.
+/// The module from which `AssemblyScript` programs import what their runtime needs.
 const ENV: &str = "env";
 
-/// A module that provides `abort (param i32 i32 i32 i32)`, which `AssemblyScript` calls when a program fails: it ends with a
-/// trap.
+/// A module that provides `abort (param i32 i32 i32 i32)`, which `AssemblyScript` calls when a
+/// program fails. The function traps.
 const ABORT: &[u8] = b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03\x02\x01\0\x07\x09\x01\x05abort\0\0\
     \x0a\x05\x01\x03\0\0\x0b";
 
-/// Makes a component of these bytes. `wit` is the text of the `.wit` file beside it, or
+/// Converts these bytes to a component. `wit` is the text of the `.wit` file next to the plugin, or
 /// empty.
 ///
 /// # Errors
 ///
-/// Why they cannot become one, and what would help.
+/// The reason why the bytes cannot become a component, and a possible remedy.
 pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent, String> {
     if !Parser::is_core_wasm(&bytes) {
         if is_package(&bytes) {
@@ -152,7 +152,7 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
     Ok(AdaptedComponent { component: component.map_err(why)?, kind, remark: left_out(kind, &look) })
 }
 
-/// What of a module of this kind is not offered.
+/// Returns a remark on parts of a module of this kind that are not offered.
 fn left_out(kind: ModuleKind, look: &ModuleSummary) -> Option<String> {
     let own = || look.names.exports.iter().find(|name| is_own(name));
     match kind {
@@ -175,7 +175,7 @@ fn left_out(kind: ModuleKind, look: &ModuleSummary) -> Option<String> {
     }
 }
 
-/// Whether a file is a WIT package in binary form: types alone.
+/// Returns whether a file is a WIT package in binary form, which contains only types.
 fn is_package(bytes: &[u8]) -> bool {
     let is_code = |payload: &Payload<'_>| {
         matches!(
@@ -187,13 +187,14 @@ fn is_package(bytes: &[u8]) -> bool {
     !payloads.any(|payload| is_code(&payload)) && matches!(decode(bytes), Ok(DecodedWasm::WitPackage(..)))
 }
 
-/// Whether a function is neither one for the runtime of its language nor a convention of its linker.
+/// Returns whether a function is neither a runtime function of its language nor a linker
+/// convention.
 fn is_own(name: &str) -> bool {
     !name.starts_with('_') && !RUNTIME.contains(&name)
 }
 
-/// Whether WIT has words for a function that a core module exports under this name: a name of lower-case words, or of an
-/// interface and of one.
+/// Returns whether WIT can express a function that a core module exports under this name. The name
+/// must consist of lower-case words, with an optional interface before it.
 fn is_wit_name(name: &str) -> bool {
     let is_word = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -208,7 +209,7 @@ fn is_wit_name(name: &str) -> bool {
     function.split('-').all(is_word)
 }
 
-/// A name between backticks; of a name that would not be seen, what it is.
+/// Returns a name in backticks, or a description of a name that would be invisible.
 fn quoted(name: &str) -> String {
     if name.trim().is_empty() { "one whose name is empty".to_owned() } else { format!("`{}`", line(name, SHOWN)) }
 }
@@ -253,14 +254,15 @@ fn look(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
     Ok(look)
 }
 
-/// A version of the contract that is served, its WIT, and the interfaces whose functions a module exports.
+/// A supported version of the contract, its WIT, and the interfaces whose functions a module
+/// exports.
 struct ServedContract<'a> {
     version: &'static str,
     wit: &'static str,
     parts: &'a BTreeSet<ContractInterface>,
 }
 
-/// The contract that a module implements; `None` if it implements none that is served.
+/// Returns the contract that a module implements, or `None` if it implements no supported contract.
 ///
 /// # Errors
 ///
@@ -280,7 +282,7 @@ fn contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> 
     }
 }
 
-/// The module with the types embedded of the contract, and of what it imports of WASI.
+/// Embeds the types of the contract and of the module's WASI imports in the module.
 fn with_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &ModuleSummary) -> anyhow::Result<Vec<u8>> {
     let ServedContract { version, wit, parts } = contract;
     let mut resolve = Resolve::default();
@@ -302,11 +304,12 @@ fn with_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &Modu
     Ok(module)
 }
 
-/// The module with the types of the world in `wit` embedded, if it exports a function of that world.
+/// Embeds the types of the world in `wit` in the module. Returns `None` if the module exports no
+/// function of that world.
 ///
 /// # Errors
 ///
-/// The text is not valid WIT, or leaves open which world is meant.
+/// The text is not valid WIT, or does not identify one world.
 fn with_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Vec<u8>>, String> {
     if wit.is_empty() {
         return Ok(None);
@@ -322,7 +325,7 @@ fn with_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Vec
     Ok(Some(module))
 }
 
-/// The only world of a WIT file.
+/// Parses a WIT file and returns its only world.
 fn world(wit: &str) -> Result<(Resolve, WorldId), String> {
     let wrong = |why: String| format!("its .wit file is not valid: {}", joined(&why));
     let mut resolve = Resolve::default();
@@ -332,7 +335,7 @@ fn world(wit: &str) -> Result<(Resolve, WorldId), String> {
     Ok((resolve, world))
 }
 
-/// The names under which a core module exports the functions of a world.
+/// Returns the names under which a core module exports the functions of a world.
 fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
     let mut names = Vec::new();
     for (key, item) in &world.exports {
@@ -350,7 +353,7 @@ fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
     names
 }
 
-/// Why a core module cannot be called, and what would help.
+/// Returns the reason why a core module cannot be called, and a possible remedy.
 fn untyped(look: &ModuleSummary, wit: &str) -> String {
     if let Some(version) = look.contract.keys().next() {
         let served = SERVED_VERSIONS.map(|(version, _)| version).join(" and ");
@@ -448,7 +451,7 @@ mod tests {
         for imports in ["", subscribe, delete, &format!("{subscribe} {block}"), &format!("{subscribe} {delete}")] {
             assert_eq!(adapted(&module(imports)), Ok(ModuleKind::ContractModule), "{imports}");
         }
-        // Not in the part of WASI that a module without types can import.
+        // Not in the part of WASI that an untyped module can import.
         let server =
             r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
         assert!(adapted(&module(server)).unwrap_err().contains("cannot be converted"));
@@ -537,7 +540,7 @@ mod tests {
         let double = r#"(func (export "double") (param f64) (result f64) local.get 0)"#;
         let module = |items: &str| format!("(module {items})");
         assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(ModuleKind::TypedModule));
-        // As AssemblyScript makes it.
+        // As AssemblyScript generates it.
         let aborts = r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
         assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(ModuleKind::TypedModule));
         let half = adapted_with(&module(double), wit).unwrap_err();

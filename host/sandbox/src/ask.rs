@@ -1,5 +1,5 @@
-//! Questions of a guest to its caller. A guest does not live while somebody thinks: its call ends with the questions, and
-//! begins anew when the answers are there.
+//! Questions of a guest to its caller. A guest does not stay alive while it waits for answers. Its
+//! call ends with the questions, and runs again from the start when the answers are available.
 
 mod form;
 
@@ -20,39 +20,39 @@ use url::{Host, Url};
 
 use crate::effects::SideEffects;
 
-/// The most questions that are asked at once.
+/// Maximum number of questions in one request.
 const QUESTIONS: usize = 16;
 
-/// Longest key of a question, in bytes.
+/// Maximum size of a question's key, in bytes.
 const KEY: usize = 64;
 
-/// The largest parameters of a question, in bytes.
+/// Maximum size of a question's parameters, in bytes.
 const PARAMS: usize = 64 << 10;
 
-/// Most JSON values in the parameters of a question.
+/// Maximum number of JSON values in the parameters of a question.
 const VALUES: u64 = 4_000;
 
-/// The member of the parameters that asks for a task instead of an answer (MCP 2025-11-25).
+/// The member of the parameters that requests a task instead of an answer (MCP 2025-11-25).
 const TASK: &str = "task";
 
-/// The member of an object that clients and servers give a meaning of their own.
+/// The member to which clients and servers can attach metadata.
 const META: &str = "_meta";
 
-/// Longest part of a question that a message about it quotes, in bytes.
+/// Maximum size of a quotation in a message about a question, in bytes.
 const QUOTED: usize = 100;
 
-/// A question in the words of the contract, not yet checked.
+/// A question as the contract represents it, not yet checked.
 #[derive(Clone, Debug)]
 pub(crate) struct RawQuestion {
     pub(crate) key: String,
     pub(crate) kind: PosedKind,
     /// The parameters, a JSON object as text.
     pub(crate) params: String,
-    /// Whether the call is pointless without an answer.
+    /// True if the call cannot continue without an answer.
     pub(crate) required: bool,
 }
 
-/// The kind of a question in the words of the contract.
+/// The kind of a question, as the contract represents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PosedKind {
     Form,
@@ -61,16 +61,16 @@ pub(crate) enum PosedKind {
     Roots,
 }
 
-/// Why questions have no answers.
+/// The reason why questions have no answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionRefusal {
-    /// The client cannot answer this kind.
+    /// The client does not support this kind.
     Unsupported(String),
-    /// The questions cannot be asked.
+    /// The questions are invalid.
     Invalid(String),
 }
 
-/// What the questions of one call are asked with.
+/// The state of one call that is needed to ask questions.
 pub(crate) struct QuestionContext {
     answerable: QuestionKindSet,
     journal: Arc<CallJournal>,
@@ -81,11 +81,11 @@ pub(crate) struct QuestionContext {
     size: usize,
 }
 
-/// The call ends with these questions. As the error of a host call, it ends the call.
+/// Error that ends the call with questions to the caller.
 #[derive(Clone, Debug)]
 pub(crate) struct SuspendedCall(pub(crate) QuestionRound);
 
-/// The call ends because the client cannot answer these kinds of questions. As the error of a host call, it ends the call.
+/// Error that ends the call because the client does not support these kinds of questions.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingCapability(Vec<QuestionKind>);
 
@@ -102,7 +102,8 @@ impl QuestionContext {
         Self { answerable, journal, effects, secrets, rounds, time, size }
     }
 
-    /// The answers to these questions, in order: each is the client's result as JSON text.
+    /// Returns the answers to these questions, in order. Each answer is the client's result as JSON
+    /// text.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl QuestionContext {
         self.suspended(open.into_iter().map(|(question, _)| question).collect(), answers)
     }
 
-    /// A question whose answer did not fit, with the reason for whoever answers it.
+    /// Returns a question whose answer was rejected, with the reason in its message.
     fn again(&self, question: Question, why: &str) -> Question {
         let mut params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
         let Some(Value::String(message)) = params.get_mut("message") else { return question };
@@ -150,19 +151,19 @@ impl QuestionContext {
         Question { params: JsonText::new(&params), ..question }
     }
 
-    /// What earlier runs of the call left.
+    /// Returns the journal of earlier runs of the call.
     pub(crate) fn journal(&self) -> Arc<CallJournal> {
         Arc::clone(&self.journal)
     }
 
-    /// What the caller can answer, as a client declares it.
+    /// Returns the client capabilities that correspond to the supported kinds of questions.
     pub(crate) fn capabilities(&self) -> Map<String, Value> {
         let kinds = QuestionKind::ALL.into_iter().filter(|kind| self.answerable.contains(*kind));
         QuestionKind::capabilities(&kinds.collect::<Vec<_>>())
     }
 
-    /// Asks for a plugin that is an MCP server, which gets the answers as such a server does: those of one round at a time,
-    /// with `state`. Returns why the questions cannot be asked.
+    /// Asks questions for a plugin that is an MCP server. Such a plugin receives the answers of one
+    /// round at a time, with `state`. Returns the reason if the questions cannot be asked.
     ///
     /// # Errors
     ///
@@ -183,7 +184,7 @@ impl QuestionContext {
         })
     }
 
-    /// Ends the call with these questions. `answers` are those that are not asked for again.
+    /// Ends the call with these questions. `answers` are the answers that were already received.
     fn suspended(
         &self,
         questions: Vec<Question>,
@@ -202,7 +203,7 @@ impl QuestionContext {
             return Err(Limit::AskTime(self.time).into());
         }
         let edition = self.journal.edition;
-        // Whoever allowed the call is not asked again.
+        // The approval of the call remains valid.
         let approval = self.journal.approval;
         let until = began.saturating_add(milliseconds(self.time));
         let journal = CallJournal {
@@ -223,9 +224,11 @@ impl QuestionContext {
         Err(SuspendedCall(QuestionRound { questions, journal }).into())
     }
 
+    /// Checks the questions.
+    ///
     /// # Errors
     ///
-    /// What is wrong with a question, in words for the author.
+    /// The problem with a question, worded for the plugin's author.
     fn checked(&self, posed: &[RawQuestion]) -> Result<Vec<Question>, String> {
         if posed.len() > QUESTIONS {
             return Err(format!("at most {QUESTIONS} questions can be asked at once, not {}", posed.len()));
@@ -256,7 +259,7 @@ impl QuestionContext {
         };
         self.clean(&mut params);
         if let Some(params) = params.as_object_mut() {
-            // Whether the client answers with a task is between it and the server.
+            // Task support is negotiated between the client and the server.
             params.shift_remove(TASK);
         }
         let kind = match posed.kind {
@@ -268,7 +271,8 @@ impl QuestionContext {
         Ok(Question { key: posed.key.clone(), kind, params: JsonText::new(&params) })
     }
 
-    /// Takes what only acts and what is secret out of every text, and what a plugin cannot set out of every `_meta`.
+    /// Removes control characters and secrets from every text, and reserved keys from every
+    /// `_meta`.
     fn clean(&self, value: &mut Value) {
         let text = |text: &str| self.secrets.scrub(&clean(text)).into_owned();
         match value {
@@ -294,7 +298,8 @@ impl QuestionContext {
     }
 }
 
-/// The answer, if it is one to this question. One that does not fit is none: the question is asked again, with the reason.
+/// Returns the answer if it is valid for this question. Otherwise, the question is asked again with
+/// the reason.
 fn fitting(question: &Question, answer: &str) -> Result<String, String> {
     let Ok(answer @ Value::Object(_)) = serde_json::from_str(answer) else {
         return Err("it is not a JSON object".to_owned());
@@ -315,7 +320,7 @@ fn fitting(question: &Question, answer: &str) -> Result<String, String> {
     Ok(cleaned(answer).to_string())
 }
 
-/// A client's result without what only acts.
+/// Removes control characters from a client's result.
 fn cleaned(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text).into_owned()),
@@ -331,15 +336,16 @@ fn is_key(key: &str) -> bool {
     key.len() <= KEY && toolbay_model::is_name(key)
 }
 
-/// A page is behind TLS, or on the machine of the client. The host is the one that a browser finds in the URL, and a
-/// person must find the same: what browsers read in another way than people is refused.
+/// Checks that the page uses TLS or is on the client's machine. The host that a browser finds in
+/// the URL must be the host that a person reads. URLs that browsers and people can read differently
+/// are rejected.
 fn check_url(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
         return Err("`message` must say what the page is for".to_owned());
     }
     let written = params.get("url").and_then(Value::as_str).unwrap_or_default();
     let shown = || line(written, QUOTED);
-    // Browsers take tabs and line ends out of a URL, and read a backslash as a slash.
+    // Browsers remove tabs and line ends from a URL, and read a backslash as a slash.
     if let Some(c) = written.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '\\') {
         return Err(format!("`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}", shown()));
     }
@@ -354,13 +360,13 @@ fn check_url(params: &Value) -> Result<(), String> {
         let what = "`url` must begin with https://, or with http://localhost or a loopback address, not";
         return Err(format!("{what} {:?}", shown()));
     }
-    // A browser finds the host in `https:a.example` and `https:///a.example`, too.
+    // Browsers also find a host in `https:a.example` and `https:///a.example`.
     let authority = written.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let authority = authority.filter(|authority| !authority.is_empty());
     let Some(authority) = authority else {
         return Err(format!("`url` must name a host after `{}://`, not {:?}", url.scheme(), shown()));
     };
-    // Also an empty user: what stands before the `@` looks like the host.
+    // This includes an empty user: the text before the `@` looks like the host.
     if authority.contains('@') {
         return Err(format!("`url` must not have user information (what stands before `@`), as in {:?}", shown()));
     }
@@ -396,7 +402,7 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 impl MissingCapability {
-    /// The client lacks what these need.
+    /// Creates the error for the kinds that the client lacks.
     pub(crate) fn of(kinds: Vec<QuestionKind>) -> Self {
         Self(kinds)
     }
@@ -469,7 +475,7 @@ mod tests {
         let keys: Vec<&str> = first.questions.iter().map(|question| question.key.as_str()).collect();
         assert_eq!((keys.as_slice(), first.journal.rounds), (&["a", "b"][..], 1));
         let mut journal = first.journal;
-        // What the form has no field for stays with the client.
+        // Members without a field in the form are removed.
         let answer = json!({"action": "accept", "content": {"name": "Ada\u{202e}", "other": 1}}).to_string();
         journal.answers.insert("a".to_owned(), answer);
         let second = interview(&asking(journal.clone(), all()), &[form("a"), form("b")]);

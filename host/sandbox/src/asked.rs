@@ -1,4 +1,4 @@
-//! What a plugin is asked for in one entry.
+//! Requests that the host sends to a plugin.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,36 @@ use toolbay_model::CompletionRequest;
 
 use crate::guest_reply::GuestFailure;
 
-/// What a plugin is asked for. Names are the plugin's own, without the operator's prefix.
+/// A request to a plugin. Names are the plugin's own, without the operator's prefix.
 #[derive(Clone, Copy, Debug)]
 pub enum PluginRequest<'a> {
-    /// The result of a tool.
+    /// Calls a tool.
     Tool {
         /// The tool's name.
         name: &'a str,
         /// The arguments: a JSON object as text.
         arguments: &'a str,
     },
-    /// A prompt with its arguments filled in.
+    /// Gets a prompt with its arguments filled in.
     Prompt {
         /// The prompt's name.
         name: &'a str,
         /// The arguments by name, as the prompt's definition has them.
         arguments: &'a BTreeMap<String, String>,
     },
-    /// The content of a resource.
+    /// Reads a resource.
     Resource {
-        /// Its URI: one that the plugin lists, or one that fits a template of its own.
+        /// The URI: one that the plugin lists, or one that matches a template of the plugin.
         uri: &'a str,
     },
-    /// Values for an argument of a prompt, by the prompt's name, or of a template, by its text.
+    /// Completes an argument of a prompt, identified by the prompt's name, or of a template,
+    /// identified by its text.
     Completion(&'a CompletionRequest),
 }
 
 impl PluginRequest<'_> {
-    /// The answer of a plugin that offers nothing of the kind. Whoever asks only for what it listed never sees it.
+    /// Returns the error of a plugin that does not offer this kind of item. Callers that request
+    /// only listed items never receive it.
     pub(crate) fn not_offered(&self) -> GuestFailure {
         GuestFailure::Failed(match self {
             Self::Tool { name, .. } => format!("There is no tool {name}: the plugin offers no tools."),

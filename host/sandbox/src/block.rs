@@ -1,6 +1,7 @@
-//! A content block as a guest returned it, in a form that is independent of the contract's version. Not checked yet.
+//! Content blocks as a guest returned them, in a form that is independent of the contract's
+//! version. They are not checked yet.
 
-/// One content block. The blocks of every version of the contract can be represented like this.
+/// One content block. It can represent the blocks of every version of the contract.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RawBlock {
     /// The name of its kind: that of a [`BlockKind`], or one that this host does not know.
@@ -15,17 +16,17 @@ pub(crate) struct RawBlock {
     pub(crate) description: Option<String>,
     /// Size of a linked resource, in bytes.
     pub(crate) size: Option<u64>,
-    /// `user`, `assistant`, each at most once; empty means everyone.
+    /// `user` and `assistant`, each at most once. If empty, the audience is everyone.
     pub(crate) audience: Vec<&'static str>,
     pub(crate) priority: Option<f64>,
     /// ISO 8601.
     pub(crate) last_modified: Option<String>,
-    /// Members that a newer kind needs beyond these: a JSON object as text.
+    /// Members of newer kinds that have no field here: a JSON object as text.
     pub(crate) members: Option<String>,
 }
 
-/// The kinds of content blocks that this host knows. For each further kind, add a variant; the compiler then reports
-/// every place that must handle it.
+/// The kinds of content blocks that this host supports. For each further kind, add a variant; the
+/// compiler then reports every place that must handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     /// `text`.
@@ -43,12 +44,12 @@ pub(crate) enum BlockKind {
 impl BlockKind {
     const ALL: [Self; 5] = [Self::Text, Self::Image, Self::Audio, Self::ResourceLink, Self::EmbeddedResource];
 
-    /// The kind with this name.
+    /// Returns the kind with this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Its name in the contract.
+    /// Returns the name in the contract.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -59,7 +60,7 @@ impl BlockKind {
         }
     }
 
-    /// The kind with its article, for a sentence.
+    /// Returns the kind with its article, for use in a sentence.
     pub(crate) const fn article(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -71,7 +72,7 @@ impl BlockKind {
     }
 }
 
-/// Each of them once, in the order in which they come first: a guest can name the same one millions of times.
+/// Removes duplicates and keeps the order. A guest can repeat a value millions of times.
 pub(crate) fn audience(named: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let mut once = Vec::new();
     for name in named {
@@ -83,13 +84,13 @@ pub(crate) fn audience(named: impl Iterator<Item = &'static str>) -> Vec<&'stati
 }
 
 impl RawBlock {
-    /// A text block.
+    /// Creates a text block.
     pub(crate) fn text(text: String) -> Self {
         Self { kind: BlockKind::Text.name().into(), text: Some(text), ..Self::default() }
     }
 
-    /// The size of the block in bytes. The name of a known kind is not counted, because contract 0.1.0 does not send
-    /// it.
+    /// Returns the size of the block, in bytes. The name of a known kind is not counted, because
+    /// contract 0.1.0 does not transfer it.
     pub(crate) fn size(&self) -> usize {
         let kind = Some(&self.kind).filter(|kind| BlockKind::parse(kind).is_none());
         let texts = [&self.text, &self.mime_type, &self.uri, &self.name, &self.title, &self.description];
@@ -106,7 +107,8 @@ mod tests {
 
     use super::*;
 
-    /// Where each SDK has the names of the kinds; that of C++ has those of C, and TypeScript those of JavaScript.
+    /// The file in which each SDK lists the kinds. C++ uses the list of C, and TypeScript that of
+    /// JavaScript.
     const SDKS: [&str; 6] = [
         "src/block.rs",
         "javascript/sdk/content.js",
@@ -128,7 +130,7 @@ mod tests {
         for path in SDKS {
             let sdk = read(&format!("plugin-sdk/{path}"));
             for kind in BlockKind::ALL.map(BlockKind::name) {
-                // JavaScript's quotes are single, and a key that is a word has none.
+                // JavaScript uses single quotes, and none for a key that is an identifier.
                 let ways = [format!("\"{kind}\""), format!("'{kind}':"), format!("\n  {kind}:")];
                 assert!(ways.iter().any(|way| sdk.contains(way)), "plugin-sdk/{path} has no kind `{kind}`");
             }

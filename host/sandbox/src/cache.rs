@@ -1,16 +1,18 @@
-//! The compile cache: compiled components on disk, by content. What is known of one is read at once, in microseconds; its
-//! code is opened when the first call needs it.
+//! The compile cache stores compiled components on disk by their content digest. A component's
+//! notes are read at once, in microseconds. Its code is opened when the first call needs it.
 //!
-//! Compiled code is native code: whoever can write to this folder can run code as the server. The folder is therefore
-//! private (owner and mode of it and of every folder above it are checked, by descriptor), and nothing from a plugin
-//! folder gets into it without passing the compiler. Each entry carries two message authentication codes: one over the
-//! code, and one over the component's digest, what made the code, what is known about the component, and the first one.
-//! The latter is checked when the entry is found, the former when its code is opened. Their [`key`] is known to this
-//! user alone. The bytes that were checked are the ones that run: the file is checked and mapped through one
-//! descriptor, and only this user could change it in between.
+//! Compiled code is native code: anyone who can write to this directory can run code as the server.
+//! The directory is therefore private. The owner and mode of it and of every parent directory are
+//! checked by descriptor. Nothing from a plugin folder enters it without passing the compiler.
 //!
-//! Files are written under a temporary name, synced, renamed, and never changed. Several servers can share the folder,
-//! and one that is killed at any moment leaves it usable.
+//! Each entry has two message authentication codes. One is computed over the code. The other is
+//! computed over the component's digest, the build identifier, the notes, and the first code. The
+//! latter is checked when the entry is found, the former when its code is opened. Only this user
+//! has the [`key`]. The checked bytes are the ones that run: the file is checked and mapped through
+//! one descriptor, and only this user could change it in between.
+//!
+//! Files are written under a temporary name, synced, renamed, and never changed. Several servers
+//! can share the directory. A server that is killed at any moment leaves it usable.
 
 mod code;
 mod key;
@@ -41,32 +43,35 @@ use crate::component_summary::ComponentSummary;
 use crate::contract_versions::SERVED_VERSIONS;
 use crate::error::describe_too_large;
 
-/// An older temporary file was left behind by a server that was killed.
+/// Age from which a temporary or incomplete file is considered abandoned by a killed server.
 const ABANDONED: Duration = Duration::from_hours(1);
 
-/// Age from which the time of last use is renewed. A server that opens a thousand components at startup should not
-/// write a thousand times.
+/// Age from which the time of last use is updated. A server that opens a thousand components at
+/// startup should not perform a thousand writes.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
-/// what is derived, so that a newer Toolbay does not show what an older one derived.
+/// The version of the code that derives descriptions and schemas from a component. Increase it with
+/// every change to the derived data, so that a newer Toolbay does not show data that an older one
+/// derived.
 const DERIVATION: u32 = 8;
 
-/// The version of the form of entries. Entries of another form are ignored.
+/// The version of the entry format. Entries in another format are ignored.
 const FORM: u32 = 4;
 
-/// The folder is listed again, to see what others put there, when so many times as long has passed as listing it took. Where
-/// there are thousands of entries, listing it for each new one would take longer than compiling.
+/// The directory is listed again, to find files of other servers, when this multiple of the
+/// duration of the last listing has passed. With thousands of entries, a listing for each new entry
+/// would take longer than compiling.
 const UNLISTED: u32 = 20;
 
-/// Digits of a component's digest, in hexadecimal.
+/// Number of hexadecimal digits of a component's digest.
 const DIGITS: usize = 64;
 
-/// Digits of the number of what made an entry, and of the part of the authentication code in a file's name.
+/// Number of hexadecimal digits of the build identifier, and of the part of the authentication code
+/// in a file's name.
 const NAMED: usize = 16;
 
-/// Identifies the engine's version, settings and target, the versions of the contract, the form of entries, and the
-/// version of the code that derives descriptions.
+/// Returns the build identifier. It covers the engine's version, settings and target, the versions
+/// of the contract, the entry format, and the version of the code that derives descriptions.
 fn maker(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     FORM.hash(&mut hasher);
@@ -76,24 +81,24 @@ fn maker(engine: &Engine, derivation: u32) -> u64 {
     hasher.finish()
 }
 
-/// A folder of compiled components of one maker. It may contain files of other makers.
+/// A directory of compiled components of one build. It can contain files of other builds.
 #[derive(Debug)]
 pub(crate) struct CompileCache {
     folder: PrivateFolder,
     key: CacheKey,
-    /// Identifies everything that made the files, see [`maker`]. Files of other makers are ignored.
+    /// The build identifier, see [`maker`]. Files of other builds are ignored.
     maker: u64,
     size: u64,
-    /// What is known of how full it is.
+    /// The estimated fill level.
     level: Mutex<CacheLevel>,
 }
 
-/// How full the cache is, as far as this server knows without looking.
+/// The estimated fill level of the cache, without a new listing.
 #[derive(Debug)]
 struct CacheLevel {
-    /// Bytes that were in it when it was listed, with those that this server has added.
+    /// Bytes at the last listing, plus those that this server has added.
     bytes: u64,
-    /// When it was listed last, and how long that took; `None` if it was not.
+    /// The time of the last listing and its duration, or `None` before the first.
     listed: Option<(Instant, Duration)>,
 }
 
@@ -104,29 +109,30 @@ struct CacheRecord {
     code: String,
     /// The message authentication code over the file with the code, in hexadecimal.
     code_mac: String,
-    /// That over the notes and the code's, in hexadecimal.
+    /// The message authentication code over the notes and `code_mac`, in hexadecimal.
     mac: String,
     /// [`ComponentNotes`], as the very text that was signed.
     notes: Box<RawValue>,
 }
 
-/// What is known about a component.
+/// Stored information about a component.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct ComponentNotes {
-    /// What can be told of it without its code.
+    /// The facts that are available without the code.
     pub(crate) facts: ComponentSummary,
     /// The settings of the engines in which the code was opened: see [`engine::pool_fingerprint`](crate::engine::pool_fingerprint).
     pub(crate) room: u64,
-    /// What the component offers.
+    /// The items that the component offers.
     pub(crate) description: ComponentDescription,
-    /// What is known about its file.
+    /// Information about the component's file.
     pub(crate) about: PluginSummary,
-    /// Instances with functions within it, if it was compiled for the engine of components with async functions.
+    /// The number of nested instances with functions, if the code was compiled for the engine of
+    /// components with async functions.
     #[serde(default)]
     pub(crate) tasked: Option<u32>,
 }
 
-/// A component that was found. Its code was not looked at.
+/// An entry that was found. Its code is not checked yet.
 pub(crate) struct CachedComponent {
     pub(crate) notes: ComponentNotes,
     pub(crate) code: StoredCode,
@@ -147,65 +153,68 @@ pub(crate) struct StoredCode {
 struct FolderRecord {
     /// The message authentication code over the path and the notes, in hexadecimal.
     mac: String,
-    /// The notes, as the very text that was signed.
+    /// The notes, as the exact text that was signed.
     notes: Box<RawValue>,
 }
 
-/// Why a compiled component is not used.
+/// The reason why a compiled component cannot be used.
 pub(crate) enum UnusableEntry {
     /// It is damaged.
     Damaged(String),
-    /// It is intact but exceeds this server's ceilings, which are lower; compiling it again reports that.
+    /// It is intact but exceeds this server's limits, which are lower than before. Compiling it
+    /// again reports the exceeded limit.
     Unfit,
 }
 
-/// Said of an entry with another authentication code.
+/// Error message for an entry whose authentication code is wrong.
 const FORGED: &str =
     "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)";
 
 impl CompileCache {
-    /// Opens the cache. Creates the folder if necessary. Nothing is removed before [`CompileCache::tidy`].
+    /// Opens the cache. Creates the directory if necessary. Nothing is removed before
+    /// [`CompileCache::tidy`].
     ///
     /// # Errors
     ///
-    /// Why the cache cannot be used, in one line.
+    /// The reason why the cache cannot be used, on one line.
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
         let off = |why: String| format!("the compile cache is off: {why}");
         let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
         let private = PrivateFolder::open(folder, "compiled components").map_err(off)?;
-        // The cache must be writable. Find out now instead of at the first plugin.
+        // The cache must be writable. Detect a problem now instead of at the first plugin.
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
         let key = CacheKey::of(&private).map_err(cannot)?;
         let level = Mutex::new(CacheLevel { bytes: 0, listed: None });
         Ok(Self { folder: private, key, maker: maker(engine, DERIVATION), size: size.as_u64(), level })
     }
 
-    /// Removes what killed servers left behind and what is too much. Takes as long as there are files, so it must not be on
-    /// the way of a start.
+    /// Removes files of killed servers, and entries over the size limit. The duration grows with
+    /// the number of files, so this must not delay startup.
     pub(crate) fn tidy(&self) {
         self.sweep();
         self.evict();
     }
 
-    /// Removes the entries of this maker: how many, and their bytes. Code that is in use stays mapped.
+    /// Removes the entries of this build. Returns the number of components and bytes. Code that is
+    /// in use stays mapped.
     ///
     /// # Errors
     ///
-    /// A file could not be removed. Others were.
+    /// A file could not be removed. The others were.
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
         let maker = format!("-{:016x}", self.maker);
         let of_maker = |file: &CacheFile| file.name.get(DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
         let is_record = |file: &CacheFile| Path::new(&file.name).extension().is_some_and(|kind| kind == "json");
         let (mut components, mut bytes, mut failed) = (0, 0, None);
         let (records, code): (Vec<_>, Vec<_>) = self.files().into_iter().filter(of_maker).partition(is_record);
-        // The record first, as when room is made: code without a record only wastes space.
+        // Remove the record first, as in eviction: code without a record only wastes space.
         for file in records.iter().chain(&code) {
             match fs::remove_file(self.folder.path.join(&file.name)) {
                 Ok(()) => {
                     components += usize::from(is_record(file));
                     bytes += file.length;
                 }
-                // Another server was faster.
+                // Another server removed it first.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => failed = Some(error),
             }
@@ -214,7 +223,8 @@ impl CompileCache {
         failed.map_or(Ok((components, bytes)), Err)
     }
 
-    /// What is known of the component with this digest. Removes an entry that is damaged or is not ours, and logs that.
+    /// Returns the entry of the component with this digest. Removes and logs an entry that is
+    /// damaged or not signed by this user.
     pub(crate) fn find(&self, digest: Digest) -> Option<CachedComponent> {
         let path = self.record(digest);
         let mut text = Vec::new();
@@ -259,12 +269,13 @@ impl CompileCache {
         Ok(CachedComponent { notes, code })
     }
 
-    /// Opens the code of an entry that was found, which may take as long as the code is large. Removes an entry whose code is
-    /// damaged or is not ours, and logs that.
+    /// Opens the code of an entry that was found. The duration grows with the size of the code.
+    /// Removes and logs an entry whose code is damaged or not signed by this user.
     ///
     /// # Errors
     ///
-    /// It cannot be used in this server, and has to be compiled again: to replace it, or to find out why.
+    /// The code cannot be used in this server. The component must be compiled again, to replace the
+    /// code or to find the reason.
     pub(crate) fn open_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
         self.checked_code(engine, code).inspect_err(|unusable| {
             if let UnusableEntry::Damaged(why) = unusable {
@@ -286,19 +297,21 @@ impl CompileCache {
         })
     }
 
-    /// Whoever compiles it again must not find the file. It may be the code of another entry.
+    /// Removes the file, so that a later compilation does not find it. The file can belong to
+    /// another entry, which stays.
     fn remove_code(&self, code: &StoredCode) {
         if code.name.starts_with(&self.stem(code.digest)) {
             drop(fs::remove_file(self.folder.path.join(&code.name)));
         }
     }
 
-    /// Whether the cache has the component with this digest, in hexadecimal.
+    /// Returns whether the cache has the component with this digest, in hexadecimal.
     pub(crate) fn has(&self, digest: &str) -> bool {
         self.record(digest).exists()
     }
 
-    /// The notes about the files in a plugin folder that [`CompileCache::note_folder`] wrote last.
+    /// Returns the notes about the files in a plugin folder that [`CompileCache::note_folder`]
+    /// wrote last.
     pub(crate) fn folder_notes(&self, folder: &Path) -> Option<String> {
         let name = self.folder_name(folder);
         let mut text = Vec::new();
@@ -318,8 +331,8 @@ impl CompileCache {
         notes
     }
 
-    /// Writes notes about the files in a plugin folder, as JSON. Errors are only logged: without them, the next start is
-    /// slower.
+    /// Writes notes about the files in a plugin folder, as JSON. Errors are only logged: without
+    /// the notes, the next start is slower.
     pub(crate) fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
         let write = || -> io::Result<()> {
             let mac = self.key.sign_folder(self.maker, folder.as_os_str().as_bytes(), notes.get().as_bytes());
@@ -329,7 +342,7 @@ impl CompileCache {
             }
             let mut file = self.scratch()?;
             file.write_all(&record)?;
-            // Not synced: after a crash of the machine it may be damaged, which is noticed.
+            // Not synced: damage after a system crash is detected.
             file.persist(self.folder.path.join(self.folder_name(folder)))?;
             Ok(())
         };
@@ -348,8 +361,8 @@ impl CompileCache {
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder.path)
     }
 
-    /// Adds compiled code and what is known of it. Errors are only logged: without the cache, the next start is
-    /// slower.
+    /// Adds compiled code and its notes. Errors are only logged: without the entry, the next start
+    /// is slower.
     pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) {
         if let Err(error) = self.try_keep(digest, code, notes) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
@@ -357,7 +370,8 @@ impl CompileCache {
     }
 
     fn try_keep(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) -> io::Result<()> {
-        // Another server was faster. Compiling twice gives different bytes, and a second file would be superfluous.
+        // Another server added it first. Two compilations produce different bytes, and a second
+        // file would be superfluous.
         if self.record(digest).exists() {
             return Ok(());
         }
@@ -365,15 +379,15 @@ impl CompileCache {
         let code_mac = self.key.sign_code(code.as_file())?;
         let claim = EntryClaim { maker: self.maker, digest, notes: notes.get().as_bytes(), code: &code_mac };
         let (mac, code_mac) = (hex::encode(self.key.sign(claim)), hex::encode(code_mac));
-        // The name contains the start of the code, so that the files of two servers that compile the same component are
-        // not mixed.
+        // The name contains the start of the authentication code, so that the files of two servers
+        // that compile the same component do not collide.
         let name = format!("{}-{}.cwasm", self.stem(digest), mac.get(..NAMED).unwrap_or_default());
         code.as_file().sync_all()?;
         let path = self.folder.path.join(&name);
         let length = code.as_file().metadata()?.len();
         code.persist(&path)?;
         let record = CacheRecord { code: name, code_mac, mac, notes };
-        // Code that no record names would take room on a full disk for good.
+        // Code without a record would waste space on a full disk permanently.
         let length = length + self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
         if self.rises(length) {
             self.evict();
@@ -381,14 +395,14 @@ impl CompileCache {
         Ok(())
     }
 
-    /// Notes that an entry was added. Whether it is time to look what there is.
+    /// Adds a new entry to the fill level. Returns whether the directory should be listed again.
     fn rises(&self, length: u64) -> bool {
         let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
         level.bytes = level.bytes.saturating_add(length);
         level.bytes > self.size || level.listed.is_none_or(|(at, took)| at.elapsed() >= took * UNLISTED)
     }
 
-    /// Writes the record. Returns its length.
+    /// Writes the record. Returns its length in bytes.
     fn try_record(&self, digest: Digest, record: &CacheRecord) -> io::Result<u64> {
         let mut file = self.scratch()?;
         let text = serde_json::to_vec(record)?;
@@ -398,7 +412,7 @@ impl CompileCache {
         Ok(text.len() as u64)
     }
 
-    /// What the names of an entry's files begin with.
+    /// Returns the common prefix of the names of an entry's files.
     fn stem(&self, digest: impl std::fmt::Display) -> String {
         format!("{digest}-{:016x}", self.maker)
     }
@@ -418,7 +432,7 @@ impl CompileCache {
         }
     }
 
-    /// Removes what killed servers left behind: temporary files, and code and records without each other.
+    /// Removes files of killed servers: temporary files, and code and records without each other.
     fn sweep(&self) {
         let files = self.files();
         let orphans = orphans(&files);
@@ -430,8 +444,8 @@ impl CompileCache {
         }
     }
 
-    /// Removes orphans, and then the least recently used components, until the rest fits. An entry of another maker is
-    /// no longer used and therefore among the first.
+    /// Removes orphans, and then the least recently used components, until the rest is within the
+    /// size limit. Entries of other builds are no longer used and are therefore removed early.
     fn evict(&self) {
         let began = Instant::now();
         let mut files = self.files();
@@ -448,7 +462,7 @@ impl CompileCache {
         files.sort_by_key(|file| file.used);
         let orphans = orphans(&files);
         let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
-        // The record first: code without a record only wastes space.
+        // Remove the record first: code without a record only wastes space.
         let entries = whole.iter().filter_map(|file| file.name.strip_suffix(".json"));
         let entries = entries.flat_map(|key| {
             let of_entry = whole.iter().filter(move |file| file.name.starts_with(key));
@@ -483,10 +497,10 @@ impl CompileCache {
     }
 }
 
-/// The names of files with code that no record can name, and of records without a file with code. What is new may be
-/// another server's, which is about to write the rest.
+/// Returns the names of code files without a record, and of records without a code file. New files
+/// are excluded: another server might be about to write the rest.
 fn orphans(files: &[CacheFile]) -> BTreeSet<String> {
-    // `<digest>-<maker>` of both.
+    // `<digest>-<maker>`, which both names have.
     let stem = |name: &str| name.get(..DIGITS + 1 + NAMED).unwrap_or_default().to_owned();
     let stems = |extension: &str| -> BTreeSet<String> {
         files.iter().filter(|file| file.name.ends_with(extension)).map(|file| stem(&file.name)).collect()
@@ -501,19 +515,20 @@ fn orphans(files: &[CacheFile]) -> BTreeSet<String> {
     found.map(|file| file.name.clone()).collect()
 }
 
-/// Whether a file with this name belongs to the cache. Other files in the folder are left alone.
+/// Returns whether a file with this name belongs to the cache. Other files in the directory are not
+/// touched.
 fn is_ours(name: &str) -> bool {
     let digest = name.get(..DIGITS).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
     name.starts_with(TEMPORARY) || (digest && name.get(DIGITS..=DIGITS) == Some("-"))
 }
 
-/// What notes about a folder end in.
+/// The file extension of notes about a plugin folder.
 const FOLDER: &str = "files";
 
-/// Largest notes about a folder, in bytes.
+/// Maximum size of notes about a plugin folder, in bytes.
 const FOLDER_NOTES: u64 = 64 << 20;
 
-/// Notes about a folder that no server has used for so long are removed.
+/// Time without use after which notes about a plugin folder are removed.
 const FORGOTTEN: Duration = Duration::from_hours(30 * 24);
 
 /// A file of the cache.
@@ -529,7 +544,8 @@ impl CacheFile {
         of_folder && self.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
     }
 
-    /// Whether it is so old that no server is still writing it, or what belongs to it.
+    /// Returns whether it is so old that no server can still be writing it or a file that belongs
+    /// to it.
     fn is_abandoned(&self) -> bool {
         self.used.elapsed().is_ok_and(|age| age > ABANDONED)
     }
@@ -549,7 +565,7 @@ mod tests {
         engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap().0
     }
 
-    /// What is known of a component that offers this.
+    /// Returns the notes of a component that offers this.
     fn notes(description: ComponentDescription, tasked: Option<u32>) -> ComponentNotes {
         ComponentNotes {
             facts: ComponentSummary::default(),
@@ -621,7 +637,7 @@ mod tests {
         assert_eq!(found.notes.tasked, Some(2));
         let concurrent = engine::build_async(Some(16), stack, &Limits::CEILING).unwrap();
         assert!(store.open_code(&concurrent, &found.code).is_ok());
-        // Code of the other engine is no code of this one, whatever the entry says.
+        // Code of the other engine is not usable in this engine, whatever the entry says.
         fs::remove_file(store.record(digest())).unwrap();
         keep(None);
         assert!(self::found(&store, digest()).is_none());
@@ -691,7 +707,7 @@ mod tests {
     fn exchanged_files_are_a_miss() {
         type Exchange = fn(&CompileCache, [Digest; 2]);
         let exchanges: [Exchange; 3] = [
-            // The records, which name each its own code.
+            // The records, each of which names its own code.
             |store, [one, two]| {
                 let (one, two) = (store.record(one), store.record(two));
                 let texts = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
@@ -708,7 +724,7 @@ mod tests {
                 fs::write(one, &codes[1]).unwrap();
                 fs::write(two, &codes[0]).unwrap();
             },
-            // The names of the code, and what was signed of it.
+            // The names of the code, and the signatures over it.
             |store, [one, two]| {
                 let read = |digest| -> CacheRecord {
                     serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap()
@@ -818,7 +834,8 @@ mod tests {
             let error = CompileCache::open(&folder, &engine(), ByteSize::mib(1)).unwrap_err();
             assert!(error.ends_with("is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
         }
-        // It may be in a folder that everybody can write to but where users cannot move each other's files.
+        // The directory can be in one that every user can write to but where users cannot move each
+        // other's files.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         CompileCache::open(&dir.path().join("below"), &engine(), ByteSize::mib(1)).unwrap();
     }

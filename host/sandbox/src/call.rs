@@ -1,4 +1,4 @@
-//! One call of a guest from start to finish: the only place that creates a store.
+//! Runs one call of a guest from start to finish. This is the only module that creates stores.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -29,47 +29,53 @@ use crate::reply_check::UncheckedReply;
 use crate::sandbox::Sandbox;
 use crate::state::{CallResources, StoreState};
 
-/// Fuel after which a guest yields: 40 to 250 µs of computation. Its own requests advance then, and others every few times
-/// ([`coop`]). With a tenth of it, tight loops take twice as long; with ten times as much, other tasks wait.
+/// Fuel after which a guest yields: 40 to 250 µs of computation. The guest's own HTTP requests then
+/// advance, and every few yields other tasks run ([`coop`]). With a tenth of this value, tight
+/// loops take twice as long. With ten times this value, other tasks wait.
 const YIELD_EVERY: u64 = 1_000_000;
 
-/// Length of the end of a crashed guest's standard error that the error quotes, in bytes.
+/// Maximum size of a crashed guest's final standard error output that the error quotes, in bytes.
 const STDERR_SHOWN: usize = 1_000;
 
-/// How long the answer of a call waits until its temporary folder is removed. It is removed in any case.
+/// Maximum time that the reply of a call waits for the removal of its temporary directory. The
+/// directory is removed in any case.
 const REMOVAL: Duration = Duration::from_secs(1);
 
 /// The outcome of a call and its usage.
 #[derive(Debug)]
 pub struct FinishedCall<T> {
-    /// The output, or why there is none.
+    /// The output, or the reason why it is missing.
     pub result: Result<T, CallError>,
-    /// What the call used.
+    /// The resource usage of the call.
     pub usage: CallUsage,
     /// When its store was ready: [`CallUsage::wall`] begins there. `None` if no guest was entered.
     pub entered: Option<Instant>,
     /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own CPU time.
     pub waited: Duration,
-    /// Whether the guest itself waited for something, such as a response.
+    /// True if the guest itself waited for an external event, such as a response.
     pub idled: bool,
-    /// The first 64 KiB that the guest wrote to standard output, without control characters and secrets.
+    /// The first 64 KiB that the guest wrote to standard output, without control characters and
+    /// secrets.
     pub stdout: String,
-    /// The first 64 KiB that the guest wrote to standard error, without control characters and secrets.
+    /// The first 64 KiB that the guest wrote to standard error, without control characters and
+    /// secrets.
     pub stderr: String,
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
-    /// What was refused to the guest first; `None` if nothing was.
+    /// The first denial that the guest received, or `None` if no operation was denied.
     pub hindered: Option<HostDenial>,
 }
 
-/// What a client reads of a plugin whose stored code cannot be used, and which cannot be compiled again either.
+/// Message for the client if a plugin's stored code cannot be used and the plugin cannot be
+/// compiled again.
 const LOST: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
 
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
     /// [`UncheckedReply::check`] may take long.
     ///
-    /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
+    /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call
+    /// and frees its store.
     pub async fn call(
         &self,
         callable: &LazyComponent,
@@ -84,7 +90,7 @@ impl Sandbox {
         };
         let prepared = match timeout_at(deadline, callable.opened(begin)).await {
             Ok(Ok(prepared)) => prepared,
-            // The log says why.
+            // The reason is in the log.
             Ok(Err(_)) => return FinishedCall::unentered(Err(CallError::Failed(LOST.to_owned()))),
             Err(_elapsed) => return FinishedCall::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
         };
@@ -124,14 +130,14 @@ impl Sandbox {
             Err(error) => FinishedCall::unentered(Err(error)),
         };
         if let Some(scratch) = scratch {
-            // With the permit of the call, but not for ever: a file system can hang.
+            // The removal holds the call's permit, but not forever: a file system can hang.
             let _ = tokio::time::timeout(REMOVAL, scratch.remove()).await;
         }
         finished
     }
 
-    /// Creates the store of one entry; nothing else creates stores. A guest with `stdin` returns its result on standard
-    /// output.
+    /// Creates the store of one call. No other function creates stores. A guest with `stdin`
+    /// returns its result on standard output.
     pub(crate) fn enter<'a>(
         &self,
         prepared: &PreparedComponent,
@@ -147,19 +153,22 @@ impl Sandbox {
         let mut store = Store::new(prepared.engine(), state);
         store.limiter(|state| &mut state.limiter);
         if let Some(table) = store.concurrent_resource_table() {
-            // Tasks, what they wait for, streams and futures: each is an entry, or a few.
+            // Tasks, the events that they wait for, streams and futures each use one or a few
+            // entries.
             table.set_max_capacity(limits.handles);
         }
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
         store.set_epoch_deadline(1);
         let spent = meter.clone();
         store.epoch_deadline_callback(move |_| {
-            // The host's work for a guest uses no fuel, so each nanosecond of CPU time counts as at least one unit.
-            // Computation uses at least four units per nanosecond, so its end stays deterministic.
+            // The host's work for a guest uses no fuel, so each nanosecond of CPU time counts as at
+            // least one unit. Computation uses at least four units per nanosecond, so the end of a
+            // pure computation stays deterministic.
             if spent.nanoseconds() > fuel {
                 return Err(Trap::OutOfFuel.into());
             }
-            // Unlike a wait, this wakes the call at once: a guest that computes keeps its place.
+            // Unlike a wait, this wakes the call at once, so a computing guest keeps its compute
+            // permit.
             Ok(UpdateDeadline::Yield(1))
         });
         let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
@@ -175,7 +184,8 @@ impl Sandbox {
     }
 }
 
-/// A guest's store while the call runs, and what is needed to determine how it ended.
+/// A guest's store while the call runs, and the state that is needed to determine how the call
+/// ended.
 pub(crate) struct EnteredStore<'a> {
     pub(crate) store: Store<StoreState>,
     limits: &'a Limits,
@@ -186,7 +196,7 @@ pub(crate) struct EnteredStore<'a> {
 }
 
 impl EnteredStore<'_> {
-    /// Determines how the call ended. The store is dropped on return in any case.
+    /// Determines how the call ended. The store is dropped in any case.
     pub(crate) fn finish<A, T>(
         self,
         answer: Result<wasmtime::Result<A>, Elapsed>,
@@ -227,7 +237,7 @@ impl EnteredStore<'_> {
 }
 
 impl<T> FinishedCall<T> {
-    /// The same with another outcome, which follows from this one.
+    /// Returns the same call with another outcome that is derived from this one.
     pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> FinishedCall<U> {
         let Self { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } = self;
         FinishedCall {
@@ -243,7 +253,7 @@ impl<T> FinishedCall<T> {
         }
     }
 
-    /// Of a call in which no guest was entered at the end.
+    /// Creates the result of a call that did not enter a guest.
     pub(crate) fn unentered(result: Result<T, CallError>) -> Self {
         Self {
             result,
@@ -259,8 +269,9 @@ impl<T> FinishedCall<T> {
     }
 }
 
-/// Drives `call` until its deadline. What is ready at that moment comes too late: whatever a guest waits for ends with its time,
-/// and how it would take that is not left to chance.
+/// Drives `call` until its deadline. A result that becomes ready at that moment is discarded: all
+/// waits of a guest end at the deadline, and the guest must not react to that in a nondeterministic
+/// way.
 async fn ended_by<T>(
     deadline: tokio::time::Instant,
     mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
@@ -268,7 +279,7 @@ async fn ended_by<T>(
     let mut begun = false;
     let in_time = poll_fn(|task| {
         if std::mem::replace(&mut begun, true) && tokio::time::Instant::now() >= deadline {
-            // The timer is about to end it.
+            // The timer is about to end the call.
             return Poll::Pending;
         }
         call.as_mut().poll(task)
@@ -276,7 +287,7 @@ async fn ended_by<T>(
     timeout_at(deadline, in_time).await
 }
 
-/// A guest that asks ended with an error; that is what it returned.
+/// Converts the error that suspends a call to the questions of the guest.
 fn or_questions(
     answer: Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed>,
 ) -> Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed> {
@@ -288,7 +299,7 @@ fn or_questions(
     })
 }
 
-/// The end of `text`, at most [`STDERR_SHOWN`] bytes; `None` if it is blank.
+/// Returns the end of `text`, at most [`STDERR_SHOWN`] bytes, or `None` if it is blank.
 ///
 /// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
 fn tail(text: &str) -> Option<String> {

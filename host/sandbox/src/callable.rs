@@ -1,5 +1,5 @@
-//! A component that calls can enter. Its stored code is opened when the first call needs it: a server with a thousand plugins
-//! starts without reading the code of any.
+//! A component that can be called. Its stored code is opened when the first call needs it, so that
+//! a server with a thousand plugins starts without reading the code of any.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,45 +15,46 @@ use crate::compiled::UncachedCode;
 use crate::component_summary::ComponentSummary;
 use crate::prepared_component::PreparedComponent;
 
-/// How long a component that could be neither opened nor compiled again is left alone.
+/// Backoff after a component could be neither opened nor compiled again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Compiles a component again whose stored code cannot be used any more.
+/// Recompiles a component whose stored code cannot be used any more.
 pub trait Recompile: Send + Sync {
-    /// The component with this digest, compiled again; or why it cannot be.
+    /// Recompiles the component with this digest. The future fails with the reason if that is not
+    /// possible.
     fn remake(&self, digest: Digest) -> RecompileFuture;
 }
 
 /// What becomes of [`Recompile::remake`].
 pub type RecompileFuture = Pin<Box<dyn Future<Output = Result<(PreparedComponent, UncachedCode), String>> + Send>>;
 
-/// A component that calls can enter.
+/// A component that can be called.
 pub struct LazyComponent {
     facts: ComponentSummary,
     open: OnceLock<Arc<PreparedComponent>>,
-    /// Where its code is, if it need not be open yet.
+    /// The location of its code, if the code is opened on first use.
     stored: Option<UnopenedCode>,
     opening: Mutex<OpenState>,
 }
 
-/// What the first call opens.
+/// Stored code that the first call opens.
 #[derive(Clone)]
 pub(crate) struct UnopenedCode {
     pub(crate) digest: Digest,
     pub(crate) code: StoredCode,
-    /// How it is spoken to, if it is an MCP server of its own.
+    /// The MCP endpoint of a component that is an MCP server.
     pub(crate) manner: Option<GuestServerProtocol>,
-    /// Instances with functions within it, if it has async functions.
+    /// The number of nested instances with functions, if the component has async functions.
     pub(crate) tasked: Option<u32>,
     pub(crate) remake: Arc<dyn Recompile>,
 }
 
-/// The state of opening it.
+/// The state of opening the code.
 #[derive(Default)]
 struct OpenState {
-    /// The work on it, which goes on when the call that began it has ended.
+    /// The running task. It continues after the call that started it has ended.
     work: Option<JoinHandle<Result<PreparedComponent, String>>>,
-    /// When it failed, and why.
+    /// The time and the reason of the last failure.
     failed: Option<(Instant, String)>,
 }
 
@@ -65,27 +66,28 @@ impl From<PreparedComponent> for LazyComponent {
 }
 
 impl LazyComponent {
-    /// A component whose code is opened when a call needs it.
+    /// Creates a component whose code is opened when a call needs it.
     pub(crate) fn stored(facts: ComponentSummary, stored: UnopenedCode) -> Self {
         Self { facts, open: OnceLock::new(), stored: Some(stored), opening: Mutex::default() }
     }
 
-    /// Whether it is a single tool that has no name of its own.
+    /// Returns whether it is a single tool without a name.
     pub fn is_command(&self) -> bool {
         self.facts.is_command
     }
 
-    /// Whether it would find folders that it is given: WASI 0.3 offers none.
+    /// Returns whether it can use mounted folders. WASI 0.3 does not provide them.
     pub fn has_files(&self) -> bool {
         self.facts.has_files
     }
 
-    /// The component, opened. Whoever comes first has `begin` open it, for all that wait. Dropping the future stops waiting and
-    /// nothing else, so that a call whose time is over does not undo what the next one needs.
+    /// Returns the opened component. The first caller starts the work with `begin`; all callers
+    /// wait for it. Dropping the future only stops waiting: a call that times out does not cancel
+    /// work that the next call needs.
     ///
     /// # Errors
     ///
-    /// Why it can be neither opened nor compiled again.
+    /// The reason why the component can be neither opened nor compiled again.
     pub(crate) async fn opened(
         &self,
         begin: impl FnOnce(UnopenedCode) -> JoinHandle<Result<PreparedComponent, String>>,
@@ -102,7 +104,7 @@ impl LazyComponent {
         {
             return Err(why.clone());
         }
-        // There is one for whatever is not open.
+        // A component that is not open has stored code.
         let Some(stored) = &self.stored else { return Err("the plugin has no code".to_owned()) };
         let work = opening.work.get_or_insert_with(|| begin(stored.clone()));
         let ended = work.await.unwrap_or_else(|error| Err(format!("opening its code failed: {error}")));

@@ -1,7 +1,7 @@
-//! CBOR (RFC 8949): JSON values as CBOR, and CBOR as JSON text.
+//! Converts JSON values to CBOR (RFC 8949), and CBOR to JSON text.
 //!
-//! Byte strings are `{"$bytes": "…"}` in JSON, in base64, and a name that begins with `$` has another one before it, as
-//! ACT's own programs write them.
+//! In JSON, a byte string is `{"$bytes": "…"}` in base64. A member name that begins with `$` is
+//! escaped with another `$`, as in ACT's own programs.
 
 use std::io::{self, Write as _};
 
@@ -11,35 +11,36 @@ use ciborium_ll::{Decoder, Encoder, Error, Header};
 use serde_json::{Map, Number, Value};
 use toolbay_model::Interrupt;
 
-/// Deepest nesting of arrays and maps that is read. JSON that is nested twice as deep is refused by those who parse it.
+/// Maximum nesting depth of arrays and maps. Parsers reject JSON that is nested twice as deep.
 const DEPTH: usize = 64;
 
-/// The member of an object that stands for a byte string.
+/// The member of an object that represents a byte string.
 const BYTES: &str = "$bytes";
 
-/// How often it is asked whether to stop, in items.
+/// Number of items between two checks of the interrupt.
 const ASKED_EVERY: u32 = 256;
 
-/// Longest head of an item, in bytes.
+/// Maximum size of an item's head, in bytes.
 const HEAD: usize = 9;
 
-/// Why CBOR did not become JSON.
+/// The reason why CBOR was not converted to JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CborError {
-    /// It is no CBOR, or none that JSON has a value for. The text is a predicate: "ends in the middle".
+    /// It is not valid CBOR, or has no representation in JSON. The text is a predicate: "ends in
+    /// the middle".
     Malformed(&'static str),
-    /// As JSON, it has more bytes than it may.
+    /// The JSON text would exceed its size limit.
     Large,
-    /// The interrupt was due first.
+    /// The conversion was interrupted.
     Interrupted,
 }
 
-/// A JSON value in CBOR's core deterministic encoding: shortest heads and floats, keys in the order of their bytes. A number
-/// that is written with a fraction or an exponent stays a float, as in ACT's own programs.
+/// Converts a JSON value to CBOR's core deterministic encoding: shortest heads and floats, keys in
+/// bytewise order. A number with a fraction or an exponent stays a float, as in ACT's own programs.
 ///
 /// # Errors
 ///
-/// What stands for a byte string is not base64, or two members have the same name.
+/// An object that represents a byte string is not base64, or two members have the same name.
 pub(crate) fn from_json(value: &Value) -> Result<Vec<u8>, String> {
     let mut cbor = Vec::new();
     put(&mut cbor, value)?;
@@ -68,7 +69,7 @@ fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
                 _ => name.clone(),
             };
             let mut members: Vec<_> = members.iter().map(|(name, value)| (unescaped(name), value)).collect();
-            // The head of a longer key is the greater one.
+            // A longer key has a greater head.
             members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
             if let Some([(name, _), _]) = members.array_windows().find(|[(a, _), (b, _)]| a == b) {
                 return Err(format!("Two members are named {name:?} without the `$` before it."));
@@ -92,7 +93,7 @@ fn put_text(cbor: &mut Vec<u8>, text: &str) {
 fn head(cbor: &mut Vec<u8>, header: Header) {
     let mut bytes = [0; HEAD];
     let mut room = bytes.as_mut_slice();
-    // There is room for any.
+    // Every head fits into the buffer.
     let _written = Encoder::from(&mut room).push(header);
     let length = HEAD - room.len();
     cbor.extend(bytes.iter().take(length));
@@ -101,21 +102,21 @@ fn head(cbor: &mut Vec<u8>, header: Header) {
 fn number(number: &Number) -> Header {
     match (number.as_u64(), number.as_i64()) {
         (Some(n), _) => Header::Positive(n),
-        // The bits of a negative number, all inverted.
+        // All bits of a negative number, inverted.
         (None, Some(n)) => Header::Negative(!n.cast_unsigned()),
         (None, None) => Header::Float(number.as_f64().unwrap_or_default()),
     }
 }
 
-/// The byte string that an object stands for, if it stands for one.
+/// Returns the byte string that an object represents, if it represents one.
 fn bytes(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
     let Some(value) = members.get(BYTES).filter(|_| members.len() == 1) else { return Ok(None) };
     let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
     bytes.map(Some).ok_or_else(|| format!("The value of {BYTES:?} is not a text in base64."))
 }
 
-/// One item as JSON text, of at most `most` bytes. What JSON has no value for is refused, except `undefined` and numbers that
-/// are not finite, which are `null`. Tags are left out.
+/// Converts one item to JSON text of at most `most` bytes. Items without a JSON representation are
+/// rejected, except `undefined` and non-finite numbers, which become `null`. Tags are omitted.
 pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result<String, CborError> {
     let mut reading = CborReader { rest: cbor, json: BoundedText { bytes: Vec::new(), most }, interrupt, items: 0 };
     let first = reading.header()?;
@@ -126,17 +127,17 @@ pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result
     String::from_utf8(reading.json.bytes).map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
 }
 
-/// What is read, and what is written of it.
+/// The remaining input and the output of a conversion.
 struct CborReader<'a> {
     rest: &'a [u8],
     json: BoundedText,
     interrupt: &'a Interrupt,
-    /// Heads that were read.
+    /// Number of heads that were read.
     items: u32,
 }
 
 impl<'a> CborReader<'a> {
-    /// The head of the next item, without its tags.
+    /// Reads the head of the next item and skips its tags.
     fn header(&mut self) -> Result<Header, CborError> {
         loop {
             self.items = self.items.wrapping_add(1);
@@ -162,7 +163,7 @@ impl<'a> CborReader<'a> {
         Ok(taken)
     }
 
-    /// Writes the item that begins with `header` and has `depth` levels at the most.
+    /// Writes the item that begins with `header` and is nested at most `depth` levels deep.
     fn value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
         let inner = || depth.checked_sub(1).ok_or(CborError::Malformed("is nested more than 64 levels deep"));
         match header {
@@ -205,12 +206,12 @@ impl<'a> CborReader<'a> {
                 self.json.put("}")
             }
             Header::Break => Err(CborError::Malformed("has an end without a beginning")),
-            // There is none: see `header`.
+            // Unreachable, because `header` skips tags.
             Header::Tag(_) => Ok(()),
         }
     }
 
-    /// Reads so many items, or all up to a break, with a comma between them.
+    /// Reads `length` items, or all items up to a break. Writes commas between them.
     fn each(
         &mut self,
         length: Option<usize>,
@@ -252,7 +253,8 @@ impl<'a> CborReader<'a> {
         String::from_utf8(bytes).map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
     }
 
-    /// The bytes of a string whose length is known, or of all its pieces. `piece` is the length of one.
+    /// Reads a string of known length, or all chunks of one without. `piece` returns the length of
+    /// a chunk.
     fn string(&mut self, length: Option<usize>, piece: impl Fn(Header) -> Option<usize>) -> Result<Vec<u8>, CborError> {
         if let Some(length) = length {
             return self.take(length).map(<[u8]>::to_vec);
@@ -273,7 +275,7 @@ impl<'a> CborReader<'a> {
 
 const ENDS: &str = "ends in the middle of an item";
 
-/// JSON text that has a bound.
+/// JSON text with a size limit.
 struct BoundedText {
     bytes: Vec<u8>,
     most: usize,
@@ -326,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Appendix A of RFC 8949, as far as JSON has a value for it.
+    /// Appendix A of RFC 8949, as far as JSON can represent it.
     #[test]
     fn the_examples_of_the_standard_are_read() {
         let cases = [
@@ -354,7 +356,7 @@ mod tests {
             ("a26161016162820203", r#"{"a":1,"b":[2,3]}"#),
             ("5f42010243030405ff", "{\"$bytes\":\"AQIDBAU=\"}"),
             ("7f657374726561646d696e67ff", "\"streaming\""),
-            // Pieces that end in the middle of a character are read together.
+            // Chunks that end in the middle of a character are joined.
             ("7f61c361a9ff", "\"é\""),
             ("9f018202039f0405ffff", "[1,[2,3],[4,5]]"),
             ("bf6346756ef563416d7421ff", r#"{"Fun":true,"Amt":-2}"#),

@@ -1,4 +1,4 @@
-//! Takes what only acts, and what is secret, out of what a guest says.
+//! Removes control characters and secrets from a guest's text.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,20 @@ use toolbay_model::text::{clean, line};
 use toolbay_model::{Interrupt, is_reserved_meta};
 use toolbay_secrets::SecretFilter;
 
-/// Longest text of a guest that a message about it quotes, in bytes.
+/// Maximum size of guest text that a message quotes, in bytes.
 const QUOTED: usize = 200;
 
 /// Removes control characters and secrets from a guest's text, and logs how much was removed.
 pub(crate) struct TextCleaner<'a> {
     secrets: &'a SecretFilter,
-    /// Removed control characters, in bytes.
+    /// Size of the removed control characters, in bytes.
     removed: usize,
-    /// Members of a `_meta` that are not the guest's to set.
+    /// Number of removed `_meta` members that the guest cannot set.
     reserved: usize,
-    /// Texts that contained secrets.
+    /// Number of texts that contained secrets.
     redacted: usize,
     interrupt: Option<&'a Interrupt>,
-    /// Whether it stopped before the end.
+    /// True if the cleaner stopped before the end.
     interrupted: bool,
 }
 
@@ -30,12 +30,13 @@ impl<'a> TextCleaner<'a> {
         Self { secrets, removed: 0, reserved: 0, redacted: 0, interrupt: None, interrupted: false }
     }
 
-    /// The same, but stops when it is interrupted. What it did not clean must go nowhere.
+    /// Returns a cleaner that stops when `interrupt` is due. Output that was not cleaned must not
+    /// be used.
     pub(crate) fn until(self, interrupt: &'a Interrupt) -> Self {
         Self { interrupt: Some(interrupt), ..self }
     }
 
-    /// Whether it stopped before the end.
+    /// Returns whether the cleaner stopped before the end.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted
     }
@@ -52,7 +53,7 @@ impl<'a> TextCleaner<'a> {
                 cleaned
             }
         };
-        // After that, because removing characters can join the parts of a secret.
+        // Redact afterwards, because removing characters can join the parts of a secret.
         match self.secrets.redact(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => {
@@ -66,19 +67,20 @@ impl<'a> TextCleaner<'a> {
         if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
     }
 
-    /// A JSON value that is the guest's `member`, cleaned.
+    /// Parses and cleans the JSON value of the guest's `member`.
     pub(crate) fn json(&mut self, member: &str, text: &str) -> Result<Value, String> {
         let value = serde_json::from_str(text).map_err(|error| format!("{member} is not valid JSON: {error}"))?;
         Ok(self.value(value))
     }
 
-    /// The members for a `_meta` that the guest's `member` has, cleaned, without those that it cannot set.
+    /// Parses and cleans the guest's `member` as the members of a `_meta`, without those that it
+    /// cannot set.
     pub(crate) fn meta(&mut self, member: &str, text: Option<&String>) -> Result<Map<String, Value>, String> {
         match text.map(|text| self.json(member, text)).transpose()? {
             None => Ok(Map::new()),
             Some(Value::Object(mut members)) => {
                 let all = members.len();
-                // After the cleaning, which can make a name a reserved one.
+                // Filter afterwards, because cleaning can turn a name into a reserved one.
                 members.retain(|name, _| !is_reserved_meta(name));
                 self.reserved += all - members.len();
                 Ok(members)
@@ -87,17 +89,18 @@ impl<'a> TextCleaner<'a> {
         }
     }
 
-    /// Cleans every string in a JSON value, including the names of members. The value stays valid JSON.
+    /// Cleans every string in a JSON value, including the names of members. The value stays valid
+    /// JSON.
     pub(crate) fn value(&mut self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
-            // Digits can be a secret, too.
+            // Digits can also be a secret.
             Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
                 Value::String(self.text(number.to_string()))
             }
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
             Value::Object(members) => {
-                // If two names become equal, the last member counts, as with duplicate names.
+                // If two names become equal, the last member wins, as with duplicate names.
                 members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
             }
             value => value,
@@ -119,7 +122,7 @@ impl Drop for TextCleaner<'_> {
     }
 }
 
-/// A text of the guest's, which is clean, as a message shows it.
+/// Quotes a cleaned text of the guest for a message.
 pub(crate) fn quoted(text: &str) -> String {
     format!("{:?}", line(text, QUOTED))
 }

@@ -1,5 +1,5 @@
-//! Commands as tools: `wasi:cli/run` receives the arguments as JSON on standard input and writes its result to standard
-//! output.
+//! Commands as tools: `wasi:cli/run` receives the arguments as JSON on standard input and writes
+//! its result to standard output.
 
 use serde_json::{Map, Value};
 use toolbay_model::ToolDefinition;

@@ -1,4 +1,4 @@
-//! Counts compilations, and what the compile cache had.
+//! Counts compilations and lookups in the compile cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,36 +13,36 @@ pub(crate) struct CompilationCounts {
     missed: AtomicU64,
 }
 
-/// How many components were compiled since the sandbox started, and how many did not have to be.
+/// Numbers of compilations and cache lookups since the sandbox started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompileCounts {
-    /// Compilations that ended well.
+    /// Number of successful compilations.
     pub compiled: u64,
-    /// Those that did not.
+    /// Number of failed compilations.
     pub failed: u64,
-    /// What all of them took, waits for a compiler's turn not included.
+    /// Total duration of all compilations, without the time in the compiler queue.
     pub time: Duration,
-    /// Components that the compile cache had.
+    /// Number of cache hits.
     pub found: u64,
-    /// Components that it did not have.
+    /// Number of cache misses.
     pub missed: u64,
 }
 
 impl CompilationCounts {
-    /// A component was compiled, or not, and that took so long.
+    /// Counts a compilation with its duration and its success.
     pub(crate) fn compiled(&self, took: Duration, well: bool) {
         let count = if well { &self.compiled } else { &self.failed };
         count.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// A component was sought in the compile cache.
+    /// Counts a lookup in the compile cache.
     pub(crate) fn looked_up(&self, found: bool) {
         let count = if found { &self.found } else { &self.missed };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub(crate) fn counts(&self) -> CompileCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         CompileCounts {

@@ -17,7 +17,7 @@ use crate::preinit;
 use crate::prepare_error::PrepareError;
 use crate::source::CompileSource;
 
-/// Longest error text that is read from a child.
+/// Maximum size of error text that is read from a child, in bytes.
 const COMPLAINT: usize = 4096;
 
 /// Limits of the compiler process.
@@ -31,23 +31,23 @@ pub struct CompileLimits {
     pub timeout: Duration,
 }
 
-/// Compiles components.
+/// Compiles components in the configured place.
 pub(crate) struct Compiler {
     place: CompilePlace,
     limits: CompileLimits,
 }
 
-/// Where components are compiled.
+/// The process in which components are compiled.
 enum CompilePlace {
-    /// Each in a child process that runs `toolbay`, for guests with a native stack of this size, which may have async
-    /// functions or not.
+    /// A child process for each component. It runs the given `toolbay` executable for guests with a
+    /// native stack of this size. The flag is true if guests can have async functions.
     Child(PathBuf, ByteSize, bool),
-    /// In this process, with the child's engines.
+    /// This process, with the same engines as the child.
     Here(Box<WorkerEngines>),
 }
 
 impl Compiler {
-    /// `program` is a `toolbay` executable. `None` compiles in this process.
+    /// Creates a compiler. `program` is a `toolbay` executable. `None` compiles in this process.
     pub(crate) fn new(
         program: Option<PathBuf>,
         stack: ByteSize,
@@ -82,7 +82,8 @@ impl Compiler {
         }
     }
 
-    /// Writes `source` with exports that show its state into the file `output`.
+    /// Adds exports that expose the state of `source`, and writes the result into the file
+    /// `output`.
     pub(crate) async fn instrument(&self, source: &CompileSource, output: File) -> Result<(), PrepareError> {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
@@ -96,7 +97,8 @@ impl Compiler {
         }
     }
 
-    /// Writes `source` with the state of the encoded image into the file `output`.
+    /// Replaces the state of `source` with that of the encoded image, and writes the result into
+    /// the file `output`.
     pub(crate) async fn snapshot(
         &self,
         source: &CompileSource,
@@ -115,7 +117,7 @@ impl Compiler {
         }
     }
 
-    /// Returns what the child said.
+    /// Runs a job in a child process. Returns the child's standard error output.
     async fn in_child(
         &self,
         program: &Path,
@@ -165,7 +167,7 @@ impl Compiler {
         match signal {
             None if status.success() => Ok(()),
             None if status.code() == Some(EXIT_WRITE_FAILED.into()) => Err(PrepareError::WriteFailed),
-            // A compiler that runs out of memory may still unwind and report it.
+            // A compiler that runs out of memory can still unwind and report it.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
             None => Err(PrepareError::Invalid(complaint)),
             // SIGXCPU.
@@ -175,11 +177,12 @@ impl Compiler {
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))
             }
-            // SIGXFSZ: the system lets no file become as large.
+            // SIGXFSZ: the file exceeds the file size limit of the system.
             Some(25) => Err(PrepareError::WriteFailed),
-            // SIGABRT: Rust aborts like this if it is out of memory.
+            // SIGABRT: Rust aborts with this signal when it is out of memory.
             Some(6) => Err(self.out_of_memory()),
-            // The signal came from outside: most likely the machine was out of memory.
+            // The signal was sent by another process, most likely because the machine was out of
+            // memory.
             Some(9) => Err(PrepareError::Transient("its compiler was killed by another process (signal 9)".to_owned())),
             Some(signal) => {
                 Err(PrepareError::Compiler(format!("the compiler crashed while compiling it (signal {signal})")))
@@ -195,7 +198,7 @@ impl Compiler {
     }
 }
 
-/// Works in this process. Nothing limits the work, and nothing can interrupt it.
+/// Runs `work` in this process, without limits and without a way to interrupt it.
 async fn here<T: Send + 'static>(
     work: impl FnOnce() -> Result<(Vec<u8>, T), String> + Send + 'static,
     mut output: File,
@@ -208,12 +211,12 @@ async fn here<T: Send + 'static>(
     work.await.unwrap_or_else(|error| Err(PrepareError::Transient(format!("compiling it failed: {error}"))))
 }
 
-/// Writes the source and reads the notes or the error until the child ends.
+/// Writes the source, and reads the notes or the error until the child ends.
 async fn converse(child: &mut Child, source: &CompileSource, rest: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A child that ended early has reported why, or its exit status says so.
+            // If the child ended early, its error output or exit status has the reason.
             let [file, wit] = [source.file.as_slice(), source.wit.as_bytes()];
             let [file_length, wit_length] = [file, wit].map(|part| (part.len() as u64).to_le_bytes());
             for part in [&file_length, file, &wit_length, wit, rest] {

@@ -1,4 +1,4 @@
-//! A plugin file after compilation, and what was learned about it.
+//! A plugin file after compilation, and the information derived from it.
 
 use tempfile::NamedTempFile;
 use toolbay_model::ComponentDescription;
@@ -8,11 +8,11 @@ use crate::docs::ComponentDocs;
 use crate::prepared_component::PreparedComponent;
 use crate::raw_description::RawDescription;
 
-/// Compiled code that can be added to the compile cache after it was asked for what it offers.
+/// Compiled code that can be added to the compile cache after the plugin was described.
 pub struct UncachedCode {
-    /// The code, if it can be kept.
+    /// The code, if it can be cached.
     pub(crate) code: Option<NamedTempFile>,
-    /// Instances with functions within the component, if it has async functions.
+    /// The number of nested instances with functions, if the component has async functions.
     pub(crate) tasked: Option<u32>,
 }
 
@@ -24,21 +24,22 @@ pub struct CompiledFile {
     /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
     pub(crate) about: PluginSummary,
-    /// Whether it is a command that may be an MCP server.
+    /// True if it is a command that might be an MCP server.
     pub(crate) speaks: bool,
     pub(crate) scratch: UncachedCode,
 }
 
 impl CompiledFile {
-    /// What the file is.
+    /// Returns the information about the plugin file.
     pub fn about(&self) -> &PluginSummary {
         &self.about
     }
 
-    /// What it offers, of which it said this, with the texts cleaned of control characters.
+    /// Returns the items that it offers, derived from `listed`. Control characters are removed from
+    /// the texts.
     ///
-    /// Takes about 10 ms for each megabyte of text and for each thousand of plain functions, so it must run on a thread
-    /// that may block.
+    /// Takes about 10 ms for each megabyte of text and for each thousand plain functions, so it
+    /// must run on a thread that can block.
     pub fn description(&mut self, listed: RawDescription) -> ComponentDescription {
         self.prepared.set_mcp_endpoint(listed.description.manner.clone());
         let mut description = self.prepared.description(listed, &self.docs);
@@ -46,7 +47,7 @@ impl CompiledFile {
         description
     }
 
-    /// The component to call, the code to cache, and what is known about the file.
+    /// Returns the component to call, the code to cache, and the information about the file.
     pub fn into_parts(self) -> (PreparedComponent, UncachedCode, PluginSummary) {
         (self.prepared, self.scratch, self.about)
     }

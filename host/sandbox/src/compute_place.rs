@@ -1,13 +1,14 @@
-//! The place of a call among those that compute.
+//! The compute permit of a call.
 
 use std::pin::Pin;
 
-/// The place of a call among those that compute: it needs none while it waits for something.
+/// The permit of a call to use a processor. The call releases it while it waits for an event.
 pub trait ComputePlace: Send + Sync {
-    /// The guest waits for a clock, a response or something else outside. Returns whether others get its place meanwhile: if
-    /// not, the call keeps it.
+    /// Releases the permit because the guest waits for a clock, a response or another external
+    /// event. Returns whether other calls can use the permit in the meantime. If `false`, the call
+    /// keeps it.
     fn give_back(&self) -> bool;
 
-    /// Waits until the guest may go on, after its place was given back.
+    /// Waits until the call holds a permit again after it was released.
     fn take_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }

@@ -1,8 +1,10 @@
-//! Components with async functions: whether they can run here, and what they need. Runs in the compiling child.
+//! Determines whether components with async functions can run here, and the resources that they
+//! need. Runs in the compiler child process.
 //!
-//! Each call of such a component is a task, which can begin others. An instance within the component is entered by one task
-//! at a time, and a task that waits in the middle of its code keeps its native stack. So a component has as many stacks as
-//! it has instances with functions: their number is bounded here, and each call pays for them out of its memory.
+//! Each call of such a component is a task, which can start others. Only one task at a time can
+//! enter an instance within the component, and a task that waits in the middle of its code keeps
+//! its native stack. So a component has as many stacks as it has instances with functions. Their
+//! number is bounded here, and each call pays for them from its memory budget.
 
 use toolbay_model::text::{line, thousands};
 use wasmparser::{
@@ -12,31 +14,33 @@ use wasmparser::{
 
 use crate::wasi_p3_names::{is_wasi_p3, is_wasi_p3_candidate};
 
-/// Most instances with functions within a component with async functions. Tools that compose components make one for each
-/// component, and those of languages make one.
+/// Maximum number of instances with functions within a component with async functions. Tools that
+/// compose components create one for each component, and language toolchains create one.
 pub(crate) const TASKED: u32 = 16;
 
-/// So many interfaces of WASI 0.3 are named.
+/// Maximum number of WASI 0.3 interfaces that a message names.
 const NAMED: usize = 4;
 
-/// Longest name of one of them, in bytes.
+/// Maximum size of one of these names, in bytes.
 const NAME: usize = 100;
 
-/// What a component wants of WASI 0.3.
+/// The WASI 0.3 requirements of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WasiP3Requirements {
-    /// Nothing.
+    /// It uses no interfaces of WASI 0.3.
     Nothing,
-    /// Interfaces of WASI 0.3, which only the engine of components with async functions has.
+    /// It uses interfaces of WASI 0.3, which only the engine for components with async functions
+    /// provides.
     Wanted,
-    /// What there is not, and why.
+    /// It uses unsupported interfaces. The text is the reason.
     Refused(String),
 }
 
-/// What a component wants of WASI 0.3. Release candidates of it are something else than it became.
+/// Returns the WASI 0.3 requirements of a component. Release candidates of WASI 0.3 are
+/// incompatible with the final version.
 pub(crate) fn newer_wasi(component: &[u8]) -> WasiP3Requirements {
     let mut names = Vec::new();
-    // What cannot be read is refused by the compiler.
+    // The compiler rejects a component that cannot be parsed.
     read_names(component, &mut names).unwrap_or_default();
     names.retain(|name| is_wasi_p3(name));
     if names.is_empty() {
@@ -56,7 +60,7 @@ pub(crate) fn newer_wasi(component: &[u8]) -> WasiP3Requirements {
     ))
 }
 
-/// The names of what a component imports and exports.
+/// Collects the names of the imports and exports of a component.
 fn read_names(component: &[u8], names: &mut Vec<String>) -> Result<(), BinaryReaderError> {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component) {
@@ -79,11 +83,11 @@ fn read_names(component: &[u8], names: &mut Vec<String>) -> Result<(), BinaryRea
     Ok(())
 }
 
-/// How many instances with functions there are within a valid component with async functions.
+/// Returns the number of instances with functions within a valid component with async functions.
 ///
 /// # Errors
 ///
-/// There are too many.
+/// The number exceeds the limit or cannot be determined.
 pub(crate) fn tasked(component: &[u8]) -> Result<u32, String> {
     let tasked = count(component).map_err(|error| error.to_string())?;
     match tasked {
@@ -100,14 +104,15 @@ pub(crate) fn tasked(component: &[u8]) -> Result<u32, String> {
     }
 }
 
-/// A component within another, as far as it has been read.
+/// A nested component that has been read in part.
 #[derive(Default)]
 struct ComponentScope {
-    /// Its components, by index: how many instances with functions come of one. `None` if that is not known.
+    /// The number of instances with functions that one instance of each of its components contains,
+    /// by index. `None` if unknown.
     components: Vec<Option<u64>>,
-    /// Those of the instances that it makes.
+    /// These numbers for each instance that it creates.
     within: Vec<Option<u64>>,
-    /// Whether it has functions of its own.
+    /// True if it lifts functions itself.
     has_functions: bool,
 }
 
@@ -118,9 +123,9 @@ impl ComponentScope {
     }
 }
 
-/// How many instances with functions there are; `None` if that depends on components from elsewhere.
+/// Returns the number of instances with functions, or `None` if it depends on imported components.
 fn count(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
-    // Core modules have a place, too, so that each end belongs to one.
+    // Core modules have an entry too, so that each end matches one entry.
     let mut open = vec![Some(ComponentScope::default())];
     let mut begun = false;
     for payload in Parser::new(0).parse_all(component) {
@@ -141,7 +146,7 @@ fn count(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
     Ok(open.first().filter(|_| begun).and_then(Option::as_ref).and_then(ComponentScope::total))
 }
 
-/// Reads a section of the innermost of these.
+/// Reads a section of the innermost open component.
 fn read_section(payload: &Payload<'_>, open: &mut [Option<ComponentScope>]) -> Result<(), BinaryReaderError> {
     let Some((Some(scope), around)) = open.split_last_mut() else { return Ok(()) };
     let known = |scope: &ComponentScope, index: u32| scope.components.get(index as usize).copied().flatten();
@@ -176,7 +181,7 @@ fn read_section(payload: &Payload<'_>, open: &mut [Option<ComponentScope>]) -> R
         Payload::ComponentExportSection(exports) => {
             for export in exports.clone() {
                 let export = export?;
-                // What is exported has a new index.
+                // An exported component gets a new index.
                 if export.kind == ComponentExternalKind::Component {
                     scope.components.push(known(scope, export.index));
                 }
@@ -222,10 +227,11 @@ mod tests {
         let nested = format!("(component $d (component $c {MODULE}) {twice} {MODULE})");
         let thrice = "(instance (instantiate $d)) (instance (instantiate $d)) (instance (instantiate $d))";
         assert_eq!(counted(&format!("(component {nested} {thrice})")), Some(9));
-        // From outside.
+        // From outside the component.
         let outer = format!("(component (component $c {MODULE}) (component $d {twice}) {thrice})");
         assert_eq!(counted(&outer), Some(6));
-        // What has no functions of its own, such as what wit-component makes for an exported interface, is free.
+        // Components without lifted functions, such as those that wit-component creates for an
+        // exported interface, are not counted.
         let shim = r#"(component $s (import "f" (func $f)) (export "g" (func $f)))"#;
         assert_eq!(
             counted(&format!(r#"(component {MODULE} {shim} (instance (instantiate $s (with "f" (func 0)))))"#)),

@@ -1,4 +1,4 @@
-//! The TCP connections of a plugin: where its calls can connect to.
+//! The TCP connections that a plugin can make.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,23 @@ use std::sync::Arc;
 use toolbay_outgoing::{LookupLimiter, PluginLookups};
 use toolbay_policy::{AddressRange, TcpRule};
 
-/// Where the calls of a plugin can connect to. The default is nowhere.
+/// The TCP destinations that calls of a plugin can connect to. The default has none.
 #[derive(Clone, Default)]
 pub struct PluginConnections(Option<Arc<ConnectionRules>>);
 
-/// The rules of a plugin, and what resolves the names in them.
+/// The rules of a plugin and the resolver for the names in them.
 pub(crate) struct ConnectionRules {
     pub(crate) rules: Vec<TcpRule>,
-    /// Networks that are not globally reachable, and that the plugin can reach nevertheless.
+    /// Networks that the plugin can reach although they are not globally reachable.
     pub(crate) opened: Vec<AddressRange>,
     pub(crate) lookups: Arc<LookupLimiter>,
-    /// Those of the plugin's lookups.
+    /// The plugin's slots for lookups.
     pub(crate) places: PluginLookups,
 }
 
 impl PluginConnections {
-    /// Connections that `rules` allow, to addresses that are globally reachable or in `opened`.
+    /// Creates connections that `rules` allow, to addresses that are globally reachable or in
+    /// `opened`.
     pub(crate) fn new(lookups: Arc<LookupLimiter>, rules: Vec<TcpRule>, opened: Vec<AddressRange>) -> Self {
         Self(Some(Arc::new(ConnectionRules { rules, opened, lookups, places: PluginLookups::new() })))
     }
@@ -31,7 +32,7 @@ impl PluginConnections {
     }
 }
 
-/// Always equal: where a plugin can connect to is among its permissions.
+/// Always equal: the destinations are compared as part of the plugin's permissions.
 impl PartialEq for PluginConnections {
     fn eq(&self, _other: &Self) -> bool {
         true

@@ -7,7 +7,8 @@ use crate::block::{BlockKind, RawBlock};
 use crate::cleaner::{TextCleaner, quoted};
 use crate::syntax::{is_mime_type, is_timestamp, is_uri};
 
-/// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
+/// Converts a block according to its kind. A missing or superfluous member is an error of the
+/// plugin's author.
 pub(crate) fn content(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     let Some(kind) = BlockKind::parse(&block.kind) else { return unknown(block, cleaner) };
     let mut members = BlockMembers { kind, block };
@@ -39,7 +40,8 @@ pub(crate) fn content(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<
     annotated(body, block, cleaner)
 }
 
-/// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
+/// Converts a block of an unknown kind to its text, which is a fallback for hosts that do not
+/// support the kind.
 fn unknown(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     if let Some(text) = &block.text {
         return annotated(ContentBody::Text(cleaner.text(text.clone())), block, cleaner);
@@ -48,7 +50,7 @@ fn unknown(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBloc
     Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
 }
 
-/// The block with the members that all kinds can have.
+/// Adds the members that all kinds can have.
 fn annotated(body: ContentBody, block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     if let Some(priority) = block.priority
         && !(0.0..=1.0).contains(&priority)
@@ -63,7 +65,7 @@ fn annotated(body: ContentBody, block: RawBlock, cleaner: &mut TextCleaner<'_>) 
     Ok(ContentBlock { body, audience: block.audience, priority: block.priority, last_modified })
 }
 
-/// The members of a block that have not been used yet.
+/// The members of a block that are not converted yet.
 struct BlockMembers {
     kind: BlockKind,
     block: RawBlock,

@@ -1,4 +1,4 @@
-//! The contract between host and plugin: one module for each version that is served.
+//! The contract between host and plugin, with one module for each supported version.
 //!
 //! Every released version is served for ever. Its module converts its types to those of the host ([`GuestReply`],
 //! [`ComponentDescription`]), and nothing else depends on it. A plugin for a version that is not served, or whose types differ
@@ -27,7 +27,7 @@ use crate::guest_reply::{GuestFailure, GuestReply};
 use crate::prepare_error::PrepareError;
 use crate::state::StoreState;
 
-/// The interface of the contract that plugins import, up to its version.
+/// The interface of the contract that plugins import, without its version.
 const HOST: &str = "toolbay:plugin/host@";
 
 /// A component that implements a version of the contract.
@@ -37,7 +37,7 @@ pub(crate) struct ContractComponent {
     parts: BTreeSet<ContractInterface>,
 }
 
-/// What converts the types of a version.
+/// The converter for the types of one version.
 enum ContractAdapter {
     /// 0.1.0.
     V0_1(v0_1::Adapter),
@@ -45,7 +45,7 @@ enum ContractAdapter {
     V0_2(v0_2::Adapter),
 }
 
-/// What a component exports of the contract.
+/// The contract interfaces that a component exports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportedContract {
     version: Version,
@@ -54,11 +54,13 @@ pub(crate) struct ExportedContract {
 }
 
 impl ExportedContract {
-    /// Finds the contract among the names that a component exports; `None` if it exports nothing of it.
+    /// Finds the contract among the names that a component exports. Returns `None` if it exports no
+    /// interface of the contract.
     ///
     /// # Errors
     ///
-    /// It exports interfaces of several versions, or only what completes arguments of others.
+    /// The component exports interfaces of several versions, or only the one that completes
+    /// arguments of other interfaces.
     pub(crate) fn find<'a>(exports: impl Iterator<Item = &'a str>) -> Result<Option<Self>, PrepareError> {
         let mut found: Option<Self> = None;
         for name in exports {
@@ -79,15 +81,15 @@ impl ExportedContract {
         }
     }
 
-    /// The name of its first export.
+    /// Returns the name of the first export.
     fn name(&self) -> &str {
         self.names.values().next().map_or("", String::as_str)
     }
 }
 
 impl ContractComponent {
-    /// Checks the types of the exports against those of the version that they name. `pre` is the same component after
-    /// linking.
+    /// Checks the types of the exports against those of the version that they name. `pre` is the
+    /// same component after linking.
     pub(crate) fn new(
         engine: &Engine,
         component: &Component,
@@ -114,7 +116,7 @@ impl ContractComponent {
         Ok(Self { adapter, parts: names.keys().copied().collect() })
     }
 
-    /// What the plugin offers, as it lists it.
+    /// Lists the items that the plugin offers.
     pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
         match &self.adapter {
             ContractAdapter::V0_1(adapter) => adapter.list(store).await,
@@ -122,7 +124,7 @@ impl ContractComponent {
         }
     }
 
-    /// Asks the plugin for something.
+    /// Sends a request to the plugin.
     pub(crate) async fn call(
         &self,
         store: &mut Store<StoreState>,
@@ -135,7 +137,7 @@ impl ContractComponent {
     }
 }
 
-/// What it exports, for messages.
+/// Formats the exported interfaces for messages.
 impl fmt::Display for ContractComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [(oldest, _), (newest, _)] = SERVED_VERSIONS;
@@ -147,7 +149,7 @@ impl fmt::Display for ContractComponent {
     }
 }
 
-/// Whether a component imports the function with which a plugin asks its caller something.
+/// Returns whether a component imports the function with which a plugin asks its caller questions.
 pub(crate) fn imports_ask(engine: &Engine, component: &types::Component) -> bool {
     component.imports(engine).any(|(name, import)| {
         let is_host = name.starts_with(HOST);
@@ -158,7 +160,7 @@ pub(crate) fn imports_ask(engine: &Engine, component: &types::Component) -> bool
     })
 }
 
-/// Links the host's side of every version.
+/// Adds the host functions of every version to the linker.
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     v0_1::add_to_linker(linker)?;
     v0_2::add_to_linker(linker)

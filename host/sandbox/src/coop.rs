@@ -1,13 +1,14 @@
 //! Turns a guest's fuel yields into real yields of the tokio task.
 //!
-//! When a store yields because of fuel, wasmtime wakes its own task at once and returns `Pending`. Tokio puts such a
-//! task straight back into its queue and polls I/O and timers only once per 61 polls, so that a spinning guest makes
-//! everything else on the runtime wait for 61 slices. [`coop`] gives the call its own waker: a wake during the poll
-//! becomes `tokio::task::yield_now`, which lets the driver run first. A call that returns `Pending` without such a wake waits
-//! for something, whatever it is: this is where it gives its place for computing back, and takes one again before it goes on.
+//! When a store yields because of fuel, wasmtime wakes its own task at once and returns `Pending`.
+//! Tokio puts such a task straight back into its queue and polls I/O and timers only once per 61
+//! polls. A spinning guest would make everything else on the runtime wait for 61 slices. [`coop`]
+//! gives the call its own waker: a wake during the poll becomes `tokio::task::yield_now`, which
+//! lets the driver run first. A call that returns `Pending` without such a wake waits for an event.
+//! It then releases its compute permit, and acquires one again before it continues.
 //!
-//! It also measures the CPU time of the call, because fuel alone does not: a guest that only requests random data uses
-//! a hundred units of fuel in a millisecond of the host's time.
+//! This module also measures the CPU time of the call, because fuel only does not suffice: a guest
+//! that only requests random data uses a hundred units of fuel in a millisecond of the host's time.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,14 +22,16 @@ use toolbay_model::thread_cpu_time;
 use crate::compute_place::ComputePlace;
 use crate::pending_requests::PendingRequests;
 
-/// CPU time after which a guest that yields gives the thread up to other tasks. For a runtime that has nothing else to do,
-/// each time costs tens of microseconds: it looks for input and wakes another thread, which finds nothing.
+/// CPU time after which a yielding guest releases the thread to other tasks. On an otherwise idle
+/// runtime, each release costs tens of microseconds: the runtime polls for I/O and wakes another
+/// thread, which finds no work.
 const SLICE: Duration = Duration::from_micros(400);
 
-/// CPU time after which a step counts as one of a guest that computes. Others wait for the runtime to go on.
+/// CPU time after which a step counts as computation. A guest with shorter steps depends on the
+/// progress of the runtime, so it yields at once.
 const STEP: Duration = Duration::from_micros(20);
 
-/// The CPU time that a call has used, and whether it waited for something. Clones share it.
+/// The CPU time of a call, and whether it waited for an event. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuMeter(Arc<MeterState>);
 
@@ -43,7 +46,7 @@ impl CpuMeter {
         self.0.nanoseconds.load(Ordering::Relaxed)
     }
 
-    /// Whether the call gave the processor back because it had to wait.
+    /// Returns whether the call waited for an event without using the processor.
     pub(crate) fn has_idled(&self) -> bool {
         self.0.idled.load(Ordering::Relaxed)
     }
@@ -53,7 +56,7 @@ impl CpuMeter {
         self.0.nanoseconds.fetch_add(nanoseconds(time), Ordering::Relaxed);
     }
 
-    /// Runs one step of the call, all of it on one thread. Also returns its CPU time.
+    /// Runs one step of the call on the current thread. Also returns its CPU time.
     fn measure<T>(&self, step: impl FnOnce() -> T) -> (T, Duration) {
         let before = thread_cpu_time();
         let result = step();
@@ -67,18 +70,19 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What one step of a call came to.
+/// The outcome of one step of a call.
 enum CallStep<T> {
     Done(T),
-    /// The guest computes, and gives way after so much CPU time.
+    /// The guest computes and yields. The value is the CPU time of the step.
     Yields(Duration),
-    /// The guest waits for something, without a place.
+    /// The guest waits for an event and has released its permit.
     Waits,
 }
 
-/// Drives `call`, yields to the rest of the runtime when it yields for the first time and then after each [`SLICE`], and
-/// adds its CPU time to `meter`. Its requests advance between its steps; their CPU time does not count. Whatever the guest
-/// waits for, it gives its `place` back for as long as it does.
+/// Drives `call` and adds its CPU time to `meter`. Yields to the rest of the runtime when the call
+/// yields for the first time, and then after each [`SLICE`]. The call's HTTP requests advance
+/// between its steps; their CPU time does not count. While the guest waits for any event, it
+/// releases its `place`.
 pub(crate) async fn coop<F: Future>(
     meter: CpuMeter,
     exchanges: PendingRequests,
@@ -88,18 +92,19 @@ pub(crate) async fn coop<F: Future>(
     let mut call = pin!(call);
     let [bell, chime] = [(); 2].map(|()| Arc::new(CallWaker::default()));
     let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
-    // Since it yielded last. The first time, it may be on the thread of the protocol.
+    // CPU time since the last yield. The initial value forces a yield at first, because the call
+    // can be on the thread of the protocol.
     let mut spent = SLICE;
     loop {
         let step = poll_fn(|task| {
             bell.listen(task.waker());
             chime.listen(task.waker());
             exchanges.advance(&requests);
-            // Whatever woke the guest before this finds it awake, such as its response.
+            // Earlier wakes of the guest, such as for a response, are served by this poll.
             bell.forget();
             let (polled, took) = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
             if polled.is_pending() {
-                // What the guest has just begun is on its way while it waits.
+                // Start requests that the guest has just issued before it waits.
                 chime.forget();
                 exchanges.advance(&requests);
             }
@@ -121,7 +126,7 @@ pub(crate) async fn coop<F: Future>(
             CallStep::Done(output) => return output,
             CallStep::Yields(took) => took,
             CallStep::Waits => {
-                // Its requests go on meanwhile: they are what it waits for.
+                // Advance the requests in the meantime: they can be the event that it waits for.
                 let advance = |task: &Context<'_>| {
                     chime.listen(task.waker());
                     exchanges.advance(&requests);
@@ -154,8 +159,8 @@ pub(crate) async fn coop<F: Future>(
     }
 }
 
-/// Lets others run once. A guest that does this has something to do, and keeps its place: `tokio::task::yield_now` wakes its
-/// task only after the poll, and would look like a wait.
+/// Lets other tasks run once. The guest still has work and keeps its permit.
+/// `tokio::task::yield_now` wakes its task only after the poll, and would look like a wait.
 pub(crate) async fn give_way() {
     let mut gave = false;
     poll_fn(|task| {
@@ -177,14 +182,14 @@ struct CallWaker {
 }
 
 impl CallWaker {
-    /// Before a poll: from now on, a wake concerns the task of `waker`.
+    /// Starts a poll. Later wakes concern the task of `waker`.
     fn listen(&self, waker: &Waker) {
         self.call_for(waker);
         self.forget();
         self.polling.store(true, Ordering::SeqCst);
     }
 
-    /// From now on, a wake wakes the task of `waker`.
+    /// Registers `waker` for later wakes.
     fn call_for(&self, waker: &Waker) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *task {
@@ -193,17 +198,17 @@ impl CallWaker {
         }
     }
 
-    /// Whether it rang since it was last served.
+    /// Returns whether there was a wake since the last reset.
     fn has_rung(&self) -> bool {
         self.rung.load(Ordering::SeqCst)
     }
 
-    /// What rang so far is being served.
+    /// Resets the flag, because the wakes so far are being served.
     fn forget(&self) {
         self.rung.store(false, Ordering::SeqCst);
     }
 
-    /// After a poll: whether there was a wake during it.
+    /// Ends a poll. Returns whether there was a wake during it.
     fn quiet(&self) -> bool {
         self.polling.store(false, Ordering::SeqCst);
         self.rung.swap(false, Ordering::SeqCst)
@@ -217,8 +222,8 @@ impl Wake for CallWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.rung.store(true, Ordering::SeqCst);
-        // During the poll nobody needs to be woken: `quiet` checks `rung`. If the poll ends between the two, the task
-        // is woken once more than necessary, which is harmless.
+        // During the poll no task needs to be woken: `quiet` checks `rung`. If the poll ends
+        // between the two, the task is woken once more than necessary, which is harmless.
         if self.polling.load(Ordering::SeqCst) {
             return;
         }
@@ -318,12 +323,12 @@ mod tests {
         assert_eq!(call.await.unwrap(), Ok(7));
     }
 
-    /// Counts how often a call gave its place back and took one again.
+    /// Counts how often a call released its permit and acquired one again.
     struct Counted {
         gives: bool,
         given: AtomicU64,
         taken: AtomicU64,
-        /// One permit for each time that it may go on.
+        /// One permit for each time that the call can continue.
         turns: tokio::sync::Semaphore,
     }
 

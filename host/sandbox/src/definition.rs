@@ -1,10 +1,11 @@
-//! What a plugin says of what it offers, without what only acts on whoever reads it.
+//! Cleans a plugin's description, so that it cannot contain characters that act on a reader.
 //!
-//! Names for people, titles, descriptions and `_meta` are there to be read: control characters go. In a schema they go
-//! from what is there to be read as well. What something is called or checked by stays as it is, such as the name of a
-//! prompt, a URI, or `const`, `enum`, `pattern` and the names of properties in a schema: without a character it would be
-//! another one. An icon is fetched and drawn by clients, and they act on MIME types, priorities and times: what is not
-//! what MCP allows is dropped.
+//! Display names, titles, descriptions and `_meta` are for reading: control characters are removed.
+//! The same applies to the readable texts in a schema. Identifiers and validation keywords stay
+//! unchanged, such as the name of a prompt, a URI, or `const`, `enum`, `pattern` and the names of
+//! properties in a schema: removing a character would change their meaning. Clients fetch and draw
+//! icons, and act on MIME types, priorities and times. Such values are dropped if MCP does not
+//! allow them.
 
 use serde_json::Value;
 use toolbay_model::text::{clean, line};
@@ -12,7 +13,8 @@ use toolbay_model::{ComponentDescription, Icon, PromptArgument, PromptDefinition
 
 use crate::syntax::{is_mime_type, is_timestamp, is_uri};
 
-/// Keywords whose values take part in checking, or are values themselves: they are not text to read.
+/// Keywords whose values take part in validation, or are values themselves. They are not readable
+/// text.
 const MEANT: [&str; 21] = [
     "$anchor",
     "$dynamicAnchor",
@@ -37,18 +39,18 @@ const MEANT: [&str; 21] = [
     "x-mcp-header",
 ];
 
-/// Keywords whose members are schemas under names of the author's choice.
+/// Keywords whose members are schemas under names that the author chooses.
 const NAMED: [&str; 6] =
     ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// Longest name or address in a remark, in bytes.
+/// Maximum size of a name or address in a remark, in bytes.
 const SHOWN: usize = 200;
 
-/// How many tools, prompts, resources or templates of which something is dropped are named to the operator, of each
-/// kind.
+/// Maximum number of tools, prompts, resources or templates with dropped values that are reported
+/// to the operator, for each kind.
 const NAMED_ENTRIES: usize = 10;
 
-/// The same with its texts cleaned, and with remarks for the operator on what was dropped.
+/// Returns the description with cleaned texts, and with remarks for the operator on dropped values.
 pub(crate) fn cleaned(description: ComponentDescription) -> ComponentDescription {
     let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
     let mut dropped = DroppedEntries::of("tool");
@@ -66,11 +68,11 @@ pub(crate) fn cleaned(description: ComponentDescription) -> ComponentDescription
     ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks }
 }
 
-/// What was dropped of all entries of a kind.
+/// Remarks on dropped values, for all entries of a kind.
 struct DroppedEntries {
     kind: &'static str,
     remarks: Vec<String>,
-    /// Entries that are not named.
+    /// Number of entries that are not reported individually.
     more: u32,
 }
 
@@ -79,7 +81,7 @@ impl DroppedEntries {
         Self { kind, remarks: Vec::new(), more: 0 }
     }
 
-    /// Notes what was dropped of one entry first, if anything was.
+    /// Adds a remark on the first dropped value of an entry, if there is one.
     fn note(&mut self, name: &str, why: Option<String>) {
         let Some(why) = why else { return };
         if self.remarks.len() < NAMED_ENTRIES {
@@ -97,7 +99,7 @@ impl DroppedEntries {
     }
 }
 
-/// Drops the icons that clients must not be given. Returns why the first of these is.
+/// Drops the icons that clients must not receive. Returns the reason for the first one.
 fn drop_icons(icons: &mut Vec<Icon>) -> Option<String> {
     let mut first = None;
     let cleaned = std::mem::take(icons).into_iter().map(icon_cleaned);
@@ -133,7 +135,7 @@ fn prompt_cleaned(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) ->
     }
 }
 
-/// A resource or a template.
+/// Cleans a resource or a template.
 fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
     let why = drop_icons(&mut resource.icons);
     let mime_type = unfit(&mut resource.mime_type, is_mime_type)
@@ -154,7 +156,7 @@ fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut DroppedEntri
     }
 }
 
-/// Takes out a text that does not have its form.
+/// Takes a text that is not valid.
 fn unfit(text: &mut Option<String>, fits: impl Fn(&str) -> bool) -> Option<String> {
     text.take_if(|text| !fits(text))
 }
@@ -166,9 +168,11 @@ fn text(text: String) -> String {
     }
 }
 
-/// JSON text with `change` made to its value. What is not JSON stays as it is: whoever checks it says so.
+/// Applies `change` to the value of a JSON text. Invalid JSON is returned unchanged; a later check
+/// reports it.
 fn json(text: String, change: fn(&mut Value)) -> String {
-    // As in almost all of it: nothing in it can act, not even when it is unescaped.
+    // Fast path for almost all texts: neither the text nor its unescaped form contains control
+    // characters.
     if !text.contains("\\u") && matches!(clean(&text), std::borrow::Cow::Borrowed(_)) {
         return text;
     }
@@ -195,7 +199,7 @@ fn every_text(value: &mut Value) {
     }
 }
 
-/// Cleans what is to be read in a schema.
+/// Cleans the readable texts in a schema.
 fn schema(schema: &mut Value) {
     match schema {
         Value::String(text) => clean_in_place(text),
@@ -204,7 +208,7 @@ fn schema(schema: &mut Value) {
             for (keyword, value) in keywords.iter_mut().filter(|(keyword, _)| !MEANT.contains(&keyword.as_str())) {
                 match value {
                     Value::Object(schemas) if NAMED.contains(&keyword.as_str()) => {
-                        // A dependency may also be a list of names.
+                        // A dependency can also be a list of names.
                         schemas.values_mut().filter(|schema| !schema.is_array()).for_each(self::schema);
                     }
                     value => self::schema(value),
@@ -219,9 +223,11 @@ fn clean_in_place(text: &mut String) {
     *text = self::text(std::mem::take(text));
 }
 
+/// Checks and cleans an icon.
+///
 /// # Errors
 ///
-/// Why no client may be given it.
+/// The reason why clients must not receive it.
 fn icon_cleaned(icon: Icon) -> Result<Icon, String> {
     let shown = line(&icon.src, SHOWN);
     let (scheme, rest) = icon.src.split_once(':').unwrap_or_default();
@@ -264,7 +270,7 @@ mod tests {
             "title": EVIL,
             "$comment": EVIL,
             "properties": {
-                // Properties may be called like keywords.
+                // Properties can have the names of keywords.
                 "pattern": {"description": EVIL, "pattern": EVIL, "default": EVIL},
                 EVIL: {"enum": [EVIL], "const": {"title": EVIL}, "examples": [EVIL], "x-words": [{"de": EVIL}]},
             },

@@ -1,4 +1,4 @@
-//! Asks a plugin for what it offers when it is loaded.
+//! Requests a plugin's description when it is loaded.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,10 +22,10 @@ use crate::sandbox::Sandbox;
 use crate::state::CallResources;
 use crate::stdio_transport::StdioConversation;
 
-/// The paths at which handlers of HTTP requests are asked, in this order.
+/// The paths at which HTTP handlers are probed, in this order.
 const PATHS: [&str; 2] = ["/mcp", "/"];
 
-/// The most pages of one list.
+/// Maximum number of pages of one list.
 const PAGES: usize = 64;
 
 impl Sandbox {
@@ -69,8 +69,8 @@ impl Sandbox {
     }
 }
 
-/// Finds out whether a component is an MCP server, and what it offers. Each question is put to an instance of its own, and
-/// all of them together have the time of one.
+/// Determines whether a component is an MCP server, and the items that it offers. Each request uses
+/// a separate instance, and all of them together share the time limit of one call.
 struct ServerProbe<'a> {
     sandbox: &'a Sandbox,
     prepared: &'a PreparedComponent,
@@ -79,7 +79,7 @@ struct ServerProbe<'a> {
 }
 
 impl ServerProbe<'_> {
-    /// What a handler of HTTP requests offers, or what was tried.
+    /// Returns the items that an HTTP handler offers, or the requests that were tried.
     async fn handler(self, interface: &str) -> FinishedCall<RawDescription> {
         let mut tried = Vec::new();
         for path in PATHS {
@@ -91,7 +91,7 @@ impl ServerProbe<'_> {
                     Ok((server, manner)) => return self.listed(&server, manner).await,
                     Err(ProbeRefusal::Ended(finished)) => return *finished,
                     Err(ProbeRefusal::Other(why)) => tried.push(format!("{what}: {why}")),
-                    // Nothing is at this path.
+                    // Nothing is served at this path.
                     Err(ProbeRefusal::Absent(why)) => {
                         tried.push(format!("{what}: {why}"));
                         break;
@@ -110,10 +110,12 @@ impl ServerProbe<'_> {
         FinishedCall::unentered(Ok(RawDescription { refused: Some(refused), ..RawDescription::default() }))
     }
 
-    /// What a command offers if it is an MCP server; nothing if it is only a command.
+    /// Returns the items that a command offers if it is an MCP server. Returns an empty description
+    /// if it is only a command.
     async fn command(self) -> FinishedCall<RawDescription> {
         for (revision, ask) in [(STATELESS, GuestMethod::Discover), (SESSIONS, GuestMethod::Initialize)] {
-            // Its input ends there: a command that reads all of it first must not wait for more.
+            // The input ends after the request: a command that reads all input first must not
+            // block.
             match self.meets(manner(revision), &ask, Some(StdioConversation::single_request())).await {
                 Ok((server, manner)) => return self.listed(&server, manner).await,
                 Err(ProbeRefusal::Ended(finished)) => return *finished,
@@ -123,7 +125,7 @@ impl ServerProbe<'_> {
         FinishedCall::unentered(Ok(RawDescription::default()))
     }
 
-    /// Asks what the component is.
+    /// Asks the component to identify itself as an MCP server.
     async fn meets(
         &self,
         manner: GuestServerProtocol,
@@ -132,7 +134,7 @@ impl ServerProbe<'_> {
     ) -> Result<(ServerDescription, GuestServerProtocol), ProbeRefusal> {
         let finished = self.once(&manner, ask, talk).await;
         let said = match finished.result {
-            // On a busy machine it may be another time.
+            // A later attempt can succeed, for example on a busy machine.
             Err(CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_)) => {
                 let ended = finished.and_then(|_| Ok(RawDescription::default()));
                 return Err(ProbeRefusal::Ended(Box::new(ended)));
@@ -159,7 +161,7 @@ impl ServerProbe<'_> {
         }
     }
 
-    /// All that it lists.
+    /// Requests all lists.
     async fn listed(
         &self,
         server: &ServerDescription,
@@ -204,7 +206,7 @@ impl ServerProbe<'_> {
         }
     }
 
-    /// Puts one question to an instance of its own.
+    /// Sends one request to a new instance.
     async fn once(
         &self,
         manner: &GuestServerProtocol,
@@ -226,13 +228,13 @@ impl ServerProbe<'_> {
     }
 }
 
-/// Why a component is not known to be an MCP server.
+/// The reason why a component was not recognized as an MCP server.
 enum ProbeRefusal {
-    /// It was not heard to the end.
+    /// The request did not complete.
     Ended(Box<FinishedCall<RawDescription>>),
-    /// It is none in this manner.
+    /// The component does not respond as an MCP server at this endpoint.
     Other(String),
-    /// Nothing is at this path.
+    /// Nothing is served at this path.
     Absent(String),
 }
 
@@ -240,7 +242,8 @@ fn manner(revision: &str) -> GuestServerProtocol {
     GuestServerProtocol { revision: revision.to_owned(), ..GuestServerProtocol::default() }
 }
 
-/// Adds what is on a page. Returns where the next one begins. A list that the guest does not have is empty.
+/// Adds the items on a page. Returns the cursor of the next page. A list that the guest does not
+/// support is empty.
 fn entries(
     list: GuestList,
     answer: RequestReply,

@@ -1,9 +1,12 @@
-//! The files and folders that guests have open: each takes a descriptor of the process, of which there are only so many.
+//! Limits the files and directories that guests have open. Each takes a descriptor of the process,
+//! whose number is limited.
 //!
-//! Half of the descriptors are for guests; the other half is left to the server: for clients, plugins, the compiler
-//! and its cache. Of the half for guests, an eighth is for the connections of plugins' HTTP requests, which outlive calls.
-//! Every call that can run has a share of its own, which nobody else can take; all shares are at most half. The rest goes to
-//! whoever comes first. So whatever other calls do, a call can open some files, and the server can go on.
+//! Half of the descriptors are for guests. The other half is left to the server: for clients,
+//! plugins, the compiler and its cache. Of the half for guests, an eighth is for the connections of
+//! plugins' HTTP requests, which outlive calls. Every call that can run has a reserved share, which
+//! no other call can take. All shares together are at most half of the guests' descriptors. The
+//! rest is first come, first served. Regardless of other calls, a call can therefore open some
+//! files, and the server can continue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,36 +15,36 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::usage_ledger::OpenFile;
 
-/// Calls that share the descriptors if nothing bounds their number.
+/// Number of calls that share the descriptors if their number is not limited.
 const CALLS: usize = 64;
 
-/// A call that only waits is not let in if the share of each would become smaller.
+/// Minimum share of a call. A waiting call is not admitted if the shares would become smaller.
 const SHARE: usize = 5;
 
 /// The descriptors for the files of all guests.
 #[derive(Debug)]
 pub(crate) struct DescriptorTable {
-    /// What each call can open in any case.
+    /// Number of descriptors that each call can open in any case.
     share: usize,
-    /// What the connections of all plugins' HTTP requests have.
+    /// Number of descriptors for the connections of all plugins' HTTP requests.
     connections: usize,
-    /// How many can be open in all before a call is left with its share.
+    /// Total number of open descriptors from which a call is limited to its share.
     common: usize,
     open: AtomicUsize,
 }
 
-/// The files of one call. Clones are the same call's.
+/// The open files of one call. Clones share the count.
 #[derive(Clone, Debug)]
 pub(crate) struct CallDescriptors {
     all: Arc<DescriptorTable>,
     open: Arc<AtomicUsize>,
 }
 
-/// A file that is open. Dropping it gives the descriptor back.
+/// A permit for an open file. Dropping it releases the descriptor.
 #[derive(Debug)]
 pub(crate) struct OpenDescriptor(CallDescriptors);
 
-/// What an open file or folder takes as long as a handle or a stream of it is there.
+/// Resources of an open file or directory, which are held while a handle or a stream of it exists.
 #[derive(Debug)]
 pub(crate) struct DescriptorHandle {
     _opened: OpenDescriptor,
@@ -55,53 +58,53 @@ impl DescriptorHandle {
 }
 
 impl DescriptorTable {
-    /// How many of `calls` can be entered at once, of which `waiting` can be left out.
+    /// Returns how many of `calls` can run at once, if `waiting` of them need not run.
     pub(crate) fn calls(calls: usize, waiting: usize) -> usize {
         Self::calls_with(available(), calls, waiting)
     }
 
     fn calls_with(most: usize, calls: usize, waiting: usize) -> usize {
         if calls == 0 {
-            // Nothing bounds them.
+            // The number of calls is not limited.
             return usize::MAX;
         }
         calls.min((most / 4 / SHARE).max(calls.saturating_sub(waiting)))
     }
 
-    /// What the process may have now, for `calls` calls at once.
+    /// Creates the limits from the current limit of the process, for `calls` concurrent calls.
     pub(crate) fn of_process(calls: usize) -> Self {
         Self::new(available(), calls)
     }
 
-    /// For a process that may have `most` descriptors.
+    /// Creates the limits for a process that can have `most` descriptors.
     fn new(most: usize, calls: usize) -> Self {
         let calls = if calls == usize::MAX { CALLS } else { calls.max(1) };
         let guests = most / 2;
-        // A call that cannot open a single file cannot use its mounts at all.
+        // A call that cannot open any file cannot use its mounts at all.
         let share = (guests / 2 / calls).max(1);
         let connections = (guests / 8).max(1);
         let common = guests.saturating_sub(connections).saturating_sub(share.saturating_mul(calls));
         Self { share, connections, common, open: AtomicUsize::new(0) }
     }
 
-    /// How many connections all plugins together can have for their HTTP requests.
+    /// Returns the maximum number of connections of all plugins' HTTP requests together.
     pub(crate) fn connections(&self) -> usize {
         self.connections
     }
 
-    /// For a call that begins.
+    /// Creates the count of a new call.
     pub(crate) fn files(self: &Arc<Self>) -> CallDescriptors {
         CallDescriptors { all: Arc::clone(self), open: Arc::default() }
     }
 }
 
-/// Descriptors that the process may have.
+/// Returns the maximum number of descriptors of the process.
 fn available() -> usize {
     usize::try_from(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)).unwrap_or(usize::MAX)
 }
 
 impl CallDescriptors {
-    /// A descriptor for one more file; `None` if there is none for this call now.
+    /// Acquires a permit for one more file. Returns `None` if this call cannot open one now.
     pub(crate) fn take(&self) -> Option<OpenDescriptor> {
         let mine = self.open.fetch_add(1, Ordering::Relaxed);
         let all = self.all.open.fetch_add(1, Ordering::Relaxed);
@@ -121,7 +124,7 @@ impl Drop for OpenDescriptor {
 mod tests {
     use super::*;
 
-    /// Opens until it is refused.
+    /// Opens files until one is refused.
     fn all_of(files: &CallDescriptors) -> Vec<OpenDescriptor> {
         std::iter::from_fn(|| files.take()).collect()
     }

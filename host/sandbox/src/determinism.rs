@@ -1,5 +1,5 @@
-//! Clocks and random numbers that are the same in every call that asks for the same, for tests of plugins
-//! (`permissions.deterministic`).
+//! Deterministic clocks and random numbers: they are the same in every call with the same request.
+//! For tests of plugins (`permissions.deterministic`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,17 +13,18 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
 use crate::asked::PluginRequest;
 
-/// When each call begins, on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
+/// Start time of each call on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
 const BEGINNING: Duration = Duration::from_hours(438_288);
 
-/// What each look at a clock takes, in nanoseconds: a guest that waits for a time in a loop reaches it.
+/// Time by which each reading advances the clock, in nanoseconds. A guest that polls the clock in a
+/// loop reaches any time.
 const TICK: u64 = 1_000_000;
 
-/// What a call is made of: whoever asks for the same has the same seed.
+/// The seed of a call. Equal requests have equal seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallSeed([u8; 32]);
 
-/// The time of one call, in nanoseconds since it began. Clones share it.
+/// The virtual time of one call, in nanoseconds since it started. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTime(Arc<AtomicU64>);
 
@@ -48,7 +49,7 @@ impl CallSeed {
         }
     }
 
-    /// What a file is made of that has the state of another one: the same each time.
+    /// Creates the seed for a file that is initialized from a file with this digest.
     pub(crate) fn of_file(digest: &[u8]) -> Self {
         Self::of("file", &[digest])
     }
@@ -63,12 +64,13 @@ impl CallSeed {
         Self(hash.finalize().into())
     }
 
-    /// The same for one of the interfaces, so that they do not repeat each other.
+    /// Derives the seed of one interface, so that interfaces do not repeat each other's random
+    /// numbers.
     fn for_interface(self, name: &str) -> [u8; 32] {
         Self::of(name, &[&self.0]).0
     }
 
-    /// Gives a guest the clocks and the random numbers of this seed.
+    /// Configures the clocks and random numbers of a guest with this seed.
     pub(crate) fn apply(self, context: &mut WasiCtxBuilder) -> CallTime {
         let time = CallTime::default();
         let mut seeds = ChaCha20Rng::from_seed(self.for_interface("insecure-seed"));
@@ -84,13 +86,13 @@ impl CallSeed {
 }
 
 impl CallTime {
-    /// Looks at the clock, which moves it.
+    /// Reads the clock, which advances it.
     pub(crate) fn look(&self) -> u64 {
         let moved = |now: u64| Some(now.saturating_add(TICK));
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved).unwrap_or_default()
     }
 
-    /// The clock is at `when` at least: the guest waited until then.
+    /// Advances the clock to at least `when`, because the guest waited until then.
     pub(crate) fn reach(&self, when: u64) {
         self.0.fetch_max(when, Ordering::Relaxed);
     }
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!(numbers.len(), others.len(), "each is asked for something else");
         assert!(others.iter().all(|other| random(*other, "random") != random(seed, "random")));
         assert_ne!(random(seed, "random"), random(seed, "insecure"));
-        // What a tool answered once, it answers with the next version of the server.
+        // A tool's reply must not change with the next version of the server.
         assert_eq!(random(seed, "random"), 0x7749_91bc_3a61_e84f);
     }
 

@@ -1,4 +1,5 @@
-//! The author's documentation of plain functions: from the component or from a `.wit` file beside it.
+//! The author's documentation of plain functions, from the component or from a `.wit` file next to
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +10,31 @@ use wit_parser::{Resolve, Type, TypeDefKind, UnresolvedPackageGroup, WorldItem, 
 /// The documentation of a component's exported functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct ComponentDocs {
-    /// By `function` or `namespace:package/interface#function`, without a version.
+    /// The documentation by `function` or `namespace:package/interface#function`, without a
+    /// version.
     pub(crate) functions: BTreeMap<String, FunctionDocs>,
 }
 
 /// The documentation of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct FunctionDocs {
-    /// What the function does.
+    /// The documentation of the function itself.
     pub(crate) text: Option<String>,
-    /// The documentation of the parts of its parameters and its result, by a path of names such as `/request/units`.
-    /// Paths into the result begin with [`RESULT`].
+    /// The documentation of the parts of its parameters and its result, by a path of names such as
+    /// `/request/units`. Paths into the result begin with [`RESULT`].
     pub(crate) parts: BTreeMap<String, String>,
 }
 
-/// The beginning of paths into the result.
+/// The prefix of paths into the result.
 pub(crate) const RESULT: &str = "=";
 
 impl ComponentDocs {
-    /// The documentation of the function `name` of `interface`, or of the world.
+    /// Returns the documentation of the function `name` of `interface`, or of the world.
     pub(crate) fn of(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
         let Some(interface) = interface else { return self.functions.get(name) };
         let interface = interface.split('@').next().unwrap_or_default();
         let by = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
-        // The component's own section names interfaces only by the last part of their name.
+        // The component's own section has only the last part of interface names.
         by(interface).or_else(|| by(interface.rsplit('/').next().unwrap_or_default()))
     }
 }
@@ -40,21 +42,22 @@ impl ComponentDocs {
 /// The section of a component that contains its documentation, as `wit-component` writes it.
 const SECTION: &str = "package-docs";
 
-/// Most parts of one signature that can have documentation.
+/// Maximum number of documented parts in a signature.
 const PARTS: usize = 1_000;
 
-/// Deepest nesting to which a signature is searched for them.
+/// Maximum nesting depth to which a signature is searched for documentation.
 const DEPTH: usize = 16;
 
 impl ComponentDocs {
-    /// The documentation in the component itself. Unreadable documentation is ignored; it is not essential.
+    /// Reads the documentation in the component itself. Unreadable documentation is ignored,
+    /// because it is not essential.
     pub(crate) fn of_component(bytes: &[u8]) -> Self {
         let mut docs = Self::default();
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload {
                 Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == SECTION => {
-                    // One byte with the version, then JSON.
+                    // A version byte, followed by JSON.
                     let json = section.data().get(1..).unwrap_or_default();
                     if let Ok(metadata) = serde_json::from_slice::<PackageMetadata>(json) {
                         docs.add(metadata);
@@ -96,11 +99,11 @@ impl ComponentDocs {
         }
     }
 
-    /// The documentation in a `.wit` file.
+    /// Reads the documentation in a `.wit` file.
     ///
     /// # Errors
     ///
-    /// The place where the text is not valid WIT.
+    /// The location where the text is not valid WIT.
     pub(crate) fn of_wit(text: &str) -> Result<Self, String> {
         let mut resolve = Resolve::default();
         let group = UnresolvedPackageGroup::parse("wit", text).map_err(|(sources, error)| error.render(&sources))?;
@@ -217,7 +220,8 @@ struct InterfaceDocs {
     funcs: BTreeMap<String, FunctionDoc>,
 }
 
-/// A string in its first version, an object since then.
+/// The documentation of a function: a string in the first version of the format, and an object in
+/// later ones.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum FunctionDoc {

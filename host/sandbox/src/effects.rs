@@ -1,4 +1,4 @@
-//! What a call does beyond its memory, each operation with its result.
+//! The side effects of a call: operations beyond its memory, each with its result.
 //!
 //! What it does before it asks its caller something must not happen again when the call begins anew: the first run notes
 //! each such operation with its result in the journal, and the next one gets these results without doing anything. A
@@ -14,37 +14,39 @@ use toolbay_recording::MissingInput;
 use crate::account::{MemoryBudget, MemoryReservation};
 use crate::replay_log::{NotRecorded, OperationKind, ReplayTape};
 
-/// Longest description of an operation, in bytes. Two that differ only beyond it count as the same.
+/// Maximum size of an operation's description, in bytes. Descriptions that differ only beyond it
+/// are considered equal.
 const WHAT: usize = 512;
 
-/// What a call does. Clones share it.
+/// The side effects of a call. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct SideEffects {
-    /// What it does before it asks; `None` if it cannot ask.
+    /// The operations before a question, or `None` if the plugin cannot ask.
     journal: Option<Arc<Mutex<EffectRecord>>>,
     tape: ReplayTape,
 }
 
 #[derive(Debug)]
 struct EffectRecord {
-    /// What earlier runs did. Shared with whoever keeps it on their account.
+    /// The operations of earlier runs. Shared with the owner of the journal, whose budget it counts
+    /// against.
     past: Arc<CallJournal>,
-    /// How much of that was done again.
+    /// The number of these operations that were repeated.
     repeated: usize,
-    /// What this run did beyond it; `None` while its result is not known.
+    /// The further operations of this run. The result is `None` until it is known.
     done: Vec<(String, Option<Vec<u8>>)>,
-    /// Bytes that the results may still take.
+    /// Bytes that further results can take.
     room: usize,
     account: MemoryBudget,
     held: Vec<MemoryReservation>,
-    /// Why the call can no longer ask.
+    /// The reason why the call can no longer ask.
     barred: Option<NotReplayable>,
 }
 
-/// Why a call can no longer ask.
+/// The reason why a call can no longer ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotReplayable {
-    /// What it did has larger results than the limit allows to keep.
+    /// The results of its operations exceed the journal limit.
     Room,
     /// It changed a file in a mounted folder.
     File,
@@ -52,16 +54,16 @@ pub(crate) enum NotReplayable {
     Connection,
 }
 
-/// An operation that begins.
+/// The start of an operation.
 pub(crate) enum EffectStart {
-    /// It was done before, with this result.
+    /// The operation was executed before, with this result.
     Before(Vec<u8>),
-    /// It is done now.
+    /// The operation must be executed now.
     Now(EffectNumber),
 }
 
-/// The number of an operation whose result is not known yet, in the journal and on the tape; `None` where nobody wants to
-/// know it.
+/// The number of a pending operation in the journal and on the tape. `None` where its result is not
+/// recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EffectNumber {
     journal: Option<usize>,
@@ -69,31 +71,32 @@ pub(crate) struct EffectNumber {
 }
 
 impl EffectNumber {
-    /// That of an operation whose result nobody wants to know.
+    /// Placeholder for operations that are not recorded.
     const NONE: Self = Self { journal: None, tape: None };
 
-    /// Whether the result is wanted.
+    /// Returns whether the result is recorded.
     pub(crate) fn is_wanted(self) -> bool {
         self.journal.is_some() || self.tape.is_some()
     }
 }
 
-/// The call did something else than before. As the error of a host call, it ends the call.
+/// The call performed another operation than before. As the error of a host call, it ends the call.
 #[derive(Clone, Debug)]
 pub(crate) enum EffectMismatch {
-    /// Than before it asked.
+    /// The operation differs from the one before the question.
     Asked {
-        /// What it did then.
+        /// The earlier operation.
         before: String,
-        /// What it did now.
+        /// The current operation.
         now: String,
     },
-    /// Than when it was recorded.
+    /// The operation differs from the recorded one.
     Recorded(NotRecorded),
 }
 
 impl SideEffects {
-    /// Those of a call that goes on after those in `past`. A plugin that cannot ask has no journal.
+    /// Creates the side effects of a call that continues after those in `past`. A plugin that
+    /// cannot ask has no journal.
     pub(crate) fn new(
         asks: bool,
         past: &Arc<CallJournal>,
@@ -110,11 +113,12 @@ impl SideEffects {
         Self { journal, tape }
     }
 
-    /// Begins an operation that lasts, which `what` describes: the same must be done in each run.
+    /// Starts an operation with a lasting effect. `what` describes it and must be the same in each
+    /// run.
     ///
     /// # Errors
     ///
-    /// An earlier run did something else here.
+    /// An earlier run performed another operation here.
     pub(crate) fn begin(
         &self,
         kind: OperationKind,
@@ -126,7 +130,7 @@ impl SideEffects {
         let what = what();
         let (what, taped) = (shortened(&what), shortened(&self.tape.redact_name(&what)));
         if let Some(result) = self.tape.replay_operation(kind, &taped)? {
-            // It lasts: a call that asks afterwards cannot do it again.
+            // The effect lasts: a call that asks afterwards must not execute it again.
             if let Some(mut recorded) = self.recorded()
                 && recorded.take(what.len() + result.len())
             {
@@ -150,11 +154,11 @@ impl SideEffects {
         })
     }
 
-    /// Begins an operation that changes nothing: only a recording needs to know of it.
+    /// Starts an operation without a lasting effect, which only a recording needs.
     ///
     /// # Errors
     ///
-    /// The recording does not have it.
+    /// The recording does not contain the operation.
     pub(crate) fn look(
         &self,
         kind: OperationKind,
@@ -170,12 +174,13 @@ impl SideEffects {
         })
     }
 
-    /// Whether a recording has the results of all operations.
+    /// Returns whether a recording has the results of all operations.
     pub(crate) fn plays(&self) -> bool {
         self.tape.is_replay()
     }
 
-    /// The operation has this result. What does not fit bars the call from asking.
+    /// Records the result of an operation. If it exceeds the journal limit, the call can no longer
+    /// ask.
     pub(crate) fn end(&self, number: EffectNumber, result: Vec<u8>) {
         if let Some(number) = number.tape {
             self.tape.record_result(number, &result);
@@ -188,34 +193,34 @@ impl SideEffects {
         }
     }
 
-    /// Whether anybody still wants a result that grows by `bytes` and has `size` with them.
+    /// Returns whether a result is still recorded that grows by `bytes` to `size` bytes.
     pub(crate) fn grows(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
         let taped = number.tape.is_some_and(|number| self.tape.reserve_result(number, bytes));
         taped || number.journal.is_some() && size <= self.room()
     }
 
-    /// The call used what no recording has.
+    /// Marks that the call used an operation that recordings do not support.
     pub(crate) fn lacks(&self, missing: MissingInput) {
         self.tape.note_missing(missing);
     }
 
-    /// The call can no longer ask.
+    /// Marks that the call can no longer ask.
     pub(crate) fn bar(&self, why: NotReplayable) {
         if let Some(mut recorded) = self.recorded() {
             recorded.barred.get_or_insert(why);
         }
     }
 
-    /// Bytes that results may still take; 0 if nobody wants to know any.
+    /// Returns the bytes that further results can take, or 0 if results are not recorded.
     pub(crate) fn room(&self) -> usize {
         self.recorded().map_or(0, |recorded| if recorded.barred.is_none() { recorded.room } else { 0 })
     }
 
-    /// All that the call did, to be remembered until it begins anew.
+    /// Returns all operations of the call, to be stored until the call is restarted.
     ///
     /// # Errors
     ///
-    /// Why that cannot be remembered, in words for the author.
+    /// The reason why they cannot be stored, worded for the author.
     pub(crate) fn all(&self) -> Result<Vec<RecordedEffect>, String> {
         let Some(recorded) = self.recorded() else { return Ok(Vec::new()) };
         if let Some(barred) = recorded.barred {
@@ -233,23 +238,25 @@ impl SideEffects {
         Ok(all)
     }
 
-    // Held for a few instructions and never across an await.
+    // Returns the locked journal. The lock is held for a few instructions and never across an
+    // await.
     fn recorded(&self) -> Option<MutexGuard<'_, EffectRecord>> {
         Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A description of an operation.
+/// Truncates the description of an operation.
 fn shortened(what: &str) -> String {
     what.get(..what.floor_char_boundary(WHAT)).unwrap_or_default().to_owned()
 }
 
 impl EffectRecord {
-    /// Begins an operation: its result if an earlier run did it, or else its number, if its result is wanted.
+    /// Starts an operation. Returns its result if an earlier run executed it, or its number if its
+    /// result is recorded.
     ///
     /// # Errors
     ///
-    /// An earlier run did something else here.
+    /// An earlier run performed another operation here.
     fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), EffectMismatch> {
         if let Some(before) = self.past.effects.get(self.repeated) {
             if before.what != what {
@@ -266,7 +273,8 @@ impl EffectRecord {
         Ok((None, Some(self.done.len() - 1)))
     }
 
-    /// Takes room for so many bytes, also of the call's memory. Bars the call from asking if there is none.
+    /// Reserves `bytes` of the journal limit and of the call's memory budget. If that fails, the
+    /// call can no longer ask.
     fn take(&mut self, bytes: usize) -> bool {
         let held = if bytes <= self.room { self.account.hold(bytes).ok() } else { None };
         let Some(held) = held else {
@@ -280,7 +288,7 @@ impl EffectRecord {
 }
 
 impl NotReplayable {
-    /// Words for the author.
+    /// Returns the message for the author.
     const fn words(self) -> &'static str {
         match self {
             Self::Room => {

@@ -1,4 +1,4 @@
-//! The events of a result, one by one as the guest writes them.
+//! Reads the events of a result as the guest writes them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,16 +12,16 @@ use super::hints;
 use super::types::{ActMetadata, ToolEvent};
 use crate::state::StoreState;
 
-/// Reads a stream to its end, or to the first error, after which nothing counts.
+/// Reads a stream to its end or to the first error. Later events are ignored.
 ///
 /// # Errors
 ///
-/// Ends the call: the guest trapped, or wrote more than the call may pass on or keep.
+/// Ends the call: the guest trapped, or wrote more than the call may transfer or hold in memory.
 pub(super) async fn read(
     accessor: &Accessor<StoreState>,
     stream: StreamReader<ToolEvent>,
 ) -> wasmtime::Result<Vec<ToolEvent>> {
-    // What is in the channel was counted before.
+    // The memory of the channel's content is already counted.
     let (sender, mut receiver) = mpsc::unbounded_channel();
     accessor.with(|mut access| {
         let room = access.as_context_mut().hostcall_fuel();
@@ -31,7 +31,7 @@ pub(super) async fn read(
     loop {
         let next = poll_fn(|context| match receiver.poll_recv(context) {
             Poll::Ready(event) => Poll::Ready(Ok(event)),
-            // Nobody is left who could write.
+            // No guest task is left that could write.
             Poll::Pending => accessor.poll_no_interesting_tasks(context).map(Err),
         });
         match next.await {
@@ -48,12 +48,12 @@ pub(super) async fn read(
     }
 }
 
-/// Takes in what the guest writes.
+/// Consumer of the guest's event stream.
 struct ActEventReader {
     sender: UnboundedSender<ToolEvent>,
-    /// Bytes that it may still write.
+    /// Bytes that the guest may still write.
     room: usize,
-    /// Whether an error has come.
+    /// True if an error event was received.
     is_over: bool,
 }
 
@@ -68,13 +68,13 @@ impl StreamConsumer<StoreState> for ActEventReader {
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
         if self.is_over {
-            // What the guest would do next does not matter: nobody tells it that the error was taken.
+            // Further events are ignored. The guest is not notified that the error was received.
             return if finish { Poll::Ready(Ok(StreamResult::Completed)) } else { Poll::Pending };
         }
         if self.sender.is_closed() {
             return Poll::Ready(Ok(StreamResult::Dropped));
         }
-        // Wasmtime bounds each piece that it reads. All of them together have what a call may transfer.
+        // Wasmtime bounds each read. This bounds the sum of all reads by the call's transfer limit.
         let all = store.hostcall_fuel();
         store.set_hostcall_fuel(self.room);
         let mut next = None;
@@ -90,7 +90,7 @@ impl StreamConsumer<StoreState> for ActEventReader {
                 progress(state, &std::mem::take(&mut part.metadata));
             }
             self.is_over = matches!(event, ToolEvent::Error(_));
-            // Who no longer listens has heard enough.
+            // A closed receiver needs no further events.
             let _sent = self.sender.send(event);
             if self.is_over && !finish {
                 return Poll::Pending;
@@ -100,14 +100,14 @@ impl StreamConsumer<StoreState> for ActEventReader {
     }
 }
 
-/// Tells the caller how far the tool is, if a part says so.
+/// Reports the tool's progress to the caller, if the metadata contain it.
 fn progress(state: &StoreState, metadata: &ActMetadata) {
     if let Some(done) = hints::number(metadata, "std:progress") {
         state.imports.progress(done, hints::number(metadata, "std:progress-total"), None);
     }
 }
 
-/// Bytes that an event holds.
+/// Returns the number of bytes that an event holds.
 fn size(event: &ToolEvent) -> usize {
     let (texts, metadata) = match event {
         ToolEvent::Content(part) => (part.data.len() + part.mime_type.as_ref().map_or(0, String::len), &part.metadata),

@@ -1,4 +1,4 @@
-//! What is in metadata: values in CBOR under names, of which most are optional.
+//! Reads metadata: named CBOR values, most of which are optional.
 
 use serde_json::Value;
 use toolbay_model::Interrupt;
@@ -6,17 +6,17 @@ use toolbay_model::Interrupt;
 use super::types::{ActMetadata, LocalizedString};
 use crate::cbor::{self, CborError};
 
-/// Longest value that is read, as JSON in bytes.
+/// Maximum size of a value as JSON, in bytes.
 const VALUE: usize = 64 << 10;
 
-/// The language that is shown of a text in several.
+/// The preferred language of localized text.
 const LANGUAGE: &str = "en";
 
-/// The value of this name; `None` if there is none.
+/// Returns the value with this name, or `None` if it is absent.
 ///
 /// # Errors
 ///
-/// Why it cannot be read.
+/// The reason why the value cannot be read.
 fn value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static str>> {
     let (_, cbor) = metadata.iter().find(|(key, _)| key == name)?;
     let json = cbor::to_json(cbor, VALUE, &Interrupt::default()).map_err(|error| match error {
@@ -26,12 +26,12 @@ fn value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static st
     Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is no value")))
 }
 
-/// A number; `None` if there is none.
+/// Returns a number, or `None` if it is absent or not a number.
 pub(super) fn number(metadata: &ActMetadata, name: &str) -> Option<f64> {
     value(metadata, name)?.ok()?.as_f64()
 }
 
-/// Whether something holds; `None` if nothing is said of it.
+/// Returns a Boolean, or `None` if it is absent.
 pub(super) fn flag(metadata: &ActMetadata, name: &str) -> Result<Option<bool>, String> {
     match value(metadata, name) {
         None => Ok(None),
@@ -41,7 +41,7 @@ pub(super) fn flag(metadata: &ActMetadata, name: &str) -> Result<Option<bool>, S
     }
 }
 
-/// A text for people, which may be there in several languages.
+/// Returns a text for people, which can be localized.
 pub(super) fn text(metadata: &ActMetadata, name: &str) -> Result<Option<String>, String> {
     match value(metadata, name) {
         None => Ok(None),
@@ -56,7 +56,7 @@ pub(super) fn text(metadata: &ActMetadata, name: &str) -> Result<Option<String>,
 }
 
 impl LocalizedString {
-    /// Its text in one language: English, or else the first one.
+    /// Returns the text in English, or else in the first language.
     pub(super) fn into_text(self) -> String {
         match self {
             Self::Plain(text) => text,
@@ -64,7 +64,7 @@ impl LocalizedString {
         }
     }
 
-    /// Bytes that it holds.
+    /// Returns the number of bytes that the text holds.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Plain(text) => text.len(),

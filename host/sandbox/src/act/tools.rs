@@ -1,4 +1,4 @@
-//! The tools that a guest lists.
+//! Converts the tools that a guest lists.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use toolbay_model::{ComponentDescription, EffectHints, Limits, ToolDefinition};
 use super::hints;
 use super::types::{self, ActMetadata};
 
-/// Longest name of a tool in a remark, in bytes.
+/// Maximum size of a tool's name in a remark, in bytes.
 const SHOWN: usize = 200;
 
-/// So many remarks are made.
+/// Maximum number of remarks.
 const REMARKS: usize = 10;
 
-/// What a guest lists, as the host describes tools.
+/// Converts a guest's list of tools to the host's description.
 pub(super) fn description(listed: Vec<types::ToolDefinition>) -> ComponentDescription {
     let mut remarks = ActToolRemarks::default();
     let tools = listed.into_iter().map(|tool| definition(tool, &mut remarks)).collect();
@@ -44,23 +44,23 @@ fn definition(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> Tool
     }
 }
 
-/// How long a tool may take, if it says so and a call has less by default.
+/// Returns the duration that a tool declares, if it exceeds the default timeout of a call.
 fn long(metadata: &ActMetadata) -> Option<Duration> {
     let milliseconds = hints::number(metadata, "std:timeout-ms")?;
     let time = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
     (time > Limits::DEFAULT.timeout).then_some(time)
 }
 
-/// What there is to say of what tools say of themselves.
+/// Remarks on the metadata of tools.
 #[derive(Default)]
 struct ActToolRemarks {
     all: Vec<String>,
-    /// Remarks that are not made.
+    /// The number of remarks over [`REMARKS`], which are omitted.
     more: u32,
 }
 
 impl ActToolRemarks {
-    /// What was read, if it could be.
+    /// Returns the value. Adds a remark instead if it could not be read.
     fn unless<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
         read.unwrap_or_else(|why| {
             self.add(tool, &format!("part of its metadata is not used: {why}"));

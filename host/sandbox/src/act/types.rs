@@ -1,20 +1,21 @@
-//! The types of `act:tools/tool-provider`. Both versions have the same ones, in other interfaces.
+//! The types of `act:tools/tool-provider`. Both versions have the same types, in different
+//! interfaces.
 
 use wasmtime::component::{ComponentType, Lift, StreamReader};
 
-/// Keys and values, which are CBOR.
+/// Keys and their CBOR values.
 pub(super) type ActMetadata = Vec<(String, Vec<u8>)>;
 
-/// What `list-tools` takes.
+/// The parameters of `list-tools`.
 pub(super) type ListParams = (ActMetadata,);
 
-/// What `list-tools` returns.
+/// The results of `list-tools`.
 pub(super) type ListResults = (Result<ListToolsResponse, ActError>,);
 
-/// What `call-tool` takes: the tool's name, its arguments in CBOR, and metadata.
+/// The parameters of `call-tool`: the tool's name, its arguments in CBOR, and metadata.
 pub(super) type CallParams = (String, Vec<u8>, ActMetadata);
 
-/// What `call-tool` returns.
+/// The results of `call-tool`.
 pub(super) type CallResults = (ToolResult,);
 
 #[derive(Debug, ComponentType, Lift)]
@@ -22,7 +23,7 @@ pub(super) type CallResults = (ToolResult,);
 pub(super) enum LocalizedString {
     #[component(name = "plain")]
     Plain(String),
-    /// By the tag of its language.
+    /// Pairs of a language tag and a text.
     #[component(name = "localized")]
     Localized(Vec<(String, String)>),
 }
@@ -76,7 +77,7 @@ pub(super) struct ContentPart {
 pub(super) enum ToolEvent {
     #[component(name = "content")]
     Content(ContentPart),
-    /// Nothing follows it.
+    /// The last event.
     #[component(name = "error")]
     Error(ActError),
 }

@@ -1,21 +1,23 @@
-//! Forms: which fields clients can show (MCP, "Elicitation"), and which answers fit them.
+//! Forms: the fields that clients can show (MCP, "Elicitation"), and the answers that are valid for
+//! them.
 
 use serde_json::{Map, Value};
 use toolbay_model::text::line;
 use toolbay_model::{JsonText, SchemaViolation};
 use toolbay_schema::{JsonSchema, PatternBudget};
 
-/// The most fields of a form.
+/// Maximum number of fields in a form.
 const FIELDS: usize = 64;
 
-/// Longest name of a field that a message quotes, in bytes.
+/// Maximum size of a field's name in a message, in bytes.
 const QUOTED: usize = 100;
 
-/// How many mistakes of an answer are named, and the longest of them, in bytes.
+/// Maximum number of violations that are reported for an answer, and maximum size of each, in
+/// bytes.
 const SHOWN: usize = 3;
 const WHY: usize = 200;
 
-/// The keywords that a form can have, and those of its fields by type.
+/// The supported keywords of a form, and those of its fields by type.
 const FORM: [&str; 4] = ["$schema", "properties", "required", "type"];
 const ANY: [&str; 4] = ["default", "description", "title", "type"];
 const STRING: [&str; 6] = ["enum", "enumNames", "format", "maxLength", "minLength", "oneOf"];
@@ -27,7 +29,7 @@ const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 ///
 /// # Errors
 ///
-/// What clients cannot show.
+/// The part that clients cannot show.
 pub(super) fn check(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
         return Err("`message` must say what the form is for".to_owned());
@@ -52,11 +54,12 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
     compiled(&Value::Object(schema.clone())).map(drop)
 }
 
-/// The client's result as an answer to the form with these parameters, without members that the form has no field for.
+/// Returns the client's result as an answer to the form with these parameters, without members for
+/// which the form has no field.
 ///
 /// # Errors
 ///
-/// What is wrong with it, for whoever filled in the form.
+/// The problem with the answer, worded for the user who filled in the form.
 pub(super) fn fitting(params: &JsonText, mut answer: Value) -> Result<Value, String> {
     match action(&answer) {
         None => return Err("it has no `action` that is accept, decline or cancel".to_owned()),
@@ -76,13 +79,13 @@ pub(super) fn fitting(params: &JsonText, mut answer: Value) -> Result<Value, Str
     if shown.is_empty() { Ok(answer) } else { Err(shown.join("; ")) }
 }
 
-/// A mistake, for whoever filled in the form.
+/// Describes a violation for the user who filled in the form.
 fn told(violation: &SchemaViolation) -> String {
     let place = violation.pointer.trim_start_matches('/');
     line(&if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) }, WHY)
 }
 
-/// What the user did.
+/// Returns the user's action.
 pub(super) fn action(answer: &Value) -> Option<&str> {
     answer.get("action").and_then(Value::as_str).filter(|action| ["accept", "cancel", "decline"].contains(action))
 }
@@ -121,9 +124,11 @@ fn field(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks that all members are known.
+///
 /// # Errors
 ///
-/// The first member that is not known.
+/// The first unknown member.
 fn only<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
     match members.keys().find(|name| !known.iter().any(|known| known.contains(&name.as_str()))) {
         Some(name) => Err(line_of(name)),

@@ -1,8 +1,8 @@
-//! Opens compiled code. Here is all the unsafe code of the host.
+//! Opens compiled code. This module contains all the unsafe code of the host.
 //!
-//! Compiled code is believed: what it does is checked when it is compiled, not when it is opened. Both functions are
-//! therefore only for what our compiler wrote, and nobody else can have changed. The cache makes sure of that with a
-//! private folder and an authentication code.
+//! Compiled code is trusted: its behavior is checked when it is compiled, not when it is opened.
+//! Both functions are therefore only for code that our compiler wrote and that no other user can
+//! have changed. The cache ensures that with a private directory and an authentication code.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -12,28 +12,28 @@ use std::path::{Path, PathBuf};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Opens compiled code that our compiler wrote into our private folder. The name of the file does not matter any more:
-/// the descriptor decides which one is mapped.
+/// Opens compiled code that our compiler wrote into our private directory. The descriptor, not the
+/// name of the file, determines which file is mapped.
 pub(crate) fn open(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     if !path.exists() {
-        // There is no /proc here. The code is copied instead of mapped.
+        // Without /proc, the code is copied instead of mapped.
         return open_memory(engine, &mut file.try_clone()?);
     }
     map(engine, &path)
 }
 
-/// Maps the file that [`open`] names.
+/// Maps the file at the path that [`open`] determined.
 fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file is in a folder that only this user can write; our compiler wrote all of it, and it is never
-    // changed in place.
+    // SAFETY: the file is in a directory that only this user can write. Our compiler wrote all of
+    // it, and it is never changed in place.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
     unsafe {
         Component::deserialize_file(engine, path)
     }
 }
 
-/// A file in memory, for code that is not added to the cache.
+/// Creates a file in memory, for code that is not added to the cache.
 pub(crate) fn memory() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }
@@ -43,18 +43,20 @@ pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
     let mut code = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut code)?;
-    // SAFETY: only our compiler, a child process that has ended, had access to the file, or it is in our private
-    // folder.
+    // SAFETY: only our compiler, a child process that has ended, had access to the file, or the
+    // file is in our private directory.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
     unsafe {
         Component::deserialize(engine, code)
     }
 }
 
-/// What opened code does, and what of damaged code is noticed even without the cache's authentication code.
+/// Checks the behavior of opened code, and which damage is detected even without the cache's
+/// authentication code.
 ///
-/// `cargo xtask miri` runs these tests under Miri as well. There, Wasmtime's interpreter runs the code, because Miri
-/// cannot run machine code; an ordinary build compiles it beforehand, because Cranelift would take too long.
+/// `cargo xtask miri` runs these tests under Miri as well. There, Wasmtime's interpreter runs the
+/// code, because Miri cannot run machine code. An ordinary build compiles it beforehand, because
+/// Cranelift would take too long.
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -74,13 +76,14 @@ mod tests {
     const MACHINE: &str = "machine.cwasm";
     const INTERPRETED: &str = "interpreted.cwasm";
 
-    /// Enough for any call here but the endless one.
+    /// Enough for every call here except the endless one.
     const FUEL: u64 = 2_000;
 
     /// The size of an ELF header.
     const HEADER: usize = 64;
 
-    /// Two core modules with a memory, a table, data and an import, so that every part of compiled code is used.
+    /// Two core modules with a memory, a table, data and an import, so that every part of compiled
+    /// code is used.
     const COMPONENT: &str = r#"
         (component
           (import "shout" (func $shout (param "text" string) (result string)))
@@ -136,7 +139,8 @@ mod tests {
         engine::build_compiler(STACK).unwrap()
     }
 
-    /// The server's settings for an interpreter on a machine that cannot reserve address space: Miri.
+    /// The server's settings for an interpreter on a machine that cannot reserve address space:
+    /// Miri.
     fn interpreted() -> Config {
         let mut config = engine::config(STACK);
         config.target("pulley64").unwrap();
@@ -151,7 +155,7 @@ mod tests {
     /// An engine that can run code here, with the server's pool for one component.
     fn pooled() -> Engine {
         if cfg!(miri) {
-            // All memory of Miri's is real.
+            // All memory of Miri is real.
             let few =
                 Limits { memory: ByteSize::mib(1), memories: 1, instances: 2, table_elements: 16, ..Limits::CEILING };
             return Engine::new(interpreted().allocation_strategy(engine::pooling_strategy(1, 1, &few))).unwrap();
@@ -164,7 +168,7 @@ mod tests {
         if cfg!(miri) { interpreter() } else { machine() }
     }
 
-    /// The component as compiled for [`machine`] and for [`interpreter`].
+    /// The component as compiled for [`machine`] and for [`interpreted`].
     fn compiled() -> [Vec<u8>; 2] {
         if cfg!(miri) {
             let folder = PathBuf::from(std::env::var_os(FOLDER).expect("cargo xtask miri sets this"));
@@ -180,7 +184,7 @@ mod tests {
         if cfg!(miri) { interpreted } else { machine }
     }
 
-    /// A file with this content, and what removes it.
+    /// Creates a file with this content. Dropping the directory removes it.
     fn file(content: &[u8]) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("code");
@@ -197,7 +201,7 @@ mod tests {
 
     fn opened_from_file(engine: &Engine, content: &[u8]) -> wasmtime::Result<Component> {
         let (_folder, path) = file(content);
-        // Miri has descriptors of its own, which /proc does not know.
+        // Miri has separate descriptors, which /proc does not list.
         if cfg!(miri) { map(engine, &path) } else { open(engine, &File::open(path).unwrap()) }
     }
 
@@ -206,7 +210,7 @@ mod tests {
     /// Both ways to open code.
     const WAYS: [Opener; 2] = [opened_from_memory, opened_from_file];
 
-    /// An instance in a store like that of a call.
+    /// Creates an instance in a store like that of a call.
     fn instance(component: &Component) -> (Store<usize>, Instance) {
         let engine = component.engine();
         let mut linker = Linker::new(engine);
@@ -243,7 +247,7 @@ mod tests {
                 assert_eq!(greet(&mut store, &instance), "HELLO, MIRI");
                 assert_eq!(greet(&mut store, &instance), "HELLO, MIRI");
                 assert_eq!(*store.data(), 2);
-                // The pool has one place.
+                // The pool has one slot.
                 drop(store);
                 assert_eq!(number(&component, "grow"), Ok(42));
             }
@@ -312,7 +316,8 @@ mod tests {
     fn code_that_ends_early_is_refused() {
         let (engine, code) = (engine(), code());
         let few = (1..16).map(|part| code.len() * part / 16);
-        // The table of sections is at the end. Miri fills a mapped file up with zeros to the end of its page.
+        // The section table is at the end. Miri fills a mapped file with zeros to the end of its
+        // page.
         for length in few.chain([1, HEADER - 1, HEADER, code.len() - 4096]) {
             for open in WAYS {
                 assert!(open(&engine, &code[..length]).is_err(), "{length} of {}", code.len());
@@ -320,7 +325,7 @@ mod tests {
         }
         for length in [0, code.len() - 1] {
             assert!(opened_from_memory(&engine, &code[..length]).is_err(), "{length}");
-            // What Wasmtime has in place of a mapping under Miri cannot be empty, either.
+            // Wasmtime's replacement for a mapping under Miri cannot be empty, either.
             assert!(cfg!(miri) || opened_from_file(&engine, &code[..length]).is_err(), "{length}");
         }
     }
@@ -328,8 +333,9 @@ mod tests {
     #[test]
     fn a_flipped_bit_in_what_identifies_code_is_noticed() {
         let (engine, code) = (engine(), code());
-        // Magic number, class, order of bytes and version, and the place and number of the sections. Wasmtime ignores
-        // the rest of the header; what follows it, only the authentication code guards.
+        // Magic number, class, byte order and version, and the position and number of the sections.
+        // Wasmtime ignores the rest of the header. Only the authentication code protects the bytes
+        // after the header.
         for at in (0..7).chain(40..48).chain(58..HEADER) {
             let mut damaged = code.clone();
             damaged[at] ^= 1;
@@ -339,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Writes what Miri opens.
+    /// Writes the files that Miri opens.
     #[cfg(not(miri))]
     #[test]
     #[ignore = "a step of `cargo xtask miri`"]

@@ -1,5 +1,6 @@
-//! The key of the compile cache. Entries carry a message authentication code with it, so that code which was not put
-//! there by a Toolbay of this user, or was put there for another plugin, is never run.
+//! The key of the compile cache. Entries have a message authentication code that is computed with
+//! this key. Code that was not stored by a Toolbay of this user, or that was stored for another
+//! plugin, is never run.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -12,51 +13,51 @@ use toolbay_private::PrivateFolder;
 /// Name of the file with the key.
 pub(super) const NAME: &str = "key";
 
-/// Bytes of code that are read at once.
+/// Size of the buffer for reading code, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// What the authentication codes are about, so that no other use of the key can give the same.
+/// Domain separator for entries. No other use of the key can produce the same authentication code.
 const PURPOSE: &[u8] = b"toolbay compile cache 2";
 
-/// The same for those over compiled code alone. Neither of the two is the beginning of the other.
+/// Domain separator for compiled code. Neither of the two is a prefix of the other.
 const PURPOSE_CODE: &[u8] = b"toolbay compiled code 2";
 
-/// The same for those over notes about a folder.
+/// Domain separator for notes about a plugin folder.
 const PURPOSE_FOLDER: &[u8] = b"toolbay folder notes 1";
 
 /// The key of one cache.
 pub(super) struct CacheKey(hmac::Key);
 
-/// What an entry says.
+/// The signed content of an entry.
 #[derive(Clone, Copy)]
 pub(super) struct EntryClaim<'a> {
-    /// Identifies what made the code.
+    /// The build identifier.
     pub(super) maker: u64,
-    /// The component.
+    /// The digest of the component.
     pub(super) digest: Digest,
-    /// What is known about it.
+    /// The notes about the component.
     pub(super) notes: &'a [u8],
     /// The authentication code of its compiled code.
     pub(super) code: &'a [u8],
 }
 
 impl CacheKey {
-    /// Reads the key in the folder. Makes a new one if there is none, or if others may know the one that is there: the
-    /// entries then count for nothing.
+    /// Reads the key in the directory. Creates a new key if it is missing or if other users could
+    /// have read it. The existing entries then become invalid.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read or written.
+    /// The directory cannot be read or written.
     pub(super) fn of(folder: &PrivateFolder) -> io::Result<Self> {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(NAME, "plugins are compiled again")?)))
     }
 
-    /// The authentication code of an entry: over all that it says.
+    /// Returns the authentication code of an entry, over all its content.
     pub(super) fn sign(&self, claim: EntryClaim<'_>) -> Vec<u8> {
         self.sign_parts(&[PURPOSE, &claim.maker.to_le_bytes(), claim.digest.bytes()], [claim.notes, claim.code])
     }
 
-    /// The authentication code of compiled code: over the whole file.
+    /// Returns the authentication code of compiled code, over the whole file.
     pub(super) fn sign_code(&self, code: &File) -> io::Result<Vec<u8>> {
         let mut signing = hmac::Context::with_key(&self.0);
         signing.update(PURPOSE_CODE);
@@ -73,13 +74,13 @@ impl CacheKey {
         }
     }
 
-    /// The authentication code of notes about a folder.
+    /// Returns the authentication code of notes about a plugin folder.
     pub(super) fn sign_folder(&self, maker: u64, folder: &[u8], notes: &[u8]) -> Vec<u8> {
         self.sign_parts(&[PURPOSE_FOLDER, &maker.to_le_bytes()], [folder, notes])
     }
 
-    /// The authentication code of parts: of those that always have the same length, and of two of any length, with their
-    /// lengths.
+    /// Returns the authentication code of `fixed` parts, which always have the same length, and of
+    /// two parts of any length, which are signed with their lengths.
     fn sign_parts(&self, fixed: &[&[u8]], others: [&[u8]; 2]) -> Vec<u8> {
         let mut signing = hmac::Context::with_key(&self.0);
         for part in fixed {
@@ -92,17 +93,17 @@ impl CacheKey {
         signing.sign().as_ref().to_vec()
     }
 
-    /// Whether `mac` is the authentication code of notes about a folder.
+    /// Returns whether `mac` is the authentication code of notes about a plugin folder.
     pub(super) fn has_signed_folder(&self, mac: &[u8], maker: u64, folder: &[u8], notes: &[u8]) -> bool {
         verify_slices_are_equal(&self.sign_folder(maker, folder, notes), mac).is_ok()
     }
 
-    /// Whether `mac` is the authentication code of an entry.
+    /// Returns whether `mac` is the authentication code of an entry.
     pub(super) fn has_signed(&self, mac: &[u8], claim: EntryClaim<'_>) -> bool {
         verify_slices_are_equal(&self.sign(claim), mac).is_ok()
     }
 
-    /// Whether `mac` is that of compiled code.
+    /// Returns whether `mac` is the authentication code of compiled code.
     pub(super) fn has_signed_code(&self, mac: &[u8], code: &File) -> io::Result<bool> {
         Ok(verify_slices_are_equal(&self.sign_code(code)?, mac).is_ok())
     }
@@ -155,7 +156,7 @@ mod tests {
         assert!(!signed(EntryClaim { digest: Digest::new([2; 32]), ..claim(b"notes", b"code") }));
         assert!(!signed(claim(b"note", b"code")) && !signed(claim(b"", b"code")));
         assert!(!signed(claim(b"notes", b"codes")) && !signed(claim(b"notes", b"")));
-        // The border between notes and code is signed too.
+        // The boundary between notes and code is signed too.
         assert!(!signed(claim(b"note", b"scode")));
         assert!(!key.has_signed(&mac[..31], claim(b"notes", b"code")));
     }
@@ -170,7 +171,7 @@ mod tests {
         assert!(!key.has_signed_code(&mac, &code(&long[1..])).unwrap());
         *long.last_mut().unwrap() = 8;
         assert!(!key.has_signed_code(&mac, &code(&long)).unwrap());
-        // What is signed of an entry, as if it were code.
+        // The signed content of an entry, presented as code.
         let (entry, mac) = (claim(b"", b""), key.sign(claim(b"", b"")));
         let bytes = [&entry.maker.to_le_bytes()[..], entry.digest.bytes(), &[0; 16]].concat();
         assert!(!key.has_signed_code(&mac, &code(&bytes)).unwrap());

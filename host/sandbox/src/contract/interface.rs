@@ -21,9 +21,11 @@ pub(super) struct ExportedInterface<'a> {
 pub(super) type ExportedInterfaces<'a> = BTreeMap<ContractInterface, ExportedInterface<'a>>;
 
 impl<'a> ExportedInterface<'a> {
+    /// Finds the interface.
+    ///
     /// # Errors
     ///
-    /// What the component exports under this name is not an interface.
+    /// The export with this name is not an interface.
     pub(super) fn of(engine: &'a Engine, component: &Component, name: &'a str) -> Result<Self, PrepareError> {
         let interface = Self { engine, component: component.component_type(), name };
         match interface.component.get_export(engine, name).map(|export| export.ty) {
@@ -32,7 +34,7 @@ impl<'a> ExportedInterface<'a> {
         }
     }
 
-    /// Passes the function `name` to `check`, together with what is needed to inspect its types.
+    /// Passes the function `name` and the component to `check`, which inspects its types.
     pub(super) fn check(
         &self,
         name: &str,
@@ -52,12 +54,12 @@ impl<'a> ExportedInterface<'a> {
         }
     }
 
-    /// Why the component is refused, if this is how the interface differs from that of its version.
+    /// Returns the error for an interface that differs from that of its version.
     pub(super) fn differs(&self, error: &wasmtime::Error) -> PrepareError {
         self.refused(&joined(&format!("{error:#}")))
     }
 
-    /// The same in words of ours.
+    /// Like [`Interface::differs`], for a reason that is already a message.
     pub(super) fn refused(&self, why: &str) -> PrepareError {
         PrepareError::ContractTypes(self.name.to_owned(), why.to_owned())
     }

@@ -1,5 +1,5 @@
-//! Plugins that offer prompts, resources and completion: what they list, what they return, and what they cannot get away
-//! with.
+//! Tests of plugins that offer prompts, resources and completion: their lists, their replies, and
+//! misbehavior that the host must stop.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -20,7 +20,7 @@ use crate::{PluginContext, PluginRequest};
 static LIBRARY: LazyLock<TrialComponent> =
     LazyLock::new(|| TrialComponent::new(&sandbox(), guests::guest("library").unwrap()).unwrap());
 
-/// Enough for whatever ends, and soon over for what does not.
+/// Limits that suffice for every guest that ends, and that soon stop one that does not.
 fn hasty() -> Limits {
     Limits { timeout: Duration::from_secs(20), fuel: 2_000_000_000, ..Limits::DEFAULT }
 }
@@ -38,7 +38,7 @@ fn get(name: &str, arguments: &[(&str, &str)]) -> Result<PromptOutput, CallError
     }
 }
 
-/// Nothing if there is no such resource.
+/// Returns an empty list if the resource does not exist.
 fn read_within(limits: Limits, uri: &str) -> Result<Vec<ResourceItem>, CallError> {
     let environment = PluginContext { limits, ..PluginContext::default() };
     match LIBRARY.enter(&environment, Arc::new(NoopObserver), PluginRequest::Resource { uri }).result? {
@@ -181,7 +181,7 @@ fn arguments_are_completed() {
     assert_eq!((many.values.len(), many.total, many.has_more), (CompletionResult::MOST, Some(1_000), true));
     let wrong_total = complete(book(), "how", "").unwrap();
     assert_eq!((wrong_total.values.len(), wrong_total.total, wrong_total.has_more), (13, None, false));
-    // A value that is too long is left out, and what is left is clean.
+    // A value that is too long is omitted, and the rest is cleaned.
     assert_eq!(complete(prompt("misbehave"), "how", "huge"), Ok(found(&["red"], None, true)));
     let refused = complete(prompt("review"), "nothing", "").unwrap_err();
     assert_eq!(refused, CallError::InvalidArguments("review has no argument nothing.".into()));
@@ -289,12 +289,12 @@ fn lists_of_any_size_are_asked_for_within_limits() {
     let list = |offering: &Offering, limits: &Limits| {
         TrialComponent::within(&sandbox(), offering.module(), limits).unwrap().map(|loaded| loaded.description)
     };
-    // How many are too many is decided where they are kept. Here, it must only be over soon.
+    // The number of entries is limited elsewhere. Here, the listing must only end soon.
     let many = (0..100_000).fold(Offering::new(), |offering, n| offering.prompt(&format!("p{n}"), ""));
     assert_eq!(list(&many, &Limits::DEFAULT).unwrap().prompts.len(), 100_000);
     let long = Offering::new().prompt("a", &"x".repeat(14 << 20));
     assert_eq!(list(&long, &Limits::DEFAULT).unwrap().prompts[0].description.as_ref().unwrap().len(), 14 << 20);
-    // All lists together have what one may transfer.
+    // All lists together share the transfer limit of one call.
     let tight = Limits { transfer: ByteSize::mib(20), ..Limits::DEFAULT };
     assert!(list(&long, &tight).is_ok());
     let both = (0..7).fold(long, |offering, _| offering.resource("a://b", &"y".repeat(1 << 20)));

@@ -66,7 +66,7 @@ impl Adapter {
         Ok(adapter)
     }
 
-    /// Asks for every list, in one instance.
+    /// Requests every list, in one instance.
     pub(super) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let mut said = ComponentDescription { completes: self.completion.is_some(), ..ComponentDescription::default() };
@@ -169,7 +169,8 @@ fn check_completion(interface: &ExportedInterface<'_>) -> Result<(), PrepareErro
     })
 }
 
-/// Wasmtime bounds the bytes of each answer. All lists together have what a call may transfer.
+/// Subtracts `sizes` from the remaining transfer limit. Wasmtime bounds the bytes of each reply.
+/// All lists together share the transfer limit of one call.
 fn draw(store: &mut Store<StoreState>, sizes: impl Iterator<Item = usize>) {
     let left = store.hostcall_fuel().saturating_sub(sizes.sum());
     store.set_hostcall_fuel(left);
