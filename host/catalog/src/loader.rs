@@ -659,7 +659,7 @@ struct ComponentOrigin {
 }
 
 impl Recompile for ComponentOrigin {
-    fn remake(&self, digest: Digest) -> RecompileFuture {
+    fn recompile(&self, digest: Digest) -> RecompileFuture {
         let (loader, id) = (Arc::clone(&self.loader), self.id.clone());
         Box::pin(async move { loader.remake(&id, digest).await.map_err(|error| error.why().to_owned()) })
     }

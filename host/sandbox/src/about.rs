@@ -8,23 +8,23 @@ use toolbay_model::text::line;
 use wasmparser::{KnownCustom, Parser, Payload};
 use wit_component::{DecodedWasm, WitPrinter, decode};
 
-use crate::adapt::ModuleKind;
+use crate::adapt::PluginFileKind;
 use crate::wasm_proposals::WasmProposals;
 
 /// Maximum size of the printed WIT text, in bytes.
-const WIT: usize = 256 << 10;
+const MAX_WIT_BYTES: usize = 256 << 10;
 
 /// Maximum number of imports, exports and tools in a shortened description.
-const NAMES: usize = 1_000;
+const MAX_LISTED_NAMES: usize = 1_000;
 
 /// The custom section with the description of a component.
-const DESCRIPTION: &str = "description";
+const DESCRIPTION_SECTION: &str = "description";
 
 /// Maximum size of a retained description, in bytes.
-const SAID: usize = 200;
+const MAX_DESCRIPTION_BYTES: usize = 200;
 
 /// Maximum size of each name in a shortened description, in bytes.
-const NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// Human-readable information about a plugin file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -51,24 +51,26 @@ pub struct PluginSummary {
 }
 
 impl PluginSummary {
-    pub(crate) fn new(kind: ModuleKind, uses: &WasmProposals, component: &[u8], code: usize) -> Self {
+    pub(crate) fn new(kind: PluginFileKind, uses: &WasmProposals, component: &[u8], code: usize) -> Self {
         let uses = uses.names();
         let mut about = Self { kind: kind.to_string(), uses, code: code as u64, ..Self::default() };
         // The file compiled, so parsing it cannot fail.
-        about.read(component).unwrap_or_default();
-        about.wit = wit(component).filter(|wit| wit.len() <= WIT);
+        about.read_sections(component).unwrap_or_default();
+        about.wit = print_wit(component).filter(|wit| wit.len() <= MAX_WIT_BYTES);
         about
     }
 
     /// Returns a copy that has only the beginning of each list and name, and no types. It is at
     /// most 1 MiB, whatever the file contains.
-    pub(crate) fn shortened(self) -> Self {
-        let short = |names: Vec<String>| names.into_iter().take(NAMES).map(|name| line(&name, NAME)).collect();
+    pub(crate) fn truncated(self) -> Self {
+        let short = |names: Vec<String>| {
+            names.into_iter().take(MAX_LISTED_NAMES).map(|name| line(&name, MAX_NAME_BYTES)).collect()
+        };
         let (made_with, imports, exports) = (short(self.made_with), short(self.imports), short(self.exports));
         Self { made_with, imports, exports, wit: None, ..self }
     }
 
-    fn read(&mut self, component: &[u8]) -> wasmparser::Result<()> {
+    fn read_sections(&mut self, component: &[u8]) -> wasmparser::Result<()> {
         let mut made_with = BTreeSet::new();
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(component) {
@@ -86,9 +88,9 @@ impl PluginSummary {
                     }
                 }
                 // The component's own section can come before or after those of its modules.
-                Payload::CustomSection(section) if section.name() == DESCRIPTION => {
+                Payload::CustomSection(section) if section.name() == DESCRIPTION_SECTION => {
                     let text = String::from_utf8_lossy(section.data());
-                    let text = Some(line(text.trim(), SAID)).filter(|text| !text.is_empty());
+                    let text = Some(line(text.trim(), MAX_DESCRIPTION_BYTES)).filter(|text| !text.is_empty());
                     if depth == 0 || self.description.is_none() {
                         self.description = text;
                     }
@@ -110,7 +112,7 @@ impl PluginSummary {
     }
 }
 
-fn wit(component: &[u8]) -> Option<String> {
+fn print_wit(component: &[u8]) -> Option<String> {
     let Ok(DecodedWasm::Component(resolve, world)) = decode(component) else { return None };
     let package = resolve.worlds.get(world)?.package?;
     let mut printer = WitPrinter::default();

@@ -47,13 +47,13 @@ impl MemoryBudget {
     }
 
     /// Reserves `bytes` until the end of the call.
-    pub(crate) fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        self.try_take(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
+    pub(crate) fn charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+        self.try_charge(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
     }
 
-    /// Like [`Account::take`], for an optional reservation. A refusal does not mark the budget as
+    /// Like [`Account::charge`], for an optional reservation. A refusal does not mark the budget as
     /// exceeded.
-    pub(crate) fn try_take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+    pub(crate) fn try_charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
         let taken = self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         let before = taken.map_err(|_| BudgetExceeded)?;
@@ -62,8 +62,8 @@ impl MemoryBudget {
     }
 
     /// Reserves `bytes` until the returned value is dropped.
-    pub(crate) fn hold(&self, bytes: usize) -> Result<MemoryReservation, BudgetExceeded> {
-        self.take(bytes)?;
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<MemoryReservation, BudgetExceeded> {
+        self.charge(bytes)?;
         Ok(MemoryReservation { account: self.clone(), bytes })
     }
 
@@ -78,7 +78,7 @@ impl MemoryBudget {
     }
 
     /// Returns whether a required reservation was refused.
-    pub(crate) fn is_overdrawn(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.0.overdrawn.load(Ordering::Relaxed)
     }
 }
@@ -110,13 +110,13 @@ mod tests {
     #[test]
     fn what_is_dropped_can_be_held_again() {
         let account = MemoryBudget::new(ByteSize::b(10));
-        account.take(4).unwrap();
-        let held = account.hold(6).unwrap();
-        assert!(account.take(1).is_err());
-        assert!(account.is_overdrawn());
+        account.charge(4).unwrap();
+        let held = account.reserve(6).unwrap();
+        assert!(account.charge(1).is_err());
+        assert!(account.is_exceeded());
         drop(held);
-        account.take(6).unwrap();
+        account.charge(6).unwrap();
         assert_eq!(account.peak(), 10);
-        assert!(account.take(usize::MAX).is_err(), "no overflow");
+        assert!(account.charge(usize::MAX).is_err(), "no overflow");
     }
 }

@@ -26,14 +26,14 @@ use crate::raw_description::RawDescription;
 use crate::state::StoreState;
 
 /// The name of the interface, without its version.
-const TOOLS: &str = "act:tools/tool-provider@";
+const TOOL_PROVIDER_PREFIX: &str = "act:tools/tool-provider@";
 
 /// Prefixes of similar interfaces that are not supported: those of versions before 0.1, and those
 /// that ACT's adapters take.
-const OTHERS: [&str; 2] = ["act:tools", "act:core/tool-provider"];
+const UNSUPPORTED_PREFIXES: [&str; 2] = ["act:tools", "act:core/tool-provider"];
 
-const LIST: &str = "list-tools";
-const CALL: &str = "call-tool";
+const LIST_TOOLS: &str = "list-tools";
+const CALL_TOOL: &str = "call-tool";
 
 /// The error kind for invalid arguments.
 const INVALID_ARGUMENTS: &str = "std:invalid-args";
@@ -42,10 +42,10 @@ const INVALID_ARGUMENTS: &str = "std:invalid-args";
 const NO_SESSION: &str = "std:session-not-found";
 
 /// Maximum size of a reported error kind, in bytes.
-const KIND: usize = 100;
+const MAX_ERROR_KIND_BYTES: usize = 100;
 
 /// Maximum size of a reported listing error, in bytes.
-const SHOWN: usize = 500;
+const MAX_ERROR_BYTES: usize = 500;
 
 /// A linked component of this kind.
 pub(crate) struct LinkedActComponent {
@@ -62,16 +62,18 @@ pub(crate) struct LinkedActComponent {
 /// # Errors
 ///
 /// The component exports only unsupported versions of the interface.
-pub(crate) fn find<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareError> {
+pub(crate) fn find_interface<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareError> {
     let version = |name: &&'a str| {
-        let version = Version::parse(name.strip_prefix(TOOLS)?).ok()?;
+        let version = Version::parse(name.strip_prefix(TOOL_PROVIDER_PREFIX)?).ok()?;
         (version.pre.is_empty() && version.major == 0 && matches!(version.minor, 1 | 2)).then_some((version, *name))
     };
     if let Some((_, name)) = exports.iter().filter_map(version).max() {
         return Ok(Some(name));
     }
-    match exports.iter().find(|name| OTHERS.iter().any(|other| name.starts_with(other))) {
-        Some(name) if !name.starts_with("act:tools/types") => Err(PrepareError::OtherTools(line(name, SHOWN))),
+    match exports.iter().find(|name| UNSUPPORTED_PREFIXES.iter().any(|other| name.starts_with(other))) {
+        Some(name) if !name.starts_with("act:tools/types") => {
+            Err(PrepareError::OtherTools(line(name, MAX_ERROR_BYTES)))
+        }
         _ => Ok(None),
     }
 }
@@ -85,7 +87,7 @@ impl LinkedActComponent {
         interface: &str,
     ) -> Result<Self, PrepareError> {
         let ty = component.component_type();
-        let differs = |why: String| PrepareError::ContractTypes(line(interface, SHOWN), why);
+        let differs = |why: String| PrepareError::ContractTypes(line(interface, MAX_ERROR_BYTES), why);
         let Some(ComponentItem::ComponentInstance(instance)) = ty.get_export(engine, interface).map(|item| item.ty)
         else {
             return Err(differs("it is not an interface".to_owned()));
@@ -103,8 +105,8 @@ impl LinkedActComponent {
                 .ok_or_else(|| differs(format!("there is no function {name}")))
         };
         let instance_type = ty.instance_type();
-        let list = function(LIST, &|function| function.typecheck::<ListParams, ListResults>(&instance_type))?;
-        let call = function(CALL, &|function| function.typecheck::<CallParams, CallResults>(&instance_type))?;
+        let list = function(LIST_TOOLS, &|function| function.typecheck::<ListParams, ListResults>(&instance_type))?;
+        let call = function(CALL_TOOL, &|function| function.typecheck::<CallParams, CallResults>(&instance_type))?;
         Ok(Self { pre, interface: interface.to_owned(), list, call })
     }
 
@@ -122,9 +124,9 @@ impl LinkedActComponent {
         Ok(match listed {
             Ok(listed) => tools::description(listed.tools).into(),
             Err(error) => {
-                let why = line(&refusal(error, "").into_text(), SHOWN);
+                let why = line(&error_to_failure(error, "").into_text(), MAX_ERROR_BYTES);
                 let refused = format!(
-                    "its {LIST} failed: {why} (it was asked without a grant, without metadata and without a session)"
+                    "its {LIST_TOOLS} failed: {why} (it was asked without a grant, without metadata and without a session)"
                 );
                 RawDescription { refused: Some(refused), ..RawDescription::default() }
             }
@@ -150,35 +152,35 @@ impl LinkedActComponent {
             let (result,) = call.call_concurrent(accessor, params).await?;
             match result {
                 ToolResult::Immediate(events) => wasmtime::error::Ok(events),
-                ToolResult::Streaming(stream) => events::read(accessor, stream).await,
+                ToolResult::Streaming(stream) => events::read_stream(accessor, stream).await,
             }
         });
         let events = Box::pin(calling).await??;
-        Ok(returned(events))
+        Ok(events_to_reply(events))
     }
 }
 
 /// Converts events to the parts of a result, or to its error.
-fn returned(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
+fn events_to_reply(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
     let mut parts = Vec::new();
     for event in events {
         match event {
             ToolEvent::Content(part) => parts.push(ResultPart { data: part.data, mime_type: part.mime_type }),
-            ToolEvent::Error(error) => return Err(refusal(error, &texts(&parts))),
+            ToolEvent::Error(error) => return Err(error_to_failure(error, &join_texts(&parts))),
         }
     }
     Ok(GuestReply::Parts(parts))
 }
 
 /// Joins the text parts that precede an error.
-fn texts(parts: &[ResultPart]) -> String {
+fn join_texts(parts: &[ResultPart]) -> String {
     let is_text = |part: &&ResultPart| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
     let texts = parts.iter().filter(is_text).filter_map(|part| str::from_utf8(&part.data).ok());
     texts.flat_map(|text| [text, "\n"]).collect()
 }
 
 /// Converts an error of the guest. `before` is the text that the tool returned before it.
-fn refusal(error: ActError, before: &str) -> GuestFailure {
+fn error_to_failure(error: ActError, before: &str) -> GuestFailure {
     let ActError { kind, message, metadata: _ } = error;
     let message = message.into_text();
     let message = if message.trim().is_empty() { "The tool failed and did not say why." } else { message.as_str() };
@@ -187,7 +189,7 @@ fn refusal(error: ActError, before: &str) -> GuestFailure {
         NO_SESSION => {
             GuestFailure::Failed(format!("{before}{message} ({kind}: the server opens no sessions of act:sessions)"))
         }
-        _ => GuestFailure::Failed(format!("{before}{message} ({})", line(&kind, KIND))),
+        _ => GuestFailure::Failed(format!("{before}{message} ({})", line(&kind, MAX_ERROR_KIND_BYTES))),
     }
 }
 
@@ -199,10 +201,10 @@ mod tests {
     #[test]
     fn the_newest_interface_that_is_served_is_found() {
         let [first, second] = ["act:tools/tool-provider@0.1.0", "act:tools/tool-provider@0.2.3"];
-        assert_eq!(find(&["a:b/c", first, second]), Ok(Some(second)));
-        assert_eq!(find(&[first, "act:sessions/session-provider@0.2.0"]), Ok(Some(first)));
+        assert_eq!(find_interface(&["a:b/c", first, second]), Ok(Some(second)));
+        assert_eq!(find_interface(&[first, "act:sessions/session-provider@0.2.0"]), Ok(Some(first)));
         for nothing in [&[][..], &["a:b/c", "act:sessions/session-provider@0.2.0"], &["act:tools/types@0.2.0"]] {
-            assert_eq!(find(nothing), Ok(None));
+            assert_eq!(find_interface(nothing), Ok(None));
         }
         for other in [
             "act:tools/tool-provider@0.3.0",
@@ -211,7 +213,7 @@ mod tests {
             "act:tools-sync/tool-provider-sync@0.1.0",
             "act:core/tool-provider@0.3.0",
         ] {
-            assert_eq!(find(&[other]), Err(PrepareError::OtherTools(other.to_owned())));
+            assert_eq!(find_interface(&[other]), Err(PrepareError::OtherTools(other.to_owned())));
         }
     }
 
@@ -228,7 +230,7 @@ mod tests {
             let (data, mime_type) = (data.as_bytes().to_vec(), Some(mime.to_owned()));
             ToolEvent::Content(ContentPart { data, mime_type, metadata: Vec::new() })
         };
-        let refused = |events| match returned(events) {
+        let refused = |events| match events_to_reply(events) {
             Err(GuestFailure::InvalidArguments(text)) => format!("invalid: {text}"),
             Err(GuestFailure::Failed(text)) => text,
             other => panic!("{other:?}"),

@@ -22,7 +22,7 @@ type WitPage = (&'static str, &'static str);
 
 /// WASI interfaces that a core module can import in addition to the contract. Each entry has the
 /// prefix of the import names, the imports of the world, and the WIT packages that define them.
-const WASI: [(&str, &str, &[WitPage]); 2] = [
+const WASI_IMPORTS: [(&str, &str, &[WitPage]); 2] = [
     (
         "wasi:http/",
         "import wasi:http/types@0.2.0; import wasi:http/outgoing-handler@0.2.0;",
@@ -39,22 +39,22 @@ const WASI: [(&str, &str, &[WitPage]); 2] = [
 ];
 
 /// Functions that language runtimes export for their own use.
-const RUNTIME: [&str; 8] =
+const RUNTIME_EXPORTS: [&str; 8] =
     ["memory", "malloc", "free", "cabi_realloc", "canonical_abi_realloc", "alloc", "dealloc", "main"];
 
 /// Names that toolchains give to the function that `_start` calls.
-const STARTERS: [&str; 3] = ["main", "start", "run"];
+const MAIN_FUNCTION_NAMES: [&str; 3] = ["main", "start", "run"];
 
 /// The error for a file that contains types and no code.
-const PACKAGE: &str = "a WIT package in binary form: it contains types (WIT), and no code; put the component that implements \
+const WIT_PACKAGE_ERROR: &str = "a WIT package in binary form: it contains types (WIT), and no code; put the component that implements \
                        it here";
 
 /// Maximum size of a quoted name, in bytes.
-const SHOWN: usize = 100;
+const MAX_QUOTED_BYTES: usize = 100;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ModuleKind {
+pub(crate) enum PluginFileKind {
     /// A component.
     Component,
     /// A core module that contains the types of its component.
@@ -67,7 +67,7 @@ pub(crate) enum ModuleKind {
     CommandModule,
 }
 
-impl fmt::Display for ModuleKind {
+impl fmt::Display for PluginFileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Component => "a component",
@@ -87,28 +87,29 @@ struct ModuleSummary {
     contract: BTreeMap<String, BTreeSet<ContractInterface>>,
     has_start: bool,
     names: ModuleNames,
-    /// True if the module imports the function that [`ABORT`] provides.
+    /// True if the module imports the function that [`ABORT_MODULE`] provides.
     aborts: bool,
 }
 
 /// Maximum number of imports from `env` that are inspected.
-const IMPORTED: usize = 256;
+const MAX_ENV_IMPORTS: usize = 256;
 
 /// A component built from a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AdaptedComponent {
     pub(crate) component: Vec<u8>,
-    pub(crate) kind: ModuleKind,
+    pub(crate) kind: PluginFileKind,
     /// A remark on parts of the file that are not offered.
     pub(crate) remark: Option<String>,
 }
 
 /// The module from which `AssemblyScript` programs import what their runtime needs.
-const ENV: &str = "env";
+const ENV_MODULE: &str = "env";
 
 /// A module that provides `abort (param i32 i32 i32 i32)`, which `AssemblyScript` calls when a
 /// program fails. The function traps.
-const ABORT: &[u8] = b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03\x02\x01\0\x07\x09\x01\x05abort\0\0\
+const ABORT_MODULE: &[u8] =
+    b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03\x02\x01\0\x07\x09\x01\x05abort\0\0\
     \x0a\x05\x01\x03\0\0\x0b";
 
 /// Converts these bytes to a component. `wit` is the text of the `.wit` file next to the plugin, or
@@ -120,55 +121,55 @@ const ABORT: &[u8] = b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03
 pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent, String> {
     if !Parser::is_core_wasm(&bytes) {
         if is_package(&bytes) {
-            return Err(PACKAGE.to_owned());
+            return Err(WIT_PACKAGE_ERROR.to_owned());
         }
-        return Ok(AdaptedComponent { component: bytes, kind: ModuleKind::Component, remark: None });
+        return Ok(AdaptedComponent { component: bytes, kind: PluginFileKind::Component, remark: None });
     }
-    let look = look(&bytes).map_err(|error| format!("invalid module: {error}"))?;
+    let look = inspect_module(&bytes).map_err(|error| format!("invalid module: {error}"))?;
     let (module, adapter, kind) = if look.has_type {
-        (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, ModuleKind::Module)
-    } else if let Some(contract) = contract(&look)? {
-        let module = with_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
-        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, ModuleKind::ContractModule)
+        (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, PluginFileKind::Module)
+    } else if let Some(contract) = find_contract(&look)? {
+        let module = embed_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
+        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, PluginFileKind::ContractModule)
     } else if let Some(why) = look.names.foreign_host() {
         return Err(why);
-    } else if let Some(module) = with_wit(&bytes, wit, &look)? {
-        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, ModuleKind::TypedModule)
+    } else if let Some(module) = embed_wit(&bytes, wit, &look)? {
+        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, PluginFileKind::TypedModule)
     } else if look.has_start {
-        (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, ModuleKind::CommandModule)
+        (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, PluginFileKind::CommandModule)
     } else {
-        return Err(untyped(&look, wit));
+        return Err(explain_untyped(&look, wit));
     };
     let component = ComponentEncoder::default()
         .validate(true)
         .module(&module)
         .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
-        .and_then(|encoder| if look.aborts { encoder.adapter(ENV, ABORT) } else { Ok(encoder) })
+        .and_then(|encoder| if look.aborts { encoder.adapter(ENV_MODULE, ABORT_MODULE) } else { Ok(encoder) })
         .and_then(|mut encoder| encoder.encode());
     let why = |error| {
         let said = format!("a core module that cannot be converted to a component: {error:#}");
         look.names.foreign_host().unwrap_or(said)
     };
-    Ok(AdaptedComponent { component: component.map_err(why)?, kind, remark: left_out(kind, &look) })
+    Ok(AdaptedComponent { component: component.map_err(why)?, kind, remark: omission_remark(kind, &look) })
 }
 
 /// Returns a remark on parts of a module of this kind that are not offered.
-fn left_out(kind: ModuleKind, look: &ModuleSummary) -> Option<String> {
-    let own = || look.names.exports.iter().find(|name| is_own(name));
+fn omission_remark(kind: PluginFileKind, look: &ModuleSummary) -> Option<String> {
+    let own = || look.names.exports.iter().find(|name| is_plugin_function(name));
     match kind {
-        ModuleKind::CommandModule => match (look.names.spin_handler(), own()) {
+        PluginFileKind::CommandModule => match (look.names.spin_handler(), own()) {
             (Some(handler), _) => {
                 Some(format!("it runs as a command; its request handler for Spin ({handler}) is not offered"))
             }
             (None, Some(function)) => Some(format!(
                 "it runs as a command; its other functions, such as {}, are not offered: a .wit file of the same name with \
                  their types would offer them instead",
-                quoted(function)
+                quote_name(function)
             ))
-            .filter(|_| is_wit_name(function) && !STARTERS.contains(&function.as_str())),
+            .filter(|_| is_wit_name(function) && !MAIN_FUNCTION_NAMES.contains(&function.as_str())),
             (None, None) => None,
         },
-        ModuleKind::TypedModule if look.has_start => {
+        PluginFileKind::TypedModule if look.has_start => {
             Some("the functions of its .wit file are offered, and not its command (`_start`)".to_owned())
         }
         _ => None,
@@ -189,8 +190,8 @@ fn is_package(bytes: &[u8]) -> bool {
 
 /// Returns whether a function is neither a runtime function of its language nor a linker
 /// convention.
-fn is_own(name: &str) -> bool {
-    !name.starts_with('_') && !RUNTIME.contains(&name)
+fn is_plugin_function(name: &str) -> bool {
+    !name.starts_with('_') && !RUNTIME_EXPORTS.contains(&name)
 }
 
 /// Returns whether WIT can express a function that a core module exports under this name. The name
@@ -210,11 +211,15 @@ fn is_wit_name(name: &str) -> bool {
 }
 
 /// Returns a name in backticks, or a description of a name that would be invisible.
-fn quoted(name: &str) -> String {
-    if name.trim().is_empty() { "one whose name is empty".to_owned() } else { format!("`{}`", line(name, SHOWN)) }
+fn quote_name(name: &str) -> String {
+    if name.trim().is_empty() {
+        "one whose name is empty".to_owned()
+    } else {
+        format!("`{}`", line(name, MAX_QUOTED_BYTES))
+    }
 }
 
-fn look(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
+fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
     let mut look = ModuleSummary::default();
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
@@ -236,11 +241,11 @@ fn look(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports() {
                     let import = import?;
-                    if (import.module, import.name) == (ENV, "abort") {
+                    if (import.module, import.name) == (ENV_MODULE, "abort") {
                         look.aborts = true;
                         continue;
                     }
-                    if import.module == ENV && look.names.env.len() < IMPORTED {
+                    if import.module == ENV_MODULE && look.names.env.len() < MAX_ENV_IMPORTS {
                         look.names.env.insert(import.name.to_owned());
                     }
                     if !look.names.imports.iter().any(|(module, _)| module == import.module) {
@@ -267,7 +272,7 @@ struct ServedContract<'a> {
 /// # Errors
 ///
 /// It implements several.
-fn contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> {
+fn find_contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> {
     let mut served = SERVED_VERSIONS.into_iter().filter_map(|(version, wit)| {
         let parts = look.contract.get(version)?;
         Some(ServedContract { version, wit, parts })
@@ -283,14 +288,14 @@ fn contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> 
 }
 
 /// Embeds the types of the contract and of the module's WASI imports in the module.
-fn with_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &ModuleSummary) -> anyhow::Result<Vec<u8>> {
+fn embed_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &ModuleSummary) -> anyhow::Result<Vec<u8>> {
     let ServedContract { version, wit, parts } = contract;
     let mut resolve = Resolve::default();
     resolve.push_str("plugin.wit", wit)?;
     let exports = parts.iter().map(|part| format!("export toolbay:plugin/{}@{version};", part.name()));
     let exports: String = exports.collect();
     let mut world = format!("package toolbay:module; world module {{ import toolbay:plugin/host@{version}; {exports}");
-    for (name, imports, packages) in WASI {
+    for (name, imports, packages) in WASI_IMPORTS {
         if look.names.imports.iter().any(|(module, _)| module.starts_with(name)) {
             world += imports;
             for (file, wit) in packages {
@@ -310,12 +315,14 @@ fn with_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &Modu
 /// # Errors
 ///
 /// The text is not valid WIT, or does not identify one world.
-fn with_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Vec<u8>>, String> {
+fn embed_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Vec<u8>>, String> {
     if wit.is_empty() {
         return Ok(None);
     }
-    let (resolve, world) = world(wit)?;
-    let Some(functions) = resolve.worlds.get(world).map(|world| core_names(&resolve, world)) else { return Ok(None) };
+    let (resolve, world) = parse_world(wit)?;
+    let Some(functions) = resolve.worlds.get(world).map(|world| core_export_names(&resolve, world)) else {
+        return Ok(None);
+    };
     if !functions.iter().any(|name| look.names.exports.contains(name)) {
         return Ok(None);
     }
@@ -326,7 +333,7 @@ fn with_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Vec
 }
 
 /// Parses a WIT file and returns its only world.
-fn world(wit: &str) -> Result<(Resolve, WorldId), String> {
+fn parse_world(wit: &str) -> Result<(Resolve, WorldId), String> {
     let wrong = |why: String| format!("its .wit file is not valid: {}", joined(&why));
     let mut resolve = Resolve::default();
     let group = UnresolvedPackageGroup::parse("wit", wit).map_err(|(sources, error)| wrong(error.render(&sources)))?;
@@ -336,7 +343,7 @@ fn world(wit: &str) -> Result<(Resolve, WorldId), String> {
 }
 
 /// Returns the names under which a core module exports the functions of a world.
-fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
+fn core_export_names(resolve: &Resolve, world: &World) -> Vec<String> {
     let mut names = Vec::new();
     for (key, item) in &world.exports {
         match item {
@@ -354,13 +361,13 @@ fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
 }
 
 /// Returns the reason why a core module cannot be called, and a possible remedy.
-fn untyped(look: &ModuleSummary, wit: &str) -> String {
+fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
     if let Some(version) = look.contract.keys().next() {
         let served = SERVED_VERSIONS.map(|(version, _)| version).join(" and ");
         return format!(
             "a core WebAssembly module that exports functions of toolbay:plugin@{}, but this version of Toolbay supports \
              {served}",
-            line(version, SHOWN)
+            line(version, MAX_QUOTED_BYTES)
         );
     }
     if let Some(handler) = look.names.spin_handler() {
@@ -369,27 +376,27 @@ fn untyped(look: &ModuleSummary, wit: &str) -> String {
              component that is an MCP server over HTTP, or with an SDK of toolbay:plugin"
         );
     }
-    let own = |only: fn(&str) -> bool| look.names.exports.iter().find(|name| is_own(name) && only(name));
+    let own = |only: fn(&str) -> bool| look.names.exports.iter().find(|name| is_plugin_function(name) && only(name));
     match own(is_wit_name).or_else(|| own(|_| true)) {
         Some(function) if !wit.is_empty() => format!(
             "a core WebAssembly module that exports none of the functions of its .wit file, but {}",
-            quoted(function)
+            quote_name(function)
         ),
         Some(function) if look.names.unknown_import().is_some() => format!(
             "a core WebAssembly module that exports functions such as {}, but not their types, and imports {}, which no .wit \
              file can provide; build it for wasm32-wasip2",
-            quoted(function),
+            quote_name(function),
             look.names.unknown_import().unwrap_or_default()
         ),
         Some(function) if is_wit_name(function) => format!(
             "a core WebAssembly module that exports functions such as {}, but not their types; put a .wit file of the same \
              name beside it, with a world that exports them, or build it for wasm32-wasip2",
-            quoted(function)
+            quote_name(function)
         ),
         Some(function) => format!(
             "a core WebAssembly module that exports functions such as {}, but not their types, and a .wit file has no words \
              for such names: only for lower-case words joined by `-`; rename them, or build it for wasm32-wasip2",
-            quoted(function)
+            quote_name(function)
         ),
         None if look.names.exports.contains("_initialize") => {
             "a core WebAssembly module that can be initialised (`_initialize`) and has no functions that could be called \
@@ -408,11 +415,11 @@ fn untyped(look: &ModuleSummary, wit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn adapted(wat: &str) -> Result<ModuleKind, String> {
+    fn adapted(wat: &str) -> Result<PluginFileKind, String> {
         adapted_with(wat, "")
     }
 
-    fn adapted_with(wat: &str, wit: &str) -> Result<ModuleKind, String> {
+    fn adapted_with(wat: &str, wit: &str) -> Result<PluginFileKind, String> {
         componentize(wat::parse_str(wat).unwrap(), wit).map(|adapted| {
             assert!(Parser::is_component(&adapted.component));
             adapted.kind
@@ -423,14 +430,14 @@ mod tests {
     fn a_component_is_unchanged() {
         let bytes = wat::parse_str("(component)").unwrap();
         let adapted = componentize(bytes.clone(), "").unwrap();
-        assert_eq!(adapted, AdaptedComponent { component: bytes, kind: ModuleKind::Component, remark: None });
+        assert_eq!(adapted, AdaptedComponent { component: bytes, kind: PluginFileKind::Component, remark: None });
     }
 
     #[test]
     fn a_command_is_adapted() {
         let command = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
             (memory (export "memory") 1) (func (export "_start") (call 0 (i32.const 0))))"#;
-        assert_eq!(adapted(command), Ok(ModuleKind::CommandModule));
+        assert_eq!(adapted(command), Ok(PluginFileKind::CommandModule));
     }
 
     #[test]
@@ -449,7 +456,7 @@ mod tests {
         let delete = r#"(import "wasi:keyvalue/store@0.2.0-draft" "[method]bucket.delete"
             (func (param i32 i32 i32 i32)))"#;
         for imports in ["", subscribe, delete, &format!("{subscribe} {block}"), &format!("{subscribe} {delete}")] {
-            assert_eq!(adapted(&module(imports)), Ok(ModuleKind::ContractModule), "{imports}");
+            assert_eq!(adapted(&module(imports)), Ok(PluginFileKind::ContractModule), "{imports}");
         }
         // Not in the part of WASI that an untyped module can import.
         let server =
@@ -479,7 +486,7 @@ mod tests {
         let completion = [("completion@0.2.0#complete", 9)];
         let all = [prompts.as_slice(), &resources, &completion].concat();
         for functions in [prompts.as_slice(), &resources, &all] {
-            assert_eq!(adapted(&module(functions)), Ok(ModuleKind::ContractModule), "{functions:?}");
+            assert_eq!(adapted(&module(functions)), Ok(PluginFileKind::ContractModule), "{functions:?}");
         }
         let half = adapted(&module(&prompts[..1])).unwrap_err();
         assert!(half.contains("get-prompt"), "{half}");
@@ -539,10 +546,10 @@ mod tests {
         let add = r#"(func (export "local:sums/sums#add") (param i32 i32) (result i32) i32.const 7)"#;
         let double = r#"(func (export "double") (param f64) (result f64) local.get 0)"#;
         let module = |items: &str| format!("(module {items})");
-        assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(ModuleKind::TypedModule));
+        assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(PluginFileKind::TypedModule));
         // As AssemblyScript generates it.
         let aborts = r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
-        assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(ModuleKind::TypedModule));
+        assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(PluginFileKind::TypedModule));
         let half = adapted_with(&module(double), wit).unwrap_err();
         assert!(half.contains("interface `local:sums/sums` function `add`"), "{half}");
         let other = adapted_with(&module(r#"(func (export "other"))"#), wit).unwrap_err();
@@ -557,7 +564,7 @@ mod tests {
     fn a_command_of_assemblyscript_can_abort() {
         let command = r#"(module (import "env" "abort" (func (param i32 i32 i32 i32)))
             (memory (export "memory") 1) (func (export "_start")))"#;
-        assert_eq!(adapted(command), Ok(ModuleKind::CommandModule));
+        assert_eq!(adapted(command), Ok(PluginFileKind::CommandModule));
         let seed = r#"(module (import "env" "abort" (func (param i32 i32 i32 i32))) (import "env" "seed" (func (result f64)))
             (memory (export "memory") 1) (func (export "_start")))"#;
         assert!(adapted(seed).unwrap_err().contains("imports env.seed"));

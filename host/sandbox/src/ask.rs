@@ -21,25 +21,25 @@ use url::{Host, Url};
 use crate::effects::SideEffects;
 
 /// Maximum number of questions in one request.
-const QUESTIONS: usize = 16;
+const MAX_QUESTIONS: usize = 16;
 
 /// Maximum size of a question's key, in bytes.
-const KEY: usize = 64;
+const MAX_KEY_BYTES: usize = 64;
 
 /// Maximum size of a question's parameters, in bytes.
-const PARAMS: usize = 64 << 10;
+const MAX_PARAMS_BYTES: usize = 64 << 10;
 
 /// Maximum number of JSON values in the parameters of a question.
-const VALUES: u64 = 4_000;
+const MAX_PARAM_VALUES: u64 = 4_000;
 
 /// The member of the parameters that requests a task instead of an answer (MCP 2025-11-25).
-const TASK: &str = "task";
+const TASK_MEMBER: &str = "task";
 
 /// The member to which clients and servers can attach metadata.
-const META: &str = "_meta";
+const META_MEMBER: &str = "_meta";
 
 /// Maximum size of a quotation in a message about a question, in bytes.
-const QUOTED: usize = 100;
+const MAX_QUOTED_BYTES: usize = 100;
 
 /// A question as the contract represents it, not yet checked.
 #[derive(Clone, Debug)]
@@ -110,15 +110,15 @@ impl QuestionContext {
     /// Ends the call: [`SuspendedCall`] if an answer is missing, [`MissingCapability`] if the client cannot answer what must be
     /// answered, [`Limit`] if the call has asked too often or for too long. The inner error is for the guest.
     pub(crate) fn ask(&self, posed: &[RawQuestion]) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
-        let questions = match self.checked(posed) {
+        let questions = match self.check_questions(posed) {
             Ok(questions) => questions,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
         let (mut answers, mut open) = (Vec::new(), Vec::new());
         for (question, posed) in questions.into_iter().zip(posed) {
-            match self.journal.answers.get(&question.key).map(|answer| fitting(&question, answer)) {
+            match self.journal.answers.get(&question.key).map(|answer| check_answer(&question, answer)) {
                 Some(Ok(answer)) => answers.push(answer),
-                Some(Err(why)) => open.push((self.again(question, &why), posed.required)),
+                Some(Err(why)) => open.push((self.with_rejection(question, &why), posed.required)),
                 None => open.push((question, posed.required)),
             }
         }
@@ -139,11 +139,11 @@ impl QuestionContext {
             return Ok(Err(QuestionRefusal::Unsupported(format!("the client does not support {}", kind.method()))));
         }
         let answers = self.journal.answers.clone();
-        self.suspended(open.into_iter().map(|(question, _)| question).collect(), answers)
+        self.suspend(open.into_iter().map(|(question, _)| question).collect(), answers)
     }
 
     /// Returns a question whose answer was rejected, with the reason in its message.
-    fn again(&self, question: Question, why: &str) -> Question {
+    fn with_rejection(&self, question: Question, why: &str) -> Question {
         let mut params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
         let Some(Value::String(message)) = params.get_mut("message") else { return question };
         message.push_str("\n\nThe last answer does not fit: ");
@@ -168,8 +168,12 @@ impl QuestionContext {
     /// # Errors
     ///
     /// Ends the call, as [`QuestionContext::ask`] does.
-    pub(crate) fn pose(&self, posed: &[RawQuestion], state: BTreeMap<String, String>) -> wasmtime::Result<String> {
-        let questions = match self.checked(posed) {
+    pub(crate) fn ask_with_state(
+        &self,
+        posed: &[RawQuestion],
+        state: BTreeMap<String, String>,
+    ) -> wasmtime::Result<String> {
+        let questions = match self.check_questions(posed) {
             Ok(questions) => questions,
             Err(why) => return Ok(why),
         };
@@ -178,19 +182,19 @@ impl QuestionContext {
         if !lacking.is_empty() {
             return Err(MissingCapability(lacking.into_iter().collect()).into());
         }
-        Ok(match self.suspended(questions, state)? {
+        Ok(match self.suspend(questions, state)? {
             Err(QuestionRefusal::Invalid(why) | QuestionRefusal::Unsupported(why)) => why,
             Ok(_) => String::new(),
         })
     }
 
     /// Ends the call with these questions. `answers` are the answers that were already received.
-    fn suspended(
+    fn suspend(
         &self,
         questions: Vec<Question>,
         answers: BTreeMap<String, String>,
     ) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
-        let effects = match self.effects.all() {
+        let effects = match self.effects.to_journal() {
             Ok(effects) => effects,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
@@ -229,38 +233,41 @@ impl QuestionContext {
     /// # Errors
     ///
     /// The problem with a question, worded for the plugin's author.
-    fn checked(&self, posed: &[RawQuestion]) -> Result<Vec<Question>, String> {
-        if posed.len() > QUESTIONS {
-            return Err(format!("at most {QUESTIONS} questions can be asked at once, not {}", posed.len()));
+    fn check_questions(&self, posed: &[RawQuestion]) -> Result<Vec<Question>, String> {
+        if posed.len() > MAX_QUESTIONS {
+            return Err(format!("at most {MAX_QUESTIONS} questions can be asked at once, not {}", posed.len()));
         }
         let mut keys = BTreeSet::new();
         posed
             .iter()
             .map(|posed| {
                 let key = &posed.key;
-                let named = |why: String| format!("question {:?}: {why}", line(key, QUOTED));
+                let named = |why: String| format!("question {:?}: {why}", line(key, MAX_QUOTED_BYTES));
                 if !is_key(key) {
-                    return Err(named(format!("a key has 1 to {KEY} characters of A-Z a-z 0-9 _ - .")));
+                    return Err(named(format!("a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - .")));
                 }
                 if !keys.insert(key) {
                     return Err(named("another question has the same key".to_owned()));
                 }
-                self.question(posed).map_err(named)
+                self.check_question(posed).map_err(named)
             })
             .collect()
     }
 
-    fn question(&self, posed: &RawQuestion) -> Result<Question, String> {
-        if posed.params.len() > PARAMS || JsonSize::of(&posed.params).values > VALUES {
-            return Err(format!("its parameters are larger than {} KiB or {VALUES} values", PARAMS >> 10));
+    fn check_question(&self, posed: &RawQuestion) -> Result<Question, String> {
+        if posed.params.len() > MAX_PARAMS_BYTES || JsonSize::of(&posed.params).values > MAX_PARAM_VALUES {
+            return Err(format!(
+                "its parameters are larger than {} KiB or {MAX_PARAM_VALUES} values",
+                MAX_PARAMS_BYTES >> 10
+            ));
         }
         let Ok(mut params @ Value::Object(_)) = serde_json::from_str(&posed.params) else {
             return Err("its parameters are not a JSON object".to_owned());
         };
-        self.clean(&mut params);
+        self.clean_value(&mut params);
         if let Some(params) = params.as_object_mut() {
             // Task support is negotiated between the client and the server.
-            params.shift_remove(TASK);
+            params.shift_remove(TASK_MEMBER);
         }
         let kind = match posed.kind {
             PosedKind::Form => form::check(&params).map(|()| QuestionKind::Form)?,
@@ -273,18 +280,18 @@ impl QuestionContext {
 
     /// Removes control characters and secrets from every text, and reserved keys from every
     /// `_meta`.
-    fn clean(&self, value: &mut Value) {
+    fn clean_value(&self, value: &mut Value) {
         let text = |text: &str| self.secrets.scrub(&clean(text)).into_owned();
         match value {
             Value::String(words) => *words = text(words),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
             Value::Object(members) => {
                 *members = std::mem::take(members)
                     .into_iter()
                     .map(|(name, mut member)| {
-                        self.clean(&mut member);
+                        self.clean_value(&mut member);
                         let name = text(&name);
-                        if name == META
+                        if name == META_MEMBER
                             && let Some(meta) = member.as_object_mut()
                         {
                             meta.retain(|key, _| !is_reserved_meta(key));
@@ -300,12 +307,12 @@ impl QuestionContext {
 
 /// Returns the answer if it is valid for this question. Otherwise, the question is asked again with
 /// the reason.
-fn fitting(question: &Question, answer: &str) -> Result<String, String> {
+fn check_answer(question: &Question, answer: &str) -> Result<String, String> {
     let Ok(answer @ Value::Object(_)) = serde_json::from_str(answer) else {
         return Err("it is not a JSON object".to_owned());
     };
     let answer = match question.kind {
-        QuestionKind::Form => form::fitting(&question.params, answer)?,
+        QuestionKind::Form => form::check_answer(&question.params, answer)?,
         QuestionKind::Url if form::action(&answer).is_none() => {
             return Err("it has no `action` that is accept, decline or cancel".to_owned());
         }
@@ -317,23 +324,23 @@ fn fitting(question: &Question, answer: &str) -> Result<String, String> {
         }
         _ => answer,
     };
-    Ok(cleaned(answer).to_string())
+    Ok(clean_answer(answer).to_string())
 }
 
 /// Removes control characters from a client's result.
-fn cleaned(value: Value) -> Value {
+fn clean_answer(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text).into_owned()),
-        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::Array(items) => items.into_iter().map(clean_answer).collect(),
         Value::Object(members) => {
-            members.into_iter().map(|(name, member)| (clean(&name).into_owned(), cleaned(member))).collect()
+            members.into_iter().map(|(name, member)| (clean(&name).into_owned(), clean_answer(member))).collect()
         }
         value => value,
     }
 }
 
 fn is_key(key: &str) -> bool {
-    key.len() <= KEY && toolbay_model::is_name(key)
+    key.len() <= MAX_KEY_BYTES && toolbay_model::is_name(key)
 }
 
 /// Checks that the page uses TLS or is on the client's machine. The host that a browser finds in
@@ -344,7 +351,7 @@ fn check_url(params: &Value) -> Result<(), String> {
         return Err("`message` must say what the page is for".to_owned());
     }
     let written = params.get("url").and_then(Value::as_str).unwrap_or_default();
-    let shown = || line(written, QUOTED);
+    let shown = || line(written, MAX_QUOTED_BYTES);
     // Browsers remove tabs and line ends from a URL, and read a backslash as a slash.
     if let Some(c) = written.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '\\') {
         return Err(format!("`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}", shown()));
@@ -403,11 +410,11 @@ fn milliseconds(time: Duration) -> u64 {
 
 impl MissingCapability {
     /// Creates the error for the kinds that the client lacks.
-    pub(crate) fn of(kinds: Vec<QuestionKind>) -> Self {
+    pub(crate) fn new(kinds: Vec<QuestionKind>) -> Self {
         Self(kinds)
     }
 
-    pub(crate) fn error(&self) -> CallError {
+    pub(crate) fn to_call_error(&self) -> CallError {
         CallError::Incapable(self.0.clone())
     }
 }
@@ -434,7 +441,7 @@ mod tests {
 
     use super::*;
     use crate::account::MemoryBudget;
-    use crate::effects::NotReplayable;
+    use crate::effects::AskBlocker;
     use crate::replay_log::ReplayTape;
 
     fn asking(journal: CallJournal, answerable: QuestionKindSet) -> QuestionContext {
@@ -522,7 +529,7 @@ mod tests {
         let asking = asking(CallJournal::default(), QuestionKindSet::default().with(QuestionKind::Form));
         let roots = posed(PosedKind::Roots, &json!({}));
         let error = asking.ask(&[form("a"), roots.clone()]).unwrap_err();
-        let incapable = error.downcast_ref::<MissingCapability>().unwrap().error();
+        let incapable = error.downcast_ref::<MissingCapability>().unwrap().to_call_error();
         assert_eq!(incapable, CallError::Incapable(vec![QuestionKind::Roots]));
         let refused = asking.ask(&[RawQuestion { required: false, ..roots }]).unwrap().unwrap_err();
         assert_eq!(refused, QuestionRefusal::Unsupported("the client does not support roots/list".to_owned()));
@@ -543,7 +550,7 @@ mod tests {
             vec![form("a"), form("a")],
             vec![form("a"); 17],
             vec![posed(PosedKind::Roots, &json!([]))],
-            vec![posed(PosedKind::Roots, &json!({"x": "y".repeat(PARAMS)}))],
+            vec![posed(PosedKind::Roots, &json!({"x": "y".repeat(MAX_PARAMS_BYTES)}))],
             vec![posed(PosedKind::Roots, &json!({"x": vec![0; 5000]}))],
             vec![posed(PosedKind::Url, &json!({"url": "https://a.example"}))],
             vec![posed(PosedKind::Url, &json!({"message": "m", "url": "http://a.example"}))],
@@ -629,7 +636,7 @@ mod tests {
     #[test]
     fn what_cannot_be_remembered_is_refused() {
         let barred = asking(CallJournal::default(), all());
-        barred.effects.bar(NotReplayable::File);
+        barred.effects.block_questions(AskBlocker::File);
         let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else { panic!() };
         assert!(why.contains("changed files"), "{why}");
         let mut large = CallJournal::default();

@@ -61,7 +61,7 @@ impl BlockKind {
     }
 
     /// Returns the kind with its article, for use in a sentence.
-    pub(crate) const fn article(self) -> &'static str {
+    pub(crate) const fn name_with_article(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Image => "an image",
@@ -73,7 +73,7 @@ impl BlockKind {
 }
 
 /// Removes duplicates and keeps the order. A guest can repeat a value millions of times.
-pub(crate) fn audience(named: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+pub(crate) fn deduplicate_audience(named: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let mut once = Vec::new();
     for name in named {
         if !once.contains(&name) {
@@ -140,6 +140,6 @@ mod tests {
     #[test]
     fn an_audience_is_named_once() {
         let named = ["user", "assistant"].into_iter().cycle().take(1_000_000);
-        assert_eq!(audience(named), ["user", "assistant"]);
+        assert_eq!(deduplicate_audience(named), ["user", "assistant"]);
     }
 }

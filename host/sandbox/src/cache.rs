@@ -36,45 +36,45 @@ use toolbay_private::{PrivateFolder, TEMPORARY};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-pub(crate) use self::code::{memory, open, open_memory};
-use self::key::{CacheKey, EntryClaim};
+pub(crate) use self::code::{create_memory_file, open_file, open_from_memory};
+use self::key::{CacheMacKey, EntryClaim};
 use crate::about::PluginSummary;
 use crate::component_summary::ComponentSummary;
 use crate::contract_versions::SERVED_VERSIONS;
 use crate::error::describe_too_large;
 
 /// Age from which a temporary or incomplete file is considered abandoned by a killed server.
-const ABANDONED: Duration = Duration::from_hours(1);
+const ABANDONED_AGE: Duration = Duration::from_hours(1);
 
 /// Age from which the time of last use is updated. A server that opens a thousand components at
 /// startup should not perform a thousand writes.
-const FRESH: Duration = Duration::from_hours(24);
+const TOUCH_INTERVAL: Duration = Duration::from_hours(24);
 
 /// The version of the code that derives descriptions and schemas from a component. Increase it with
 /// every change to the derived data, so that a newer Toolbay does not show data that an older one
 /// derived.
-const DERIVATION: u32 = 8;
+const DERIVATION_VERSION: u32 = 8;
 
 /// The version of the entry format. Entries in another format are ignored.
-const FORM: u32 = 4;
+const ENTRY_VERSION: u32 = 4;
 
 /// The directory is listed again, to find files of other servers, when this multiple of the
 /// duration of the last listing has passed. With thousands of entries, a listing for each new entry
 /// would take longer than compiling.
-const UNLISTED: u32 = 20;
+const RELIST_FACTOR: u32 = 20;
 
 /// Number of hexadecimal digits of a component's digest.
-const DIGITS: usize = 64;
+const DIGEST_DIGITS: usize = 64;
 
 /// Number of hexadecimal digits of the build identifier, and of the part of the authentication code
 /// in a file's name.
-const NAMED: usize = 16;
+const HASH_DIGITS: usize = 16;
 
 /// Returns the build identifier. It covers the engine's version, settings and target, the versions
 /// of the contract, the entry format, and the version of the code that derives descriptions.
-fn maker(engine: &Engine, derivation: u32) -> u64 {
+fn build_id(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
-    FORM.hash(&mut hasher);
+    ENTRY_VERSION.hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
     SERVED_VERSIONS.map(|(version, _)| version).hash(&mut hasher);
     derivation.hash(&mut hasher);
@@ -85,8 +85,8 @@ fn maker(engine: &Engine, derivation: u32) -> u64 {
 #[derive(Debug)]
 pub(crate) struct CompileCache {
     folder: PrivateFolder,
-    key: CacheKey,
-    /// The build identifier, see [`maker`]. Files of other builds are ignored.
+    key: CacheMacKey,
+    /// The build identifier, see [`build_id`]. Files of other builds are ignored.
     maker: u64,
     size: u64,
     /// The estimated fill level.
@@ -167,7 +167,7 @@ pub(crate) enum UnusableEntry {
 }
 
 /// Error message for an entry whose authentication code is wrong.
-const FORGED: &str =
+const FORGED_MESSAGE: &str =
     "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)";
 
 impl CompileCache {
@@ -183,9 +183,9 @@ impl CompileCache {
         let private = PrivateFolder::open(folder, "compiled components").map_err(off)?;
         // The cache must be writable. Detect a problem now instead of at the first plugin.
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
-        let key = CacheKey::of(&private).map_err(cannot)?;
+        let key = CacheMacKey::load_or_create(&private).map_err(cannot)?;
         let level = Mutex::new(CacheLevel { bytes: 0, listed: None });
-        Ok(Self { folder: private, key, maker: maker(engine, DERIVATION), size: size.as_u64(), level })
+        Ok(Self { folder: private, key, maker: build_id(engine, DERIVATION_VERSION), size: size.as_u64(), level })
     }
 
     /// Removes files of killed servers, and entries over the size limit. The duration grows with
@@ -203,10 +203,10 @@ impl CompileCache {
     /// A file could not be removed. The others were.
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
         let maker = format!("-{:016x}", self.maker);
-        let of_maker = |file: &CacheFile| file.name.get(DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
+        let of_maker = |file: &CacheFile| file.name.get(DIGEST_DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
         let is_record = |file: &CacheFile| Path::new(&file.name).extension().is_some_and(|kind| kind == "json");
         let (mut components, mut bytes, mut failed) = (0, 0, None);
-        let (records, code): (Vec<_>, Vec<_>) = self.files().into_iter().filter(of_maker).partition(is_record);
+        let (records, code): (Vec<_>, Vec<_>) = self.list_files().into_iter().filter(of_maker).partition(is_record);
         // Remove the record first, as in eviction: code without a record only wastes space.
         for file in records.iter().chain(&code) {
             match fs::remove_file(self.folder.path.join(&file.name)) {
@@ -226,7 +226,7 @@ impl CompileCache {
     /// Returns the entry of the component with this digest. Removes and logs an entry that is
     /// damaged or not signed by this user.
     pub(crate) fn find(&self, digest: Digest) -> Option<CachedComponent> {
-        let path = self.record(digest);
+        let path = self.record_path(digest);
         let mut text = Vec::new();
         let read =
             self.folder.open_file(&self.record_name(digest)).and_then(|(mut file, _)| file.read_to_end(&mut text));
@@ -249,7 +249,7 @@ impl CompileCache {
 
     fn drop_entry(&self, digest: Digest, why: &str) {
         tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
-        drop(fs::remove_file(self.record(digest)));
+        drop(fs::remove_file(self.record_path(digest)));
     }
 
     fn read_record(&self, digest: Digest, text: &[u8]) -> Result<CachedComponent, String> {
@@ -261,9 +261,9 @@ impl CompileCache {
         let code_mac = hex::decode(&record.code_mac).map_err(|_| corrupt())?;
         let claim = EntryClaim { maker: self.maker, digest, notes: record.notes.get().as_bytes(), code: &code_mac };
         let code = StoredCode { digest, name: name.to_owned(), mac: code_mac.clone() };
-        if !self.key.has_signed(&mac, claim) {
+        if !self.key.verify_entry(&mac, claim) {
             self.remove_code(&code);
-            return Err(FORGED.to_owned());
+            return Err(FORGED_MESSAGE.to_owned());
         }
         let notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
         Ok(CachedComponent { notes, code })
@@ -277,21 +277,21 @@ impl CompileCache {
     /// The code cannot be used in this server. The component must be compiled again, to replace the
     /// code or to find the reason.
     pub(crate) fn open_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
-        self.checked_code(engine, code).inspect_err(|unusable| {
+        self.verify_and_open(engine, code).inspect_err(|unusable| {
             if let UnusableEntry::Damaged(why) = unusable {
                 self.drop_entry(code.digest, why);
             }
         })
     }
 
-    fn checked_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
+    fn verify_and_open(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
         let unread = |error: io::Error| UnusableEntry::Damaged(format!("cannot read its code: {error}"));
         let (file, _) = self.folder.open_file(&code.name).map_err(unread)?;
-        if !self.key.has_signed_code(&code.mac, &file).map_err(unread)? {
+        if !self.key.verify_code(&code.mac, &file).map_err(unread)? {
             self.remove_code(code);
-            return Err(UnusableEntry::Damaged(FORGED.to_owned()));
+            return Err(UnusableEntry::Damaged(FORGED_MESSAGE.to_owned()));
         }
-        open(engine, &file).map_err(|error| {
+        open_file(engine, &file).map_err(|error| {
             let root = error.root_cause().to_string();
             if describe_too_large(&root).is_some() { UnusableEntry::Unfit } else { UnusableEntry::Damaged(root) }
         })
@@ -300,27 +300,27 @@ impl CompileCache {
     /// Removes the file, so that a later compilation does not find it. The file can belong to
     /// another entry, which stays.
     fn remove_code(&self, code: &StoredCode) {
-        if code.name.starts_with(&self.stem(code.digest)) {
+        if code.name.starts_with(&self.file_stem(code.digest)) {
             drop(fs::remove_file(self.folder.path.join(&code.name)));
         }
     }
 
     /// Returns whether the cache has the component with this digest, in hexadecimal.
-    pub(crate) fn has(&self, digest: &str) -> bool {
-        self.record(digest).exists()
+    pub(crate) fn contains(&self, digest: &str) -> bool {
+        self.record_path(digest).exists()
     }
 
-    /// Returns the notes about the files in a plugin folder that [`CompileCache::note_folder`]
+    /// Returns the notes about the files in a plugin folder that [`CompileCache::write_folder_notes`]
     /// wrote last.
     pub(crate) fn folder_notes(&self, folder: &Path) -> Option<String> {
         let name = self.folder_name(folder);
         let mut text = Vec::new();
         let (file, _) = self.folder.open_file(&name).ok()?;
-        file.take(FOLDER_NOTES).read_to_end(&mut text).ok()?;
+        file.take(MAX_FOLDER_NOTES_BYTES).read_to_end(&mut text).ok()?;
         let record: Option<FolderRecord> = serde_json::from_slice(&text).ok();
         let notes = record.and_then(|FolderRecord { mac, notes }| {
             let (mac, path) = (hex::decode(mac).ok()?, folder.as_os_str().as_bytes());
-            let is_ours = self.key.has_signed_folder(&mac, self.maker, path, notes.get().as_bytes());
+            let is_ours = self.key.verify_folder(&mac, self.maker, path, notes.get().as_bytes());
             is_ours.then(|| notes.get().to_owned())
         });
         if notes.is_none() {
@@ -333,14 +333,14 @@ impl CompileCache {
 
     /// Writes notes about the files in a plugin folder, as JSON. Errors are only logged: without
     /// the notes, the next start is slower.
-    pub(crate) fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
+    pub(crate) fn write_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
         let write = || -> io::Result<()> {
             let mac = self.key.sign_folder(self.maker, folder.as_os_str().as_bytes(), notes.get().as_bytes());
             let record = serde_json::to_vec(&FolderRecord { mac: hex::encode(mac), notes })?;
-            if record.len() as u64 > FOLDER_NOTES {
+            if record.len() as u64 > MAX_FOLDER_NOTES_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
-            let mut file = self.scratch()?;
+            let mut file = self.create_temporary()?;
             file.write_all(&record)?;
             // Not synced: damage after a system crash is detected.
             file.persist(self.folder.path.join(self.folder_name(folder)))?;
@@ -353,92 +353,92 @@ impl CompileCache {
 
     fn folder_name(&self, folder: &Path) -> String {
         let digest: [u8; 32] = Sha256::digest(folder.as_os_str().as_bytes()).into();
-        format!("{}-{:016x}.{FOLDER}", Digest::new(digest), self.maker)
+        format!("{}-{:016x}.{FOLDER_NOTES_EXTENSION}", Digest::new(digest), self.maker)
     }
 
-    /// Creates a file for the compiler's output, which [`CompileCache::keep`] can add to the cache.
-    pub(crate) fn scratch(&self) -> io::Result<NamedTempFile> {
+    /// Creates a file for the compiler's output, which [`CompileCache::insert`] can add to the cache.
+    pub(crate) fn create_temporary(&self) -> io::Result<NamedTempFile> {
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder.path)
     }
 
     /// Adds compiled code and its notes. Errors are only logged: without the entry, the next start
     /// is slower.
-    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) {
-        if let Err(error) = self.try_keep(digest, code, notes) {
+    pub(crate) fn insert(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) {
+        if let Err(error) = self.try_insert(digest, code, notes) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
     }
 
-    fn try_keep(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) -> io::Result<()> {
+    fn try_insert(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) -> io::Result<()> {
         // Another server added it first. Two compilations produce different bytes, and a second
         // file would be superfluous.
-        if self.record(digest).exists() {
+        if self.record_path(digest).exists() {
             return Ok(());
         }
         let notes = serde_json::value::to_raw_value(notes)?;
         let code_mac = self.key.sign_code(code.as_file())?;
         let claim = EntryClaim { maker: self.maker, digest, notes: notes.get().as_bytes(), code: &code_mac };
-        let (mac, code_mac) = (hex::encode(self.key.sign(claim)), hex::encode(code_mac));
+        let (mac, code_mac) = (hex::encode(self.key.sign_entry(claim)), hex::encode(code_mac));
         // The name contains the start of the authentication code, so that the files of two servers
         // that compile the same component do not collide.
-        let name = format!("{}-{}.cwasm", self.stem(digest), mac.get(..NAMED).unwrap_or_default());
+        let name = format!("{}-{}.cwasm", self.file_stem(digest), mac.get(..HASH_DIGITS).unwrap_or_default());
         code.as_file().sync_all()?;
         let path = self.folder.path.join(&name);
         let length = code.as_file().metadata()?.len();
         code.persist(&path)?;
         let record = CacheRecord { code: name, code_mac, mac, notes };
         // Code without a record would waste space on a full disk permanently.
-        let length = length + self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
-        if self.rises(length) {
+        let length = length + self.write_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
+        if self.record_growth(length) {
             self.evict();
         }
         Ok(())
     }
 
     /// Adds a new entry to the fill level. Returns whether the directory should be listed again.
-    fn rises(&self, length: u64) -> bool {
+    fn record_growth(&self, length: u64) -> bool {
         let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
         level.bytes = level.bytes.saturating_add(length);
-        level.bytes > self.size || level.listed.is_none_or(|(at, took)| at.elapsed() >= took * UNLISTED)
+        level.bytes > self.size || level.listed.is_none_or(|(at, took)| at.elapsed() >= took * RELIST_FACTOR)
     }
 
     /// Writes the record. Returns its length in bytes.
-    fn try_record(&self, digest: Digest, record: &CacheRecord) -> io::Result<u64> {
-        let mut file = self.scratch()?;
+    fn write_record(&self, digest: Digest, record: &CacheRecord) -> io::Result<u64> {
+        let mut file = self.create_temporary()?;
         let text = serde_json::to_vec(record)?;
         file.write_all(&text)?;
         file.as_file().sync_all()?;
-        file.persist(self.record(digest))?;
+        file.persist(self.record_path(digest))?;
         Ok(text.len() as u64)
     }
 
     /// Returns the common prefix of the names of an entry's files.
-    fn stem(&self, digest: impl std::fmt::Display) -> String {
+    fn file_stem(&self, digest: impl std::fmt::Display) -> String {
         format!("{digest}-{:016x}", self.maker)
     }
 
     fn record_name(&self, digest: impl std::fmt::Display) -> String {
-        format!("{}.json", self.stem(digest))
+        format!("{}.json", self.file_stem(digest))
     }
 
-    fn record(&self, digest: impl std::fmt::Display) -> PathBuf {
+    fn record_path(&self, digest: impl std::fmt::Display) -> PathBuf {
         self.folder.path.join(self.record_name(digest))
     }
 
     fn mark_used(record: &Path) {
         let age = fs::metadata(record).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age > FRESH) {
+        if age.is_some_and(|age| age > TOUCH_INTERVAL) {
             drop(File::options().append(true).open(record).and_then(|file| file.set_modified(SystemTime::now())));
         }
     }
 
     /// Removes files of killed servers: temporary files, and code and records without each other.
     fn sweep(&self) {
-        let files = self.files();
-        let orphans = orphans(&files);
+        let files = self.list_files();
+        let orphans = find_orphans(&files);
         for file in &files {
             let unfinished = file.name.starts_with(TEMPORARY) && file.is_abandoned();
-            if unfinished || orphans.contains(&file.name) || file.is_of_a_forgotten_folder() {
+            if unfinished || orphans.contains(&file.name) || file.is_expired_folder_notes() {
                 drop(fs::remove_file(self.folder.path.join(&file.name)));
             }
         }
@@ -448,7 +448,7 @@ impl CompileCache {
     /// size limit. Entries of other builds are no longer used and are therefore removed early.
     fn evict(&self) {
         let began = Instant::now();
-        let mut files = self.files();
+        let mut files = self.list_files();
         let mut total: u64 = files.iter().map(|file| file.length).sum();
         let listed = |bytes| {
             let level = CacheLevel { bytes, listed: Some((Instant::now(), began.elapsed())) };
@@ -460,7 +460,7 @@ impl CompileCache {
         }
         files.retain(|file| !file.name.starts_with(TEMPORARY));
         files.sort_by_key(|file| file.used);
-        let orphans = orphans(&files);
+        let orphans = find_orphans(&files);
         let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
         // Remove the record first: code without a record only wastes space.
         let entries = whole.iter().filter_map(|file| file.name.strip_suffix(".json"));
@@ -481,10 +481,10 @@ impl CompileCache {
         listed(total);
     }
 
-    fn files(&self) -> Vec<CacheFile> {
+    fn list_files(&self) -> Vec<CacheFile> {
         let entries = fs::read_dir(&self.folder.path).into_iter().flatten().flatten();
         entries
-            .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_cache_file))
             .filter_map(|entry| {
                 let metadata = entry.metadata().ok()?;
                 Some(CacheFile {
@@ -499,9 +499,9 @@ impl CompileCache {
 
 /// Returns the names of code files without a record, and of records without a code file. New files
 /// are excluded: another server might be about to write the rest.
-fn orphans(files: &[CacheFile]) -> BTreeSet<String> {
+fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
     // `<digest>-<maker>`, which both names have.
-    let stem = |name: &str| name.get(..DIGITS + 1 + NAMED).unwrap_or_default().to_owned();
+    let stem = |name: &str| name.get(..DIGEST_DIGITS + 1 + HASH_DIGITS).unwrap_or_default().to_owned();
     let stems = |extension: &str| -> BTreeSet<String> {
         files.iter().filter(|file| file.name.ends_with(extension)).map(|file| stem(&file.name)).collect()
     };
@@ -517,19 +517,19 @@ fn orphans(files: &[CacheFile]) -> BTreeSet<String> {
 
 /// Returns whether a file with this name belongs to the cache. Other files in the directory are not
 /// touched.
-fn is_ours(name: &str) -> bool {
-    let digest = name.get(..DIGITS).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    name.starts_with(TEMPORARY) || (digest && name.get(DIGITS..=DIGITS) == Some("-"))
+fn is_cache_file(name: &str) -> bool {
+    let digest = name.get(..DIGEST_DIGITS).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    name.starts_with(TEMPORARY) || (digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
 }
 
 /// The file extension of notes about a plugin folder.
-const FOLDER: &str = "files";
+const FOLDER_NOTES_EXTENSION: &str = "files";
 
 /// Maximum size of notes about a plugin folder, in bytes.
-const FOLDER_NOTES: u64 = 64 << 20;
+const MAX_FOLDER_NOTES_BYTES: u64 = 64 << 20;
 
 /// Time without use after which notes about a plugin folder are removed.
-const FORGOTTEN: Duration = Duration::from_hours(30 * 24);
+const FOLDER_NOTES_RETENTION: Duration = Duration::from_hours(30 * 24);
 
 /// A file of the cache.
 struct CacheFile {
@@ -539,15 +539,15 @@ struct CacheFile {
 }
 
 impl CacheFile {
-    fn is_of_a_forgotten_folder(&self) -> bool {
-        let of_folder = Path::new(&self.name).extension().is_some_and(|extension| extension == FOLDER);
-        of_folder && self.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
+    fn is_expired_folder_notes(&self) -> bool {
+        let of_folder = Path::new(&self.name).extension().is_some_and(|extension| extension == FOLDER_NOTES_EXTENSION);
+        of_folder && self.used.elapsed().is_ok_and(|age| age > FOLDER_NOTES_RETENTION)
     }
 
     /// Returns whether it is so old that no server can still be writing it or a file that belongs
     /// to it.
     fn is_abandoned(&self) -> bool {
-        self.used.elapsed().is_ok_and(|age| age > ABANDONED)
+        self.used.elapsed().is_ok_and(|age| age > ABANDONED_AGE)
     }
 }
 
@@ -600,11 +600,11 @@ mod tests {
     /// A cache with one component.
     fn filled(folder: &Path) -> CompileCache {
         let store = CompileCache::open(folder, &engine(), ByteSize::mib(10)).unwrap();
-        let mut code = store.scratch().unwrap();
+        let mut code = store.create_temporary().unwrap();
         let wasm = wat::parse_str(COMPONENT).unwrap();
         let compiled = engine::build_compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
-        store.keep(digest(), code, &notes(tools(), None));
+        store.insert(digest(), code, &notes(tools(), None));
         store
     }
 
@@ -627,10 +627,10 @@ mod tests {
         let stack = ByteSize::kib(512);
         let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
         let keep = |tasked| {
-            let mut code = store.scratch().unwrap();
+            let mut code = store.create_temporary().unwrap();
             let wasm = wat::parse_str("(component (core func (canon waitable-set.new)))").unwrap();
             code.write_all(&engine::build_async_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
-            store.keep(digest(), code, &notes(tools(), tasked));
+            store.insert(digest(), code, &notes(tools(), tasked));
         };
         keep(Some(2));
         let found = store.find(digest()).unwrap();
@@ -638,7 +638,7 @@ mod tests {
         let concurrent = engine::build_async(Some(16), stack, &Limits::CEILING).unwrap();
         assert!(store.open_code(&concurrent, &found.code).is_ok());
         // Code of the other engine is not usable in this engine, whatever the entry says.
-        fs::remove_file(store.record(digest())).unwrap();
+        fs::remove_file(store.record_path(digest())).unwrap();
         keep(None);
         assert!(self::found(&store, digest()).is_none());
     }
@@ -646,7 +646,7 @@ mod tests {
     #[test]
     fn entries_of_an_older_toolbay_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
-        let older = CompileCache { maker: maker(&engine(), DERIVATION - 1), ..filled(dir.path()) };
+        let older = CompileCache { maker: build_id(&engine(), DERIVATION_VERSION - 1), ..filled(dir.path()) };
         assert!(found(&older, digest()).is_none());
         assert!(found(&filled(dir.path()), digest()).is_some());
     }
@@ -669,7 +669,7 @@ mod tests {
             let store = filled(dir.path());
             damage(&code_file(dir.path()));
             assert!(found(&store, digest()).is_none());
-            assert!(!store.record(digest()).exists());
+            assert!(!store.record_path(digest()).exists());
             assert!(found(&filled(dir.path()), digest()).is_some(), "compiled anew, it is whole again");
         }
     }
@@ -678,7 +678,7 @@ mod tests {
     fn a_damaged_record_is_a_miss() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        fs::write(store.record(digest()), b"{\"code\":").unwrap();
+        fs::write(store.record_path(digest()), b"{\"code\":").unwrap();
         assert!(found(&store, digest()).is_none());
     }
 
@@ -686,20 +686,20 @@ mod tests {
     fn a_record_cannot_lead_out_of_the_folder() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let mut record: CacheRecord = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
+        let mut record: CacheRecord = serde_json::from_slice(&fs::read(store.record_path(digest())).unwrap()).unwrap();
         record.code = "/etc/passwd".into();
-        fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
+        fs::write(store.record_path(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
         assert!(found(&store, digest()).is_none());
     }
 
     /// A second component in the cache, with another tool.
     fn another(store: &CompileCache) -> Digest {
-        let mut code = store.scratch().unwrap();
+        let mut code = store.create_temporary().unwrap();
         let wasm = wat::parse_str("(component (core module (func (export \"g\") (nop))))").unwrap();
         let compiled = engine::build_compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
         let digest = digest_of("another");
-        store.keep(digest, code, &notes(ComponentDescription::default(), None));
+        store.insert(digest, code, &notes(ComponentDescription::default(), None));
         digest
     }
 
@@ -709,7 +709,7 @@ mod tests {
         let exchanges: [Exchange; 3] = [
             // The records, each of which names its own code.
             |store, [one, two]| {
-                let (one, two) = (store.record(one), store.record(two));
+                let (one, two) = (store.record_path(one), store.record_path(two));
                 let texts = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
                 fs::write(one, &texts[1]).unwrap();
                 fs::write(two, &texts[0]).unwrap();
@@ -717,7 +717,8 @@ mod tests {
             // The files with the code.
             |store, digests| {
                 let [one, two] = digests.map(|digest| {
-                    let record: CacheRecord = serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap();
+                    let record: CacheRecord =
+                        serde_json::from_slice(&fs::read(store.record_path(digest)).unwrap()).unwrap();
                     store.folder.path.join(record.code)
                 });
                 let codes = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
@@ -727,15 +728,15 @@ mod tests {
             // The names of the code, and the signatures over it.
             |store, [one, two]| {
                 let read = |digest| -> CacheRecord {
-                    serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap()
+                    serde_json::from_slice(&fs::read(store.record_path(digest)).unwrap()).unwrap()
                 };
                 let (a, b) = (read(one), read(two));
                 let (first, second) = (
                     CacheRecord { notes: a.notes.clone(), ..b },
                     CacheRecord { notes: read(two).notes, code: a.code, code_mac: a.code_mac, mac: a.mac },
                 );
-                fs::write(store.record(one), serde_json::to_vec(&first).unwrap()).unwrap();
-                fs::write(store.record(two), serde_json::to_vec(&second).unwrap()).unwrap();
+                fs::write(store.record_path(one), serde_json::to_vec(&first).unwrap()).unwrap();
+                fs::write(store.record_path(two), serde_json::to_vec(&second).unwrap()).unwrap();
             },
         ];
         for exchange in exchanges {
@@ -745,7 +746,7 @@ mod tests {
             assert!(digests.iter().all(|digest| found(&store, *digest).is_some()));
             exchange(&store, digests);
             assert!(digests.iter().all(|digest| found(&store, *digest).is_none()));
-            assert!(digests.iter().all(|digest| !store.record(digest).exists()));
+            assert!(digests.iter().all(|digest| !store.record_path(digest).exists()));
         }
     }
 
@@ -753,7 +754,7 @@ mod tests {
     fn with_another_key_everything_is_a_miss() {
         let dir = tempfile::tempdir().unwrap();
         drop(filled(dir.path()));
-        fs::remove_file(dir.path().join(key::NAME)).unwrap();
+        fs::remove_file(dir.path().join(key::KEY_FILE_NAME)).unwrap();
         let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
         assert!(found(&store, digest()).is_none());
         assert!(found(&filled(dir.path()), digest()).is_some(), "compiled anew, it is used");
@@ -764,7 +765,7 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let (record, moved) = (store.record(digest()), dir.path().join("moved"));
+        let (record, moved) = (store.record_path(digest()), dir.path().join("moved"));
         fs::set_permissions(&record, fs::Permissions::from_mode(0o620)).unwrap();
         assert!(found(&store, digest()).is_none());
         let store = filled(dir.path());
@@ -784,7 +785,7 @@ mod tests {
             fs::write(&path, vec![b'x'; 5000]).unwrap();
             if old {
                 let file = File::options().append(true).open(&path).unwrap();
-                file.set_modified(SystemTime::now() - 2 * ABANDONED).unwrap();
+                file.set_modified(SystemTime::now() - 2 * ABANDONED_AGE).unwrap();
             }
             path
         };
@@ -798,7 +799,7 @@ mod tests {
         for path in [code(), record()] {
             store.evict();
             assert!(path.exists(), "there is room");
-            store.size = store.files().iter().map(|file| file.length).sum::<u64>() - 1;
+            store.size = store.list_files().iter().map(|file| file.length).sum::<u64>() - 1;
             store.evict();
             assert!(!path.exists() && record_of_other.exists() && code_of_other.exists(), "{}", path.display());
             store.size = 100 << 20;
@@ -808,7 +809,7 @@ mod tests {
         assert!(!code.exists() && !record.exists(), "nobody will ever use them");
         assert!(new.exists() && record_of_other.exists() && code_of_other.exists());
         // The entry of the other engine goes before one that is used.
-        store.size = store.files().iter().map(|file| file.length).sum::<u64>() - 1;
+        store.size = store.list_files().iter().map(|file| file.length).sum::<u64>() - 1;
         store.evict();
         store.evict();
         assert!(!record_of_other.exists());
@@ -844,27 +845,27 @@ mod tests {
     fn the_least_recently_used_is_removed_when_the_cache_is_full() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = filled(dir.path());
-        let record = store.record(digest());
-        let long_ago = SystemTime::now() - 2 * FRESH;
+        let record = store.record_path(digest());
+        let long_ago = SystemTime::now() - 2 * TOUCH_INTERVAL;
         File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
         store.size = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
-        let mut code = store.scratch().unwrap();
+        let mut code = store.create_temporary().unwrap();
         code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
         fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
-        store.keep(digest_of("newer"), code, &notes(tools(), None));
+        store.insert(digest_of("newer"), code, &notes(tools(), None));
         assert!(!record.exists());
         assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
-        assert!(store.record(digest_of("newer")).exists());
+        assert!(store.record_path(digest_of("newer")).exists());
     }
 
     #[test]
     fn a_use_renews_the_time_of_last_use() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let record = store.record(digest());
-        let long_ago = SystemTime::now() - 2 * FRESH;
+        let record = store.record_path(digest());
+        let long_ago = SystemTime::now() - 2 * TOUCH_INTERVAL;
         File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
         found(&store, digest()).unwrap();
-        assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < FRESH);
+        assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < TOUCH_INTERVAL);
     }
 }

@@ -17,7 +17,7 @@ use crate::asked::PluginRequest;
 use crate::call_context::CallContext;
 use crate::call_directories::CallDirectories;
 use crate::callable::LazyComponent;
-use crate::coop::{CpuMeter, coop};
+use crate::coop::{CpuMeter, drive_cooperatively};
 use crate::descriptors::CallDescriptors;
 use crate::determinism::CallSeed;
 use crate::engine::{self, TickGuard};
@@ -30,16 +30,16 @@ use crate::sandbox::Sandbox;
 use crate::state::{CallResources, StoreState};
 
 /// Fuel after which a guest yields: 40 to 250 µs of computation. The guest's own HTTP requests then
-/// advance, and every few yields other tasks run ([`coop`]). With a tenth of this value, tight
+/// advance, and every few yields other tasks run ([`drive_cooperatively`]). With a tenth of this value, tight
 /// loops take twice as long. With ten times this value, other tasks wait.
-const YIELD_EVERY: u64 = 1_000_000;
+const YIELD_INTERVAL_FUEL: u64 = 1_000_000;
 
 /// Maximum size of a crashed guest's final standard error output that the error quotes, in bytes.
-const STDERR_SHOWN: usize = 1_000;
+const MAX_STDERR_BYTES: usize = 1_000;
 
 /// Maximum time that the reply of a call waits for the removal of its temporary directory. The
 /// directory is removed in any case.
-const REMOVAL: Duration = Duration::from_secs(1);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The outcome of a call and its usage.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct FinishedCall<T> {
 
 /// Message for the client if a plugin's stored code cannot be used and the plugin cannot be
 /// compiled again.
-const LOST: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
+const CODE_LOST_MESSAGE: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
 
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
@@ -88,11 +88,11 @@ impl Sandbox {
             let sandbox = self.clone();
             self.spawn(async move { sandbox.open_stored(stored).await })
         };
-        let prepared = match timeout_at(deadline, callable.opened(begin)).await {
+        let prepared = match timeout_at(deadline, callable.get_or_open(begin)).await {
             Ok(Ok(prepared)) => prepared,
             // The reason is in the log.
-            Ok(Err(_)) => return FinishedCall::unentered(Err(CallError::Failed(LOST.to_owned()))),
-            Err(_elapsed) => return FinishedCall::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
+            Ok(Err(_)) => return FinishedCall::without_guest(Err(CallError::Failed(CODE_LOST_MESSAGE.to_owned()))),
+            Err(_elapsed) => return FinishedCall::without_guest(Err(CallError::limit(Limit::Deadline(timeout)))),
         };
         let prepared = &*prepared;
         let stdin = match asked {
@@ -111,7 +111,7 @@ impl Sandbox {
         let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
         let (secrets, mut folders) = match opened.unwrap_or_else(late) {
             Ok(opened) => opened,
-            Err(error) => return FinishedCall::unentered(Err(error)),
+            Err(error) => return FinishedCall::without_guest(Err(error)),
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
@@ -122,16 +122,17 @@ impl Sandbox {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.call(&mut entered.store, asked);
                 let answer = {
-                    let call = pin!(coop(entered.meter.clone(), exchanges, entry.place, call));
-                    ended_by(deadline, call).await
+                    let call = pin!(drive_cooperatively(entered.meter.clone(), exchanges, entry.place, call));
+                    until_deadline(deadline, call).await
                 };
-                entered.finish(or_questions(answer), |returned| Ok(UncheckedReply { returned, secrets: redacted }))
+                entered
+                    .finish(suspension_to_reply(answer), |returned| Ok(UncheckedReply { returned, secrets: redacted }))
             }
-            Err(error) => FinishedCall::unentered(Err(error)),
+            Err(error) => FinishedCall::without_guest(Err(error)),
         };
         if let Some(scratch) = scratch {
             // The removal holds the call's permit, but not forever: a file system can hang.
-            let _ = tokio::time::timeout(REMOVAL, scratch.remove()).await;
+            let _ = tokio::time::timeout(REMOVAL_TIMEOUT, scratch.remove()).await;
         }
         finished
     }
@@ -149,7 +150,7 @@ impl Sandbox {
         let (meter, fuel) = (CpuMeter::default(), limits.fuel);
         let state = StoreState::new(entry, given, files, meter.clone());
         let stacks = prepared.extra_stacks().saturating_mul(engine::stack_size(self.stack_size()));
-        state.memory_budget.take(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
+        state.memory_budget.charge(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
         let mut store = Store::new(prepared.engine(), state);
         store.limiter(|state| &mut state.limiter);
         if let Some(table) = store.concurrent_resource_table() {
@@ -171,7 +172,8 @@ impl Sandbox {
             // permit.
             Ok(UpdateDeadline::Yield(1))
         });
-        let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
+        let metered =
+            store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_INTERVAL_FUEL)));
         metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
         Ok(EnteredStore {
             store,
@@ -216,10 +218,10 @@ impl EnteredStore<'_> {
             Ok(Ok(answer)) => check(answer),
             Ok(Err(error)) => {
                 let evidence = TrapEvidence {
-                    memory_refused: state.memory_budget.is_overdrawn()
+                    memory_refused: state.memory_budget.is_exceeded()
                         || state.limiter.memory_refused(self.store.gc_heap_capacity()),
                     table_refused: state.limiter.table_refused,
-                    stderr: tail(&stderr),
+                    stderr: stderr_tail(&stderr),
                 };
                 Err(classify(&error, evidence, self.limits, self.stack))
             }
@@ -254,7 +256,7 @@ impl<T> FinishedCall<T> {
     }
 
     /// Creates the result of a call that did not enter a guest.
-    pub(crate) fn unentered(result: Result<T, CallError>) -> Self {
+    pub(crate) fn without_guest(result: Result<T, CallError>) -> Self {
         Self {
             result,
             usage: CallUsage::default(),
@@ -272,7 +274,7 @@ impl<T> FinishedCall<T> {
 /// Drives `call` until its deadline. A result that becomes ready at that moment is discarded: all
 /// waits of a guest end at the deadline, and the guest must not react to that in a nondeterministic
 /// way.
-async fn ended_by<T>(
+async fn until_deadline<T>(
     deadline: tokio::time::Instant,
     mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
 ) -> Result<T, Elapsed> {
@@ -288,7 +290,7 @@ async fn ended_by<T>(
 }
 
 /// Converts the error that suspends a call to the questions of the guest.
-fn or_questions(
+fn suspension_to_reply(
     answer: Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed>,
 ) -> Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed> {
     answer.map(|answer| {
@@ -299,14 +301,14 @@ fn or_questions(
     })
 }
 
-/// Returns the end of `text`, at most [`STDERR_SHOWN`] bytes, or `None` if it is blank.
+/// Returns the end of `text`, at most [`MAX_STDERR_BYTES`] bytes, or `None` if it is blank.
 ///
 /// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
-fn tail(text: &str) -> Option<String> {
+fn stderr_tail(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
     let text = lines.join("\n");
     let text = text.trim();
-    let start = text.ceil_char_boundary(text.len().saturating_sub(STDERR_SHOWN));
+    let start = text.ceil_char_boundary(text.len().saturating_sub(MAX_STDERR_BYTES));
     text.get(start..).filter(|tail| !tail.is_empty()).map(str::to_owned)
 }
 
@@ -317,9 +319,9 @@ mod tests {
     #[test]
     fn an_error_quotes_the_end_of_standard_error_without_the_hint_about_backtraces() {
         let panic = "\nthread 'main' panicked at src/lib.rs:3:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
-        assert_eq!(tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
-        assert_eq!(tail(" \n"), None);
-        let long = format!("{}é{}", "x".repeat(10), "y".repeat(STDERR_SHOWN - 1));
-        assert_eq!(tail(&long).unwrap(), "y".repeat(STDERR_SHOWN - 1));
+        assert_eq!(stderr_tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
+        assert_eq!(stderr_tail(" \n"), None);
+        let long = format!("{}é{}", "x".repeat(10), "y".repeat(MAX_STDERR_BYTES - 1));
+        assert_eq!(stderr_tail(&long).unwrap(), "y".repeat(MAX_STDERR_BYTES - 1));
     }
 }

@@ -38,7 +38,7 @@ impl CallDirectories {
         let permissions = &entry.environment.permissions;
         let own = permissions.mounts.iter().filter(|mount| mount.by.is_some()).count();
         let opened: Option<Vec<OpenDescriptor>> =
-            (0..own + usize::from(permissions.scratch.is_some())).map(|_| files.take()).collect();
+            (0..own + usize::from(permissions.scratch.is_some())).map(|_| files.acquire()).collect();
         let opened =
             opened.ok_or("the server has no descriptor left for the folders of this call (raise `ulimit -n`)")?;
         let full = Arc::default();

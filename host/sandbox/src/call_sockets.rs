@@ -19,7 +19,7 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 use crate::account::{BudgetExceeded, MemoryBudget, MemoryReservation};
 use crate::connections::{ConnectionRules, PluginConnections};
 use crate::descriptors::OpenDescriptor;
-use crate::effects::{NotReplayable, SideEffects};
+use crate::effects::{AskBlocker, SideEffects};
 use crate::http_call::CallDenials;
 use crate::tcp_usage::TcpTraffic;
 
@@ -119,7 +119,7 @@ impl CallSockets {
     ) -> Self {
         let traffic = Arc::new(traffic);
         let gate = AddressGate {
-            rules: connections.reach(),
+            rules: connections.rules(),
             resolved_names: Mutex::default(),
             denials,
             effects,
@@ -156,7 +156,7 @@ impl CallSockets {
             self.gate.denials.report_denial(UseKind::Tcp, "This call has as many sockets open as it may.", None);
             CreateSocketError::Limit
         })?;
-        let held = self.account.hold(SOCKET_MEMORY_BYTES).map_err(CreateSocketError::Memory)?;
+        let held = self.account.reserve(SOCKET_MEMORY_BYTES).map_err(CreateSocketError::Memory)?;
         Ok(SocketMemory { _opened: opened, _held: held, _socket_count: Arc::clone(&self.socket_count) })
     }
 
@@ -198,7 +198,7 @@ impl CallSockets {
             match (host, gate.rules.clone()) {
                 (NormalizedHost::Ip(address), _) => Ok(vec![address]),
                 (NormalizedHost::Name(name), Some(reach)) => {
-                    gate.effects.lacks(MissingInput::Connections);
+                    gate.effects.mark_unsupported(MissingInput::Connections);
                     let lookup = gate.resolve_allowed(&reach, name, &account);
                     tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(ResolveFailure::LimitReached))
                 }
@@ -244,7 +244,7 @@ impl AddressGate {
             let names = known.entry(address.to_canonical()).or_default();
             if !names.contains(&name) {
                 account
-                    .take(ADDRESS_MEMORY_BYTES + name.len())
+                    .charge(ADDRESS_MEMORY_BYTES + name.len())
                     .map_err(|BudgetExceeded| ResolveFailure::LimitReached)?;
                 names.insert(name.clone());
             }
@@ -293,8 +293,8 @@ impl AddressGate {
         let opened = self.rules.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
         match choose(&[ip], opened) {
             Ok(_) if self.tcp_usage.count_connection().is_ok() => {
-                self.effects.bar(NotReplayable::Connection);
-                self.effects.lacks(MissingInput::Connections);
+                self.effects.block_questions(AskBlocker::Connection);
+                self.effects.mark_unsupported(MissingInput::Connections);
                 true
             }
             Ok(_) => false,

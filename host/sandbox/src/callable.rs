@@ -16,16 +16,16 @@ use crate::component_summary::ComponentSummary;
 use crate::prepared_component::PreparedComponent;
 
 /// Backoff after a component could be neither opened nor compiled again.
-const PAUSE: Duration = Duration::from_secs(5);
+const RETRY_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Recompiles a component whose stored code cannot be used any more.
 pub trait Recompile: Send + Sync {
     /// Recompiles the component with this digest. The future fails with the reason if that is not
     /// possible.
-    fn remake(&self, digest: Digest) -> RecompileFuture;
+    fn recompile(&self, digest: Digest) -> RecompileFuture;
 }
 
-/// What becomes of [`Recompile::remake`].
+/// What becomes of [`Recompile::recompile`].
 pub type RecompileFuture = Pin<Box<dyn Future<Output = Result<(PreparedComponent, UncachedCode), String>> + Send>>;
 
 /// A component that can be called.
@@ -67,7 +67,7 @@ impl From<PreparedComponent> for LazyComponent {
 
 impl LazyComponent {
     /// Creates a component whose code is opened when a call needs it.
-    pub(crate) fn stored(facts: ComponentSummary, stored: UnopenedCode) -> Self {
+    pub(crate) fn from_stored(facts: ComponentSummary, stored: UnopenedCode) -> Self {
         Self { facts, open: OnceLock::new(), stored: Some(stored), opening: Mutex::default() }
     }
 
@@ -88,7 +88,7 @@ impl LazyComponent {
     /// # Errors
     ///
     /// The reason why the component can be neither opened nor compiled again.
-    pub(crate) async fn opened(
+    pub(crate) async fn get_or_open(
         &self,
         begin: impl FnOnce(UnopenedCode) -> JoinHandle<Result<PreparedComponent, String>>,
     ) -> Result<Arc<PreparedComponent>, String> {
@@ -100,7 +100,7 @@ impl LazyComponent {
             return Ok(Arc::clone(prepared));
         }
         if let Some((at, why)) = &opening.failed
-            && at.elapsed() < PAUSE
+            && at.elapsed() < RETRY_BACKOFF
         {
             return Err(why.clone());
         }

@@ -12,16 +12,16 @@ use serde_json::{Map, Number, Value};
 use toolbay_model::Interrupt;
 
 /// Maximum nesting depth of arrays and maps. Parsers reject JSON that is nested twice as deep.
-const DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The member of an object that represents a byte string.
-const BYTES: &str = "$bytes";
+const BYTES_MEMBER: &str = "$bytes";
 
 /// Number of items between two checks of the interrupt.
-const ASKED_EVERY: u32 = 256;
+const INTERRUPT_INTERVAL: u32 = 256;
 
 /// Maximum size of an item's head, in bytes.
-const HEAD: usize = 9;
+const MAX_HEAD_BYTES: usize = 9;
 
 /// The reason why CBOR was not converted to JSON.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,18 +49,18 @@ pub(crate) fn from_json(value: &Value) -> Result<Vec<u8>, String> {
 
 fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
     match value {
-        Value::Null => head(cbor, Header::Simple(22)),
-        Value::Bool(false) => head(cbor, Header::Simple(20)),
-        Value::Bool(true) => head(cbor, Header::Simple(21)),
-        Value::Number(number) => head(cbor, self::number(number)),
-        Value::String(text) => put_text(cbor, text),
+        Value::Null => write_head(cbor, Header::Simple(22)),
+        Value::Bool(false) => write_head(cbor, Header::Simple(20)),
+        Value::Bool(true) => write_head(cbor, Header::Simple(21)),
+        Value::Number(number) => write_head(cbor, self::number_header(number)),
+        Value::String(text) => write_text(cbor, text),
         Value::Array(items) => {
-            head(cbor, Header::Array(Some(items.len())));
+            write_head(cbor, Header::Array(Some(items.len())));
             items.iter().try_for_each(|item| put(cbor, item))?;
         }
         Value::Object(members) => {
-            if let Some(bytes) = bytes(members)? {
-                head(cbor, Header::Bytes(Some(bytes.len())));
+            if let Some(bytes) = byte_string(members)? {
+                write_head(cbor, Header::Bytes(Some(bytes.len())));
                 cbor.extend_from_slice(&bytes);
                 return Ok(());
             }
@@ -74,9 +74,9 @@ fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
             if let Some([(name, _), _]) = members.array_windows().find(|[(a, _), (b, _)]| a == b) {
                 return Err(format!("Two members are named {name:?} without the `$` before it."));
             }
-            head(cbor, Header::Map(Some(members.len())));
+            write_head(cbor, Header::Map(Some(members.len())));
             for (name, value) in members {
-                put_text(cbor, &name);
+                write_text(cbor, &name);
                 put(cbor, value)?;
             }
         }
@@ -84,22 +84,22 @@ fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn put_text(cbor: &mut Vec<u8>, text: &str) {
-    head(cbor, Header::Text(Some(text.len())));
+fn write_text(cbor: &mut Vec<u8>, text: &str) {
+    write_head(cbor, Header::Text(Some(text.len())));
     cbor.extend_from_slice(text.as_bytes());
 }
 
 /// Writes the head of an item.
-fn head(cbor: &mut Vec<u8>, header: Header) {
-    let mut bytes = [0; HEAD];
+fn write_head(cbor: &mut Vec<u8>, header: Header) {
+    let mut bytes = [0; MAX_HEAD_BYTES];
     let mut room = bytes.as_mut_slice();
     // Every head fits into the buffer.
     let _written = Encoder::from(&mut room).push(header);
-    let length = HEAD - room.len();
+    let length = MAX_HEAD_BYTES - room.len();
     cbor.extend(bytes.iter().take(length));
 }
 
-fn number(number: &Number) -> Header {
+fn number_header(number: &Number) -> Header {
     match (number.as_u64(), number.as_i64()) {
         (Some(n), _) => Header::Positive(n),
         // All bits of a negative number, inverted.
@@ -109,18 +109,18 @@ fn number(number: &Number) -> Header {
 }
 
 /// Returns the byte string that an object represents, if it represents one.
-fn bytes(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
-    let Some(value) = members.get(BYTES).filter(|_| members.len() == 1) else { return Ok(None) };
+fn byte_string(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
+    let Some(value) = members.get(BYTES_MEMBER).filter(|_| members.len() == 1) else { return Ok(None) };
     let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
-    bytes.map(Some).ok_or_else(|| format!("The value of {BYTES:?} is not a text in base64."))
+    bytes.map(Some).ok_or_else(|| format!("The value of {BYTES_MEMBER:?} is not a text in base64."))
 }
 
 /// Converts one item to JSON text of at most `most` bytes. Items without a JSON representation are
 /// rejected, except `undefined` and non-finite numbers, which become `null`. Tags are omitted.
 pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result<String, CborError> {
     let mut reading = CborReader { rest: cbor, json: BoundedText { bytes: Vec::new(), most }, interrupt, items: 0 };
-    let first = reading.header()?;
-    reading.value(first, DEPTH)?;
+    let first = reading.read_header()?;
+    reading.write_value(first, MAX_DEPTH)?;
     if !reading.rest.is_empty() {
         return Err(CborError::Malformed("goes on after its end"));
     }
@@ -138,93 +138,93 @@ struct CborReader<'a> {
 
 impl<'a> CborReader<'a> {
     /// Reads the head of the next item and skips its tags.
-    fn header(&mut self) -> Result<Header, CborError> {
+    fn read_header(&mut self) -> Result<Header, CborError> {
         loop {
             self.items = self.items.wrapping_add(1);
-            if self.items.is_multiple_of(ASKED_EVERY) && self.interrupt.is_due() {
+            if self.items.is_multiple_of(INTERRUPT_INTERVAL) && self.interrupt.is_due() {
                 return Err(CborError::Interrupted);
             }
             let mut decoder = Decoder::from(self.rest);
             let header = decoder.pull().map_err(|error| match error {
-                Error::Io(_) => CborError::Malformed(ENDS),
+                Error::Io(_) => CborError::Malformed(UNEXPECTED_END),
                 Error::Syntax(_) => CborError::Malformed("has a byte with which no item begins"),
             })?;
             let length = decoder.offset();
-            self.take(length)?;
+            self.take_bytes(length)?;
             if !matches!(header, Header::Tag(_)) {
                 return Ok(header);
             }
         }
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], CborError> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CborError::Malformed(ENDS))?;
+    fn take_bytes(&mut self, length: usize) -> Result<&'a [u8], CborError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CborError::Malformed(UNEXPECTED_END))?;
         self.rest = rest;
         Ok(taken)
     }
 
-    /// Writes the item that begins with `header` and is nested at most `depth` levels deep.
-    fn value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
+    /// Writes the item that begins with `read_header` and is nested at most `depth` levels deep.
+    fn write_value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
         let inner = || depth.checked_sub(1).ok_or(CborError::Malformed("is nested more than 64 levels deep"));
         match header {
-            Header::Positive(n) => self.json.put(n.to_string()),
-            Header::Negative(n) => self.json.put((!i128::from(n)).to_string()),
+            Header::Positive(n) => self.json.write_json(n.to_string()),
+            Header::Negative(n) => self.json.write_json((!i128::from(n)).to_string()),
             Header::Float(number) => match Number::from_f64(number) {
-                Some(number) => self.json.put(number.to_string()),
-                None => self.json.put("null"),
+                Some(number) => self.json.write_json(number.to_string()),
+                None => self.json.write_json("null"),
             },
-            Header::Simple(20) => self.json.put("false"),
-            Header::Simple(21) => self.json.put("true"),
-            Header::Simple(22 | 23) => self.json.put("null"),
+            Header::Simple(20) => self.json.write_json("false"),
+            Header::Simple(21) => self.json.write_json("true"),
+            Header::Simple(22 | 23) => self.json.write_json("null"),
             Header::Simple(_) => Err(CborError::Malformed("has a simple value that JSON does not have")),
             Header::Bytes(length) => {
-                let bytes = self.string(length, |header| match header {
+                let bytes = self.read_string(length, |header| match header {
                     Header::Bytes(length) => length,
                     _ => None,
                 })?;
-                self.json.put(format!("{{\"{BYTES}\":\"{}\"}}", STANDARD.encode(bytes)))
+                self.json.write_json(format!("{{\"{BYTES_MEMBER}\":\"{}\"}}", STANDARD.encode(bytes)))
             }
             Header::Text(length) => {
-                let text = self.text(length)?;
-                self.json.text(&text)
+                let text = self.read_text(length)?;
+                self.json.write_string(&text)
             }
             Header::Array(length) => {
                 let depth = inner()?;
-                self.json.put("[")?;
-                self.each(length, |reading, header| reading.value(header, depth))?;
-                self.json.put("]")
+                self.json.write_json("[")?;
+                self.read_items(length, |reading, header| reading.write_value(header, depth))?;
+                self.json.write_json("]")
             }
             Header::Map(length) => {
                 let depth = inner()?;
-                self.json.put("{")?;
-                self.each(length, |reading, key| {
-                    reading.key(key)?;
-                    reading.json.put(":")?;
-                    let value = reading.header()?;
-                    reading.value(value, depth)
+                self.json.write_json("{")?;
+                self.read_items(length, |reading, key| {
+                    reading.write_key(key)?;
+                    reading.json.write_json(":")?;
+                    let value = reading.read_header()?;
+                    reading.write_value(value, depth)
                 })?;
-                self.json.put("}")
+                self.json.write_json("}")
             }
             Header::Break => Err(CborError::Malformed("has an end without a beginning")),
-            // Unreachable, because `header` skips tags.
+            // Unreachable, because `read_header` skips tags.
             Header::Tag(_) => Ok(()),
         }
     }
 
     /// Reads `length` items, or all items up to a break. Writes commas between them.
-    fn each(
+    fn read_items(
         &mut self,
         length: Option<usize>,
         mut read: impl FnMut(&mut Self, Header) -> Result<(), CborError>,
     ) -> Result<(), CborError> {
         let mut count = 0;
         while length != Some(count) {
-            let header = self.header()?;
+            let header = self.read_header()?;
             if length.is_none() && header == Header::Break {
                 break;
             }
             if count > 0 {
-                self.json.put(",")?;
+                self.json.write_json(",")?;
             }
             read(self, header)?;
             count += 1;
@@ -233,20 +233,24 @@ impl<'a> CborReader<'a> {
     }
 
     /// Writes the key of a member.
-    fn key(&mut self, header: Header) -> Result<(), CborError> {
+    fn write_key(&mut self, header: Header) -> Result<(), CborError> {
         match header {
             Header::Text(length) => {
-                let text = self.text(length)?;
-                if text.starts_with('$') { self.json.text(&format!("${text}")) } else { self.json.text(&text) }
+                let text = self.read_text(length)?;
+                if text.starts_with('$') {
+                    self.json.write_string(&format!("${text}"))
+                } else {
+                    self.json.write_string(&text)
+                }
             }
-            Header::Positive(n) => self.json.put(format!("\"{n}\"")),
-            Header::Negative(n) => self.json.put(format!("\"{}\"", !i128::from(n))),
+            Header::Positive(n) => self.json.write_json(format!("\"{n}\"")),
+            Header::Negative(n) => self.json.write_json(format!("\"{}\"", !i128::from(n))),
             _ => Err(CborError::Malformed("has a key that is neither a text nor an integer")),
         }
     }
 
-    fn text(&mut self, length: Option<usize>) -> Result<String, CborError> {
-        let bytes = self.string(length, |header| match header {
+    fn read_text(&mut self, length: Option<usize>) -> Result<String, CborError> {
+        let bytes = self.read_string(length, |header| match header {
             Header::Text(length) => length,
             _ => None,
         })?;
@@ -255,25 +259,29 @@ impl<'a> CborReader<'a> {
 
     /// Reads a string of known length, or all chunks of one without. `piece` returns the length of
     /// a chunk.
-    fn string(&mut self, length: Option<usize>, piece: impl Fn(Header) -> Option<usize>) -> Result<Vec<u8>, CborError> {
+    fn read_string(
+        &mut self,
+        length: Option<usize>,
+        piece: impl Fn(Header) -> Option<usize>,
+    ) -> Result<Vec<u8>, CborError> {
         if let Some(length) = length {
-            return self.take(length).map(<[u8]>::to_vec);
+            return self.take_bytes(length).map(<[u8]>::to_vec);
         }
         let mut bytes = Vec::new();
         loop {
-            match self.header()? {
+            match self.read_header()? {
                 Header::Break => return Ok(bytes),
                 header => {
                     let length =
                         piece(header).ok_or(CborError::Malformed("has a string with a piece of another kind"))?;
-                    bytes.extend_from_slice(self.take(length)?);
+                    bytes.extend_from_slice(self.take_bytes(length)?);
                 }
             }
         }
     }
 }
 
-const ENDS: &str = "ends in the middle of an item";
+const UNEXPECTED_END: &str = "ends in the middle of an item";
 
 /// JSON text with a size limit.
 struct BoundedText {
@@ -282,12 +290,12 @@ struct BoundedText {
 }
 
 impl BoundedText {
-    fn put(&mut self, text: impl AsRef<str>) -> Result<(), CborError> {
+    fn write_json(&mut self, text: impl AsRef<str>) -> Result<(), CborError> {
         self.write_all(text.as_ref().as_bytes()).map_err(|_| CborError::Large)
     }
 
     /// Writes a JSON string.
-    fn text(&mut self, text: &str) -> Result<(), CborError> {
+    fn write_string(&mut self, text: &str) -> Result<(), CborError> {
         serde_json::to_writer(self, text).map_err(|_| CborError::Large)
     }
 }
@@ -370,14 +378,14 @@ mod tests {
     #[test]
     fn what_is_no_cbor_or_no_json_is_refused() {
         let cases = [
-            ("", ENDS),
-            ("61", ENDS),
-            ("18", ENDS),
-            ("8201", ENDS),
-            ("9f01", ENDS),
-            ("c0", ENDS),
-            ("5bffffffffffffffff00", ENDS),
-            ("9bffffffffffffffff", ENDS),
+            ("", UNEXPECTED_END),
+            ("61", UNEXPECTED_END),
+            ("18", UNEXPECTED_END),
+            ("8201", UNEXPECTED_END),
+            ("9f01", UNEXPECTED_END),
+            ("c0", UNEXPECTED_END),
+            ("5bffffffffffffffff00", UNEXPECTED_END),
+            ("9bffffffffffffffff", UNEXPECTED_END),
             ("1c", "has a byte with which no item begins"),
             ("61ff", "has a text that is not UTF-8"),
             ("7f4161ff", "has a string with a piece of another kind"),

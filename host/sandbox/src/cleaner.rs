@@ -9,7 +9,7 @@ use toolbay_model::{Interrupt, is_reserved_meta};
 use toolbay_secrets::SecretFilter;
 
 /// Maximum size of guest text that a message quotes, in bytes.
-const QUOTED: usize = 200;
+const MAX_QUOTED_BYTES: usize = 200;
 
 /// Removes control characters and secrets from a guest's text, and logs how much was removed.
 pub(crate) struct TextCleaner<'a> {
@@ -32,7 +32,7 @@ impl<'a> TextCleaner<'a> {
 
     /// Returns a cleaner that stops when `interrupt` is due. Output that was not cleaned must not
     /// be used.
-    pub(crate) fn until(self, interrupt: &'a Interrupt) -> Self {
+    pub(crate) fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
         Self { interrupt: Some(interrupt), ..self }
     }
 
@@ -41,7 +41,7 @@ impl<'a> TextCleaner<'a> {
         self.interrupted
     }
 
-    pub(crate) fn text(&mut self, text: String) -> String {
+    pub(crate) fn clean_text(&mut self, text: String) -> String {
         self.interrupted |= self.interrupt.is_some_and(Interrupt::is_due);
         if self.interrupted {
             return text;
@@ -63,20 +63,20 @@ impl<'a> TextCleaner<'a> {
         }
     }
 
-    pub(crate) fn data(&self, data: Vec<u8>) -> Result<Bytes, String> {
+    pub(crate) fn check_data(&self, data: Vec<u8>) -> Result<Bytes, String> {
         if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
     }
 
     /// Parses and cleans the JSON value of the guest's `member`.
-    pub(crate) fn json(&mut self, member: &str, text: &str) -> Result<Value, String> {
+    pub(crate) fn clean_json(&mut self, member: &str, text: &str) -> Result<Value, String> {
         let value = serde_json::from_str(text).map_err(|error| format!("{member} is not valid JSON: {error}"))?;
-        Ok(self.value(value))
+        Ok(self.clean_value(value))
     }
 
     /// Parses and cleans the guest's `member` as the members of a `_meta`, without those that it
     /// cannot set.
-    pub(crate) fn meta(&mut self, member: &str, text: Option<&String>) -> Result<Map<String, Value>, String> {
-        match text.map(|text| self.json(member, text)).transpose()? {
+    pub(crate) fn clean_meta(&mut self, member: &str, text: Option<&String>) -> Result<Map<String, Value>, String> {
+        match text.map(|text| self.clean_json(member, text)).transpose()? {
             None => Ok(Map::new()),
             Some(Value::Object(mut members)) => {
                 let all = members.len();
@@ -91,17 +91,17 @@ impl<'a> TextCleaner<'a> {
 
     /// Cleans every string in a JSON value, including the names of members. The value stays valid
     /// JSON.
-    pub(crate) fn value(&mut self, value: Value) -> Value {
+    pub(crate) fn clean_value(&mut self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text)),
+            Value::String(text) => Value::String(self.clean_text(text)),
             // Digits can also be a secret.
             Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
-                Value::String(self.text(number.to_string()))
+                Value::String(self.clean_text(number.to_string()))
             }
-            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Array(items) => items.into_iter().map(|item| self.clean_value(item)).collect(),
             Value::Object(members) => {
                 // If two names become equal, the last member wins, as with duplicate names.
-                members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
+                members.into_iter().map(|(name, member)| (self.clean_text(name), self.clean_value(member))).collect()
             }
             value => value,
         }
@@ -123,8 +123,8 @@ impl Drop for TextCleaner<'_> {
 }
 
 /// Quotes a cleaned text of the guest for a message.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("{:?}", line(text, QUOTED))
+pub(crate) fn quote(text: &str) -> String {
+    format!("{:?}", line(text, MAX_QUOTED_BYTES))
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn what_was_removed_is_counted() {
         let mut cleaner = TextCleaner::new(SecretFilter::none());
-        cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
+        cleaner.clean_value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
         assert_eq!(cleaner.removed, 4 + 3);
     }
 }

@@ -12,12 +12,12 @@ use crate::linked_command::LinkedCommand;
 use crate::state::StoreState;
 
 /// The tool's placeholder name. The plugin's file name replaces it.
-pub(crate) const NAME: &str = "run";
+pub(crate) const COMMAND_TOOL_NAME: &str = "run";
 
 /// The only tool of a command.
-pub(crate) fn definition() -> ToolDefinition {
+pub(crate) fn command_definition() -> ToolDefinition {
     ToolDefinition {
-        name: NAME.into(),
+        name: COMMAND_TOOL_NAME.into(),
         description: Some(
             "Runs a command. It receives the arguments as JSON on standard input, and its standard output is the result."
                 .into(),
@@ -28,7 +28,7 @@ pub(crate) fn definition() -> ToolDefinition {
 }
 
 /// Runs the command. The store's standard input contains the arguments.
-pub(crate) async fn call(
+pub(crate) async fn run_command(
     command: &LinkedCommand,
     store: &mut Store<StoreState>,
 ) -> wasmtime::Result<Result<ToolResult, GuestFailure>> {

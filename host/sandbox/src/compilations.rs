@@ -30,20 +30,20 @@ pub struct CompileCounts {
 
 impl CompilationCounts {
     /// Counts a compilation with its duration and its success.
-    pub(crate) fn compiled(&self, took: Duration, well: bool) {
+    pub(crate) fn record_compilation(&self, took: Duration, well: bool) {
         let count = if well { &self.compiled } else { &self.failed };
         count.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Counts a lookup in the compile cache.
-    pub(crate) fn looked_up(&self, found: bool) {
+    pub(crate) fn record_lookup(&self, found: bool) {
         let count = if found { &self.found } else { &self.missed };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the counts so far.
-    pub(crate) fn counts(&self) -> CompileCounts {
+    pub(crate) fn snapshot(&self) -> CompileCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         CompileCounts {
             compiled: read(&self.compiled),
@@ -62,12 +62,12 @@ mod tests {
     #[test]
     fn each_compilation_counts_once() {
         let compilations = CompilationCounts::default();
-        compilations.compiled(Duration::from_millis(2), true);
-        compilations.compiled(Duration::from_millis(3), false);
+        compilations.record_compilation(Duration::from_millis(2), true);
+        compilations.record_compilation(Duration::from_millis(3), false);
         for found in [true, false, false] {
-            compilations.looked_up(found);
+            compilations.record_lookup(found);
         }
         let time = Duration::from_millis(5);
-        assert_eq!(compilations.counts(), CompileCounts { compiled: 1, failed: 1, time, found: 1, missed: 2 });
+        assert_eq!(compilations.snapshot(), CompileCounts { compiled: 1, failed: 1, time, found: 1, missed: 2 });
     }
 }

@@ -18,7 +18,7 @@ use crate::prepare_error::PrepareError;
 use crate::source::CompileSource;
 
 /// Maximum size of error text that is read from a child, in bytes.
-const COMPLAINT: usize = 4096;
+const MAX_ERROR_BYTES: usize = 4096;
 
 /// Limits of the compiler process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Compiler {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
                 let said =
-                    self.in_child(program, *stack, *concurrent, WorkerJob::Compile, (source, &[]), output).await?;
+                    self.run_child(program, *stack, *concurrent, WorkerJob::Compile, (source, &[]), output).await?;
                 let read = move || {
                     serde_json::from_slice(&said).map_err(|error| format!("the compiler's output is invalid: {error}"))
                 };
@@ -77,7 +77,7 @@ impl Compiler {
             }
             CompilePlace::Here(engines) => {
                 let (engines, source) = (WorkerEngines::clone(engines), source.clone());
-                here(move || compiler_process::compile(&engines, source.file, &source.wit), output).await
+                run_in_process(move || compiler_process::compile(&engines, source.file, &source.wit), output).await
             }
         }
     }
@@ -88,11 +88,11 @@ impl Compiler {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
                 let input = (source, [].as_slice());
-                self.in_child(program, *stack, *concurrent, WorkerJob::Instrument, input, output).await.map(drop)
+                self.run_child(program, *stack, *concurrent, WorkerJob::Instrument, input, output).await.map(drop)
             }
             CompilePlace::Here(_) => {
                 let CompileSource { file, wit } = source.clone();
-                here(move || Ok((preinit::instrument(file, &wit)?, ())), output).await
+                run_in_process(move || Ok((preinit::instrument(file, &wit)?, ())), output).await
             }
         }
     }
@@ -108,17 +108,17 @@ impl Compiler {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
                 let input = (source, image.as_slice());
-                self.in_child(program, *stack, *concurrent, WorkerJob::Snapshot, input, output).await.map(drop)
+                self.run_child(program, *stack, *concurrent, WorkerJob::Snapshot, input, output).await.map(drop)
             }
             CompilePlace::Here(_) => {
                 let CompileSource { file, wit } = source.clone();
-                here(move || Ok((compiler_process::snapshot(file, &wit, &image)?, ())), output).await
+                run_in_process(move || Ok((compiler_process::snapshot(file, &wit, &image)?, ())), output).await
             }
         }
     }
 
     /// Runs a job in a child process. Returns the child's standard error output.
-    async fn in_child(
+    async fn run_child(
         &self,
         program: &Path,
         stack: ByteSize,
@@ -145,7 +145,7 @@ impl Compiler {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| PrepareError::Transient(format!("cannot start the compiler: {error}")))?;
-        let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source, rest));
+        let work = tokio::time::timeout(self.limits.timeout, exchange_with_child(&mut child, source, rest));
         let (status, said) = match work.await {
             Ok(done) => {
                 done.map_err(|error| PrepareError::Transient(format!("cannot communicate with the compiler: {error}")))?
@@ -157,13 +157,13 @@ impl Compiler {
                 )));
             }
         };
-        self.judge(status, &said)?;
+        self.check_exit(status, &said)?;
         Ok(said)
     }
 
-    fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
+    fn check_exit(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
         let signal = status.signal();
-        let complaint = joined(&String::from_utf8_lossy(said.get(..COMPLAINT).unwrap_or(said)));
+        let complaint = joined(&String::from_utf8_lossy(said.get(..MAX_ERROR_BYTES).unwrap_or(said)));
         match signal {
             None if status.success() => Ok(()),
             None if status.code() == Some(EXIT_WRITE_FAILED.into()) => Err(PrepareError::WriteFailed),
@@ -199,7 +199,7 @@ impl Compiler {
 }
 
 /// Runs `work` in this process, without limits and without a way to interrupt it.
-async fn here<T: Send + 'static>(
+async fn run_in_process<T: Send + 'static>(
     work: impl FnOnce() -> Result<(Vec<u8>, T), String> + Send + 'static,
     mut output: File,
 ) -> Result<T, PrepareError> {
@@ -212,7 +212,11 @@ async fn here<T: Send + 'static>(
 }
 
 /// Writes the source, and reads the notes or the error until the child ends.
-async fn converse(child: &mut Child, source: &CompileSource, rest: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+async fn exchange_with_child(
+    child: &mut Child,
+    source: &CompileSource,
+    rest: &[u8],
+) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
@@ -229,7 +233,7 @@ async fn converse(child: &mut Child, source: &CompileSource, rest: &[u8]) -> std
     let read = async {
         let mut said = Vec::new();
         if let Some(stderr) = stderr {
-            stderr.take((MAX_NOTES_BYTES + COMPLAINT) as u64).read_to_end(&mut said).await?;
+            stderr.take((MAX_NOTES_BYTES + MAX_ERROR_BYTES) as u64).read_to_end(&mut said).await?;
         }
         Ok::<_, std::io::Error>(said)
     };

@@ -144,7 +144,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
 pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, WorkerNotes), String> {
     let AdaptedComponent { component, kind, remark } = adapt::componentize(file, wit)?;
     let uses = WasmProposals::of(&component)?;
-    let (checked, off) = match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
+    let (checked, off) = match (check_exports(&component)?, concurrency::wasi_p3_requirements(&component)) {
         (_, WasiP3Requirements::Refused(why)) => return Err(why),
         // The component has no async functions itself, and only uses something like a clock that is
         // read.
@@ -155,7 +155,7 @@ pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Resu
     };
     let (engine, tasked) = match checked {
         ComponentKind::Async if engines.allows_async => {
-            (engines.async_engine()?, Some(concurrency::tasked(&component)?))
+            (engines.async_engine()?, Some(concurrency::async_instances(&component)?))
         }
         ComponentKind::Async => return Err(off.to_owned()),
         // The engine that accepts more reports the most precise error.
@@ -215,12 +215,12 @@ pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: &[u8]) -> Result<Vec<u8>
 
 fn collect_notes(about: PluginSummary, component: &[u8], wit: &str) -> WorkerNotes {
     let mut remarks = Vec::new();
-    let beside = if wit.is_empty() { Ok(ComponentDocs::default()) } else { ComponentDocs::of_wit(wit) };
+    let beside = if wit.is_empty() { Ok(ComponentDocs::default()) } else { ComponentDocs::from_wit(wit) };
     let beside = beside.unwrap_or_else(|why| {
         remarks.push(format!("its .wit file is ignored: {}", joined(&why)));
         ComponentDocs::default()
     });
-    let mut docs = ComponentDocs::of_component(component);
+    let mut docs = ComponentDocs::from_component(component);
     docs.functions.extend(beside.functions);
     let is_command = about.exports.iter().any(|name| name.starts_with("wasi:cli/run@"));
     let speaks = is_command && mcp_detection::contains_mcp_words(component);
@@ -234,7 +234,7 @@ fn encode_notes(notes: WorkerNotes) -> Vec<u8> {
         return text;
     }
     let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
-    let notes = WorkerNotes { docs: ComponentDocs::default(), remarks, about: notes.about.shortened(), ..notes };
+    let notes = WorkerNotes { docs: ComponentDocs::default(), remarks, about: notes.about.truncated(), ..notes };
     serde_json::to_vec(&notes).unwrap_or_default()
 }
 

@@ -7,8 +7,8 @@ pub trait ComputePlace: Send + Sync {
     /// Releases the permit because the guest waits for a clock, a response or another external
     /// event. Returns whether other calls can use the permit in the meantime. If `false`, the call
     /// keeps it.
-    fn give_back(&self) -> bool;
+    fn release(&self) -> bool;
 
     /// Waits until the call holds a permit again after it was released.
-    fn take_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn acquire(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }

@@ -16,13 +16,13 @@ use crate::wasi_p3_names::{is_wasi_p3, is_wasi_p3_candidate};
 
 /// Maximum number of instances with functions within a component with async functions. Tools that
 /// compose components create one for each component, and language toolchains create one.
-pub(crate) const TASKED: u32 = 16;
+pub(crate) const MAX_ASYNC_INSTANCES: u32 = 16;
 
 /// Maximum number of WASI 0.3 interfaces that a message names.
-const NAMED: usize = 4;
+const MAX_LISTED_INTERFACES: usize = 4;
 
 /// Maximum size of one of these names, in bytes.
-const NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// The WASI 0.3 requirements of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) enum WasiP3Requirements {
 
 /// Returns the WASI 0.3 requirements of a component. Release candidates of WASI 0.3 are
 /// incompatible with the final version.
-pub(crate) fn newer_wasi(component: &[u8]) -> WasiP3Requirements {
+pub(crate) fn wasi_p3_requirements(component: &[u8]) -> WasiP3Requirements {
     let mut names = Vec::new();
     // The compiler rejects a component that cannot be parsed.
     read_names(component, &mut names).unwrap_or_default();
@@ -47,8 +47,8 @@ pub(crate) fn newer_wasi(component: &[u8]) -> WasiP3Requirements {
         return WasiP3Requirements::Nothing;
     }
     names.retain(|name| is_wasi_p3_candidate(name));
-    let further = names.len().saturating_sub(NAMED);
-    let shown: Vec<String> = names.iter().take(NAMED).map(|name| line(name, NAME)).collect();
+    let further = names.len().saturating_sub(MAX_LISTED_INTERFACES);
+    let shown: Vec<String> = names.iter().take(MAX_LISTED_INTERFACES).map(|name| line(name, MAX_NAME_BYTES)).collect();
     let shown = match (shown.is_empty(), further) {
         (true, _) => return WasiP3Requirements::Wanted,
         (false, 0) => shown.join(", "),
@@ -88,12 +88,14 @@ fn read_names(component: &[u8], names: &mut Vec<String>) -> Result<(), BinaryRea
 /// # Errors
 ///
 /// The number exceeds the limit or cannot be determined.
-pub(crate) fn tasked(component: &[u8]) -> Result<u32, String> {
-    let tasked = count(component).map_err(|error| error.to_string())?;
+pub(crate) fn async_instances(component: &[u8]) -> Result<u32, String> {
+    let tasked = count_instances(component).map_err(|error| error.to_string())?;
     match tasked {
-        Some(count) if count <= u64::from(TASKED) => Ok(u32::try_from(count).unwrap_or(TASKED)),
+        Some(count) if count <= u64::from(MAX_ASYNC_INSTANCES) => {
+            Ok(u32::try_from(count).unwrap_or(MAX_ASYNC_INSTANCES))
+        }
         Some(count) => Err(format!(
-            "has async functions, and is composed of {} components with functions, but at most {TASKED} are allowed",
+            "has async functions, and is composed of {} components with functions, but at most {MAX_ASYNC_INSTANCES} are allowed",
             thousands(count)
         )),
         None => {
@@ -124,7 +126,7 @@ impl ComponentScope {
 }
 
 /// Returns the number of instances with functions, or `None` if it depends on imported components.
-fn count(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
+fn count_instances(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
     // Core modules have an entry too, so that each end matches one entry.
     let mut open = vec![Some(ComponentScope::default())];
     let mut begun = false;
@@ -214,7 +216,7 @@ mod tests {
         (func (export "f") (canon lift (core func $i "f")))"#;
 
     fn counted(text: &str) -> Option<u64> {
-        count(&wat::parse_str(text).unwrap()).unwrap()
+        count_instances(&wat::parse_str(text).unwrap()).unwrap()
     }
 
     #[test]
@@ -248,7 +250,7 @@ mod tests {
             (alias export $i "c" (component $c))
             (instance (instantiate $c)))"#;
         assert_eq!(counted(exported), None);
-        let why = tasked(&wat::parse_str(exported).unwrap()).unwrap_err();
+        let why = async_instances(&wat::parse_str(exported).unwrap()).unwrap_err();
         assert!(why.contains("of a component that it imports"), "{why}");
     }
 
@@ -260,7 +262,7 @@ mod tests {
             let _ = write!(text, "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))");
         }
         let text = format!("(component $root {text} (instance (instantiate $c40)))");
-        let why = tasked(&wat::parse_str(text).unwrap()).unwrap_err();
+        let why = async_instances(&wat::parse_str(text).unwrap()).unwrap_err();
         assert!(why.contains("composed of 1,099,511,627,776 components"), "{why}");
     }
 
@@ -268,7 +270,7 @@ mod tests {
     fn wasi_0_3_is_recognised_by_the_version_of_an_interface_of_wasi() {
         let wanted = |imports: &[&str]| {
             let imports: Vec<String> = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
-            newer_wasi(&wat::parse_str(format!("(component {})", imports.concat())).unwrap())
+            wasi_p3_requirements(&wat::parse_str(format!("(component {})", imports.concat())).unwrap())
         };
         assert_eq!(
             wanted(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]),

@@ -27,7 +27,7 @@ impl PluginConnections {
         Self(Some(Arc::new(ConnectionRules { rules, opened, lookups, places: PluginLookups::new() })))
     }
 
-    pub(crate) fn reach(&self) -> Option<Arc<ConnectionRules>> {
+    pub(crate) fn rules(&self) -> Option<Arc<ConnectionRules>> {
         self.0.clone()
     }
 }

@@ -4,62 +4,62 @@ use toolbay_model::uri::check_authority;
 use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent, ResourceLink};
 
 use crate::block::{BlockKind, RawBlock};
-use crate::cleaner::{TextCleaner, quoted};
+use crate::cleaner::{TextCleaner, quote};
 use crate::syntax::{is_mime_type, is_timestamp, is_uri};
 
 /// Converts a block according to its kind. A missing or superfluous member is an error of the
 /// plugin's author.
-pub(crate) fn content(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
-    let Some(kind) = BlockKind::parse(&block.kind) else { return unknown(block, cleaner) };
+pub(crate) fn convert_block(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
+    let Some(kind) = BlockKind::parse(&block.kind) else { return convert_unknown(block, cleaner) };
     let mut members = BlockMembers { kind, block };
     let body = match kind {
-        BlockKind::Text => ContentBody::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
-        BlockKind::Image => ContentBody::Image(members.media("image", cleaner)?),
-        BlockKind::Audio => ContentBody::Audio(members.media("audio", cleaner)?),
+        BlockKind::Text => ContentBody::Text(cleaner.clean_text(members.take_required("text", |b| &mut b.text)?)),
+        BlockKind::Image => ContentBody::Image(members.take_media("image", cleaner)?),
+        BlockKind::Audio => ContentBody::Audio(members.take_media("audio", cleaner)?),
         BlockKind::ResourceLink => ContentBody::ResourceLink(ResourceLink {
-            uri: members.uri(cleaner)?,
-            name: cleaner.text(members.need("name", |b| &mut b.name)?),
-            title: members.block.title.take().map(|text| cleaner.text(text)),
-            description: members.block.description.take().map(|text| cleaner.text(text)),
-            mime_type: members.mime_type(cleaner)?,
+            uri: members.take_uri(cleaner)?,
+            name: cleaner.clean_text(members.take_required("name", |b| &mut b.name)?),
+            title: members.block.title.take().map(|text| cleaner.clean_text(text)),
+            description: members.block.description.take().map(|text| cleaner.clean_text(text)),
+            mime_type: members.take_mime_type(cleaner)?,
             size: members.block.size.take(),
         }),
         BlockKind::EmbeddedResource => ContentBody::Resource(EmbeddedResource {
-            uri: members.uri(cleaner)?,
-            mime_type: members.mime_type(cleaner)?,
+            uri: members.take_uri(cleaner)?,
+            mime_type: members.take_mime_type(cleaner)?,
             content: match (members.block.text.take(), members.block.data.take()) {
-                (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
-                (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
+                (Some(text), None) => ResourceContent::Text(cleaner.clean_text(text)),
+                (None, Some(data)) => ResourceContent::Blob(cleaner.check_data(data)?),
                 (None, None) => return Err("is a resource without `text` or `data`".into()),
                 (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
             },
         }),
     };
-    members.nothing_left()?;
+    members.check_no_rest()?;
     let block = members.block;
-    annotated(body, block, cleaner)
+    with_annotations(body, block, cleaner)
 }
 
 /// Converts a block of an unknown kind to its text, which is a fallback for hosts that do not
 /// support the kind.
-fn unknown(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
+fn convert_unknown(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     if let Some(text) = &block.text {
-        return annotated(ContentBody::Text(cleaner.text(text.clone())), block, cleaner);
+        return with_annotations(ContentBody::Text(cleaner.clean_text(text.clone())), block, cleaner);
     }
-    let kind = quoted(&cleaner.text(block.kind));
+    let kind = quote(&cleaner.clean_text(block.kind));
     Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
 }
 
 /// Adds the members that all kinds can have.
-fn annotated(body: ContentBody, block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
+fn with_annotations(body: ContentBody, block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<ContentBlock, String> {
     if let Some(priority) = block.priority
         && !(0.0..=1.0).contains(&priority)
     {
         return Err(format!("has the priority {priority}, which is not between 0.0 and 1.0"));
     }
-    let last_modified = block.last_modified.map(|text| cleaner.text(text));
+    let last_modified = block.last_modified.map(|text| cleaner.clean_text(text));
     if let Some(when) = last_modified.as_deref().filter(|when| !is_timestamp(when)) {
-        let when = quoted(when);
+        let when = quote(when);
         return Err(format!("was last modified at {when}, which is not a time such as \"2026-01-12T15:00:58Z\""));
     }
     Ok(ContentBlock { body, audience: block.audience, priority: block.priority, last_modified })
@@ -72,35 +72,39 @@ struct BlockMembers {
 }
 
 impl BlockMembers {
-    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut RawBlock) -> &mut Option<T>) -> Result<T, String> {
-        let kind = self.kind.article();
+    fn take_required<T>(
+        &mut self,
+        name: &str,
+        member: impl FnOnce(&mut RawBlock) -> &mut Option<T>,
+    ) -> Result<T, String> {
+        let kind = self.kind.name_with_article();
         member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
     }
 
-    fn media(&mut self, family: &str, cleaner: &mut TextCleaner<'_>) -> Result<MediaContent, String> {
-        let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
-        let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
+    fn take_media(&mut self, family: &str, cleaner: &mut TextCleaner<'_>) -> Result<MediaContent, String> {
+        let data = cleaner.check_data(self.take_required("data", |b| &mut b.data)?)?;
+        let mime_type = cleaner.clean_text(self.take_required("mime-type", |b| &mut b.mime_type)?);
         if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
             return Err(format!(
                 "is {}, but its MIME type is {}, not {family}/…",
-                self.kind.article(),
-                quoted(&mime_type)
+                self.kind.name_with_article(),
+                quote(&mime_type)
             ));
         }
         Ok(MediaContent { data, mime_type })
     }
 
-    fn mime_type(&mut self, cleaner: &mut TextCleaner<'_>) -> Result<Option<String>, String> {
-        match self.block.mime_type.take().map(|text| cleaner.text(text)) {
+    fn take_mime_type(&mut self, cleaner: &mut TextCleaner<'_>) -> Result<Option<String>, String> {
+        match self.block.mime_type.take().map(|text| cleaner.clean_text(text)) {
             Some(mime_type) if !is_mime_type(&mime_type) => {
-                Err(format!("has an invalid MIME type: {}", quoted(&mime_type)))
+                Err(format!("has an invalid MIME type: {}", quote(&mime_type)))
             }
             mime_type => Ok(mime_type),
         }
     }
 
-    fn uri(&mut self, cleaner: &mut TextCleaner<'_>) -> Result<String, String> {
-        let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
+    fn take_uri(&mut self, cleaner: &mut TextCleaner<'_>) -> Result<String, String> {
+        let uri = cleaner.clean_text(self.take_required("uri", |b| &mut b.uri)?);
         if is_uri(&uri) {
             return Ok(uri);
         }
@@ -108,10 +112,10 @@ impl BlockMembers {
             Err(why) => format!("it {why}"),
             Ok(()) => "no scheme, or a space in it".to_owned(),
         };
-        Err(format!("has an invalid URI ({why}): {}", quoted(&uri)))
+        Err(format!("has an invalid URI ({why}): {}", quote(&uri)))
     }
 
-    fn nothing_left(&self) -> Result<(), String> {
+    fn check_no_rest(&self) -> Result<(), String> {
         let block = &self.block;
         let left = [
             ("text", block.text.is_some()),
@@ -125,7 +129,7 @@ impl BlockMembers {
             ("members", block.members.is_some()),
         ];
         match left.into_iter().find(|(_, present)| *present) {
-            Some((name, _)) => Err(format!("is {}, which cannot have `{name}`", self.kind.article())),
+            Some((name, _)) => Err(format!("is {}, which cannot have `{name}`", self.kind.name_with_article())),
             None => Ok(()),
         }
     }

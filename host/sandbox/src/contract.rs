@@ -28,7 +28,7 @@ use crate::prepare_error::PrepareError;
 use crate::state::StoreState;
 
 /// The interface of the contract that plugins import, without its version.
-const HOST: &str = "toolbay:plugin/host@";
+const HOST_PREFIX: &str = "toolbay:plugin/host@";
 
 /// A component that implements a version of the contract.
 pub(crate) struct ContractComponent {
@@ -101,7 +101,7 @@ impl ContractComponent {
             (0, 1 | 2) => {
                 let mut interfaces = ExportedInterfaces::new();
                 for (part, name) in names {
-                    interfaces.insert(*part, ExportedInterface::of(engine, component, name)?);
+                    interfaces.insert(*part, ExportedInterface::find(engine, component, name)?);
                 }
                 if version.minor == 1 {
                     ContractAdapter::V0_1(v0_1::Adapter::new(&interfaces, pre)?)
@@ -152,7 +152,7 @@ impl fmt::Display for ContractComponent {
 /// Returns whether a component imports the function with which a plugin asks its caller questions.
 pub(crate) fn imports_ask(engine: &Engine, component: &types::Component) -> bool {
     component.imports(engine).any(|(name, import)| {
-        let is_host = name.starts_with(HOST);
+        let is_host = name.starts_with(HOST_PREFIX);
         match import.ty {
             ComponentItem::ComponentInstance(host) if is_host => host.get_export(engine, "ask").is_some(),
             _ => false,

@@ -2,7 +2,7 @@
 //!
 //! When a store yields because of fuel, wasmtime wakes its own task at once and returns `Pending`.
 //! Tokio puts such a task straight back into its queue and polls I/O and timers only once per 61
-//! polls. A spinning guest would make everything else on the runtime wait for 61 slices. [`coop`]
+//! polls. A spinning guest would make everything else on the runtime wait for 61 slices. [`drive_cooperatively`]
 //! gives the call its own waker: a wake during the poll becomes `tokio::task::yield_now`, which
 //! lets the driver run first. A call that returns `Pending` without such a wake waits for an event.
 //! It then releases its compute permit, and acquires one again before it continues.
@@ -25,11 +25,11 @@ use crate::pending_requests::PendingRequests;
 /// CPU time after which a yielding guest releases the thread to other tasks. On an otherwise idle
 /// runtime, each release costs tens of microseconds: the runtime polls for I/O and wakes another
 /// thread, which finds no work.
-const SLICE: Duration = Duration::from_micros(400);
+const YIELD_SLICE: Duration = Duration::from_micros(400);
 
 /// CPU time after which a step counts as computation. A guest with shorter steps depends on the
 /// progress of the runtime, so it yields at once.
-const STEP: Duration = Duration::from_micros(20);
+const MIN_COMPUTE_STEP: Duration = Duration::from_micros(20);
 
 /// The CPU time of a call, and whether it waited for an event. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -80,10 +80,10 @@ enum CallStep<T> {
 }
 
 /// Drives `call` and adds its CPU time to `meter`. Yields to the rest of the runtime when the call
-/// yields for the first time, and then after each [`SLICE`]. The call's HTTP requests advance
+/// yields for the first time, and then after each [`YIELD_SLICE`]. The call's HTTP requests advance
 /// between its steps; their CPU time does not count. While the guest waits for any event, it
 /// releases its `place`.
-pub(crate) async fn coop<F: Future>(
+pub(crate) async fn drive_cooperatively<F: Future>(
     meter: CpuMeter,
     exchanges: PendingRequests,
     place: Option<&dyn ComputePlace>,
@@ -94,31 +94,27 @@ pub(crate) async fn coop<F: Future>(
     let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
     // CPU time since the last yield. The initial value forces a yield at first, because the call
     // can be on the thread of the protocol.
-    let mut spent = SLICE;
+    let mut spent = YIELD_SLICE;
     loop {
         let step = poll_fn(|task| {
-            bell.listen(task.waker());
-            chime.listen(task.waker());
+            bell.start_poll(task.waker());
+            chime.start_poll(task.waker());
             exchanges.advance(&requests);
             // Earlier wakes of the guest, such as for a response, are served by this poll.
-            bell.forget();
+            bell.reset();
             let (polled, took) = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
             if polled.is_pending() {
                 // Start requests that the guest has just issued before it waits.
-                chime.forget();
+                chime.reset();
                 exchanges.advance(&requests);
             }
-            let yielded = [&bell, &chime].map(|bell| bell.quiet()).contains(&true);
+            let yielded = [&bell, &chime].map(|bell| bell.end_poll()).contains(&true);
             match polled {
                 Poll::Ready(output) => Poll::Ready(CallStep::Done(output)),
                 Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),
                 Poll::Pending => {
                     meter.0.idled.store(true, Ordering::Relaxed);
-                    if place.is_some_and(ComputePlace::give_back) {
-                        Poll::Ready(CallStep::Waits)
-                    } else {
-                        Poll::Pending
-                    }
+                    if place.is_some_and(ComputePlace::release) { Poll::Ready(CallStep::Waits) } else { Poll::Pending }
                 }
             }
         });
@@ -128,20 +124,20 @@ pub(crate) async fn coop<F: Future>(
             CallStep::Waits => {
                 // Advance the requests in the meantime: they can be the event that it waits for.
                 let advance = |task: &Context<'_>| {
-                    chime.listen(task.waker());
+                    chime.start_poll(task.waker());
                     exchanges.advance(&requests);
-                    if chime.quiet() {
+                    if chime.end_poll() {
                         task.waker().wake_by_ref();
                     }
                 };
                 poll_fn(|task| {
-                    bell.call_for(task.waker());
+                    bell.set_task(task.waker());
                     advance(task);
-                    if bell.has_rung() { Poll::Ready(()) } else { Poll::Pending }
+                    if bell.was_woken() { Poll::Ready(()) } else { Poll::Pending }
                 })
                 .await;
                 if let Some(place) = place {
-                    let mut again = place.take_again();
+                    let mut again = place.acquire();
                     poll_fn(|task| {
                         advance(task);
                         again.as_mut().poll(task)
@@ -152,7 +148,7 @@ pub(crate) async fn coop<F: Future>(
             }
         };
         spent += took;
-        if took < STEP || spent >= SLICE {
+        if took < MIN_COMPUTE_STEP || spent >= YIELD_SLICE {
             spent = Duration::ZERO;
             tokio::task::yield_now().await;
         }
@@ -161,7 +157,7 @@ pub(crate) async fn coop<F: Future>(
 
 /// Lets other tasks run once. The guest still has work and keeps its permit.
 /// `tokio::task::yield_now` wakes its task only after the poll, and would look like a wait.
-pub(crate) async fn give_way() {
+pub(crate) async fn yield_briefly() {
     let mut gave = false;
     poll_fn(|task| {
         if std::mem::replace(&mut gave, true) {
@@ -183,14 +179,14 @@ struct CallWaker {
 
 impl CallWaker {
     /// Starts a poll. Later wakes concern the task of `waker`.
-    fn listen(&self, waker: &Waker) {
-        self.call_for(waker);
-        self.forget();
+    fn start_poll(&self, waker: &Waker) {
+        self.set_task(waker);
+        self.reset();
         self.polling.store(true, Ordering::SeqCst);
     }
 
     /// Registers `waker` for later wakes.
-    fn call_for(&self, waker: &Waker) {
+    fn set_task(&self, waker: &Waker) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *task {
             Some(known) => known.clone_from(waker),
@@ -199,17 +195,17 @@ impl CallWaker {
     }
 
     /// Returns whether there was a wake since the last reset.
-    fn has_rung(&self) -> bool {
+    fn was_woken(&self) -> bool {
         self.rung.load(Ordering::SeqCst)
     }
 
     /// Resets the flag, because the wakes so far are being served.
-    fn forget(&self) {
+    fn reset(&self) {
         self.rung.store(false, Ordering::SeqCst);
     }
 
     /// Ends a poll. Returns whether there was a wake during it.
-    fn quiet(&self) -> bool {
+    fn end_poll(&self) -> bool {
         self.polling.store(false, Ordering::SeqCst);
         self.rung.swap(false, Ordering::SeqCst)
     }
@@ -222,7 +218,7 @@ impl Wake for CallWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.rung.store(true, Ordering::SeqCst);
-        // During the poll no task needs to be woken: `quiet` checks `rung`. If the poll ends
+        // During the poll no task needs to be woken: `end_poll` checks `rung`. If the poll ends
         // between the two, the task is woken once more than necessary, which is harmless.
         if self.polling.load(Ordering::SeqCst) {
             return;
@@ -254,7 +250,7 @@ mod tests {
     async fn a_yielding_call_finishes_and_lets_others_run() {
         let other = tokio::spawn(async { "other" });
         let meter = CpuMeter::default();
-        assert_eq!(coop(meter.clone(), PendingRequests::default(), None, yields(1000)).await, "done");
+        assert_eq!(drive_cooperatively(meter.clone(), PendingRequests::default(), None, yields(1000)).await, "done");
         assert!(!meter.has_idled(), "a call that yields has something to do");
         assert!(other.is_finished(), "the other task ran between two yields");
     }
@@ -284,12 +280,12 @@ mod tests {
             })
         };
         let meter = CpuMeter::default();
-        coop(meter.clone(), PendingRequests::default(), None, computes(2, STEP * 2)).await;
+        drive_cooperatively(meter.clone(), PendingRequests::default(), None, computes(2, MIN_COMPUTE_STEP * 2)).await;
         let first = turns.swap(0, Ordering::Relaxed);
         assert_eq!(first, 1, "it gave way after its first step");
         let before = meter.nanoseconds();
-        coop(meter.clone(), PendingRequests::default(), None, computes(100, STEP * 2)).await;
-        let slices = (meter.nanoseconds() - before) / u64::try_from(SLICE.as_nanos()).unwrap();
+        drive_cooperatively(meter.clone(), PendingRequests::default(), None, computes(100, MIN_COMPUTE_STEP * 2)).await;
+        let slices = (meter.nanoseconds() - before) / u64::try_from(YIELD_SLICE.as_nanos()).unwrap();
         let turns = turns.load(Ordering::Relaxed);
         assert!((2..=slices + 1).contains(&turns), "{turns} turns in {slices} slices");
         other.abort();
@@ -304,11 +300,16 @@ mod tests {
                 std::hint::spin_loop();
             }
         };
-        coop(meter.clone(), PendingRequests::default(), None, busy).await;
+        drive_cooperatively(meter.clone(), PendingRequests::default(), None, busy).await;
         let busy = meter.nanoseconds();
         assert!(busy >= 1_900_000, "{busy}");
-        coop(meter.clone(), PendingRequests::default(), None, tokio::time::sleep(std::time::Duration::from_millis(20)))
-            .await;
+        drive_cooperatively(
+            meter.clone(),
+            PendingRequests::default(),
+            None,
+            tokio::time::sleep(std::time::Duration::from_millis(20)),
+        )
+        .await;
         let waited = meter.nanoseconds() - busy;
         assert!(waited < 10_000_000, "{waited}");
         assert!(meter.has_idled());
@@ -317,7 +318,7 @@ mod tests {
     #[tokio::test]
     async fn a_wake_from_elsewhere_is_not_lost() {
         let (tx, rx) = tokio::sync::oneshot::channel();
-        let call = tokio::spawn(coop(CpuMeter::default(), PendingRequests::default(), None, rx));
+        let call = tokio::spawn(drive_cooperatively(CpuMeter::default(), PendingRequests::default(), None, rx));
         tokio::task::yield_now().await;
         tx.send(7).unwrap();
         assert_eq!(call.await.unwrap(), Ok(7));
@@ -344,12 +345,12 @@ mod tests {
     }
 
     impl ComputePlace for Counted {
-        fn give_back(&self) -> bool {
+        fn release(&self) -> bool {
             self.given.fetch_add(1, Ordering::SeqCst);
             self.gives
         }
 
-        fn take_again(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        fn acquire(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
             Box::pin(async move {
                 self.turns.acquire().await.unwrap().forget();
                 self.taken.fetch_add(1, Ordering::SeqCst);
@@ -360,8 +361,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_computes_keeps_its_place() {
         let place = Counted::new(true, 0);
-        coop(CpuMeter::default(), PendingRequests::default(), Some(&place), yields(100)).await;
-        coop(CpuMeter::default(), PendingRequests::default(), Some(&place), give_way()).await;
+        drive_cooperatively(CpuMeter::default(), PendingRequests::default(), Some(&place), yields(100)).await;
+        drive_cooperatively(CpuMeter::default(), PendingRequests::default(), Some(&place), yield_briefly()).await;
         assert_eq!(place.counts(), (0, 0));
     }
 
@@ -370,7 +371,7 @@ mod tests {
         for gives in [true, false] {
             let place = Counted::new(gives, 0);
             let (tx, rx) = tokio::sync::oneshot::channel();
-            let mut call = pin!(coop(CpuMeter::default(), PendingRequests::default(), Some(&place), rx));
+            let mut call = pin!(drive_cooperatively(CpuMeter::default(), PendingRequests::default(), Some(&place), rx));
             let mut look = async || poll_fn(|task| Poll::Ready(call.as_mut().poll(task))).await;
             assert!(look().await.is_pending());
             assert_eq!(place.counts(), (1, 0));
@@ -390,7 +391,7 @@ mod tests {
         let (sent, is_sent) = tokio::sync::oneshot::channel();
         let (go, may_go) = tokio::sync::oneshot::channel::<()>();
         let began = exchanges.clone();
-        let call = coop(CpuMeter::default(), exchanges, Some(&place), async move {
+        let call = drive_cooperatively(CpuMeter::default(), exchanges, Some(&place), async move {
             let _awaited = began.start(async move {
                 may_go.await.unwrap();
                 sent.send(()).unwrap();

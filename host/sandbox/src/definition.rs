@@ -15,7 +15,7 @@ use crate::syntax::{is_mime_type, is_timestamp, is_uri};
 
 /// Keywords whose values take part in validation, or are values themselves. They are not readable
 /// text.
-const MEANT: [&str; 21] = [
+const VALIDATION_KEYWORDS: [&str; 21] = [
     "$anchor",
     "$dynamicAnchor",
     "$dynamicRef",
@@ -40,31 +40,31 @@ const MEANT: [&str; 21] = [
 ];
 
 /// Keywords whose members are schemas under names that the author chooses.
-const NAMED: [&str; 6] =
+const SCHEMA_MAP_KEYWORDS: [&str; 6] =
     ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
 /// Maximum size of a name or address in a remark, in bytes.
-const SHOWN: usize = 200;
+const MAX_QUOTED_BYTES: usize = 200;
 
 /// Maximum number of tools, prompts, resources or templates with dropped values that are reported
 /// to the operator, for each kind.
-const NAMED_ENTRIES: usize = 10;
+const MAX_REMARKS: usize = 10;
 
 /// Returns the description with cleaned texts, and with remarks for the operator on dropped values.
-pub(crate) fn cleaned(description: ComponentDescription) -> ComponentDescription {
+pub(crate) fn clean_description(description: ComponentDescription) -> ComponentDescription {
     let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
-    let mut dropped = DroppedEntries::of("tool");
-    let tools = tools.into_iter().map(|tool| tool_cleaned(tool, &mut dropped)).collect();
-    remarks.extend(dropped.remarks());
-    let mut dropped = DroppedEntries::of("prompt");
-    let prompts = prompts.into_iter().map(|prompt| prompt_cleaned(prompt, &mut dropped)).collect();
-    remarks.extend(dropped.remarks());
-    let mut dropped = DroppedEntries::of("resource");
-    let resources = resources.into_iter().map(|resource| resource_cleaned(resource, &mut dropped)).collect();
-    remarks.extend(dropped.remarks());
-    let mut dropped = DroppedEntries::of("resource template");
-    let templates = templates.into_iter().map(|template| resource_cleaned(template, &mut dropped)).collect();
-    remarks.extend(dropped.remarks());
+    let mut dropped = DroppedEntries::new("tool");
+    let tools = tools.into_iter().map(|tool| clean_tool(tool, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    let mut dropped = DroppedEntries::new("prompt");
+    let prompts = prompts.into_iter().map(|prompt| clean_prompt(prompt, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    let mut dropped = DroppedEntries::new("resource");
+    let resources = resources.into_iter().map(|resource| clean_resource(resource, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
+    let mut dropped = DroppedEntries::new("resource template");
+    let templates = templates.into_iter().map(|template| clean_resource(template, &mut dropped)).collect();
+    remarks.extend(dropped.into_remarks());
     ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks }
 }
 
@@ -77,21 +77,21 @@ struct DroppedEntries {
 }
 
 impl DroppedEntries {
-    fn of(kind: &'static str) -> Self {
+    fn new(kind: &'static str) -> Self {
         Self { kind, remarks: Vec::new(), more: 0 }
     }
 
     /// Adds a remark on the first dropped value of an entry, if there is one.
-    fn note(&mut self, name: &str, why: Option<String>) {
+    fn add(&mut self, name: &str, why: Option<String>) {
         let Some(why) = why else { return };
-        if self.remarks.len() < NAMED_ENTRIES {
-            self.remarks.push(format!("{} {:?}: {why}", self.kind, line(name, SHOWN)));
+        if self.remarks.len() < MAX_REMARKS {
+            self.remarks.push(format!("{} {:?}: {why}", self.kind, line(name, MAX_QUOTED_BYTES)));
         } else {
             self.more += 1;
         }
     }
 
-    fn remarks(mut self) -> Vec<String> {
+    fn into_remarks(mut self) -> Vec<String> {
         if self.more > 0 {
             self.remarks.push(format!("{} more {}s have something that is not shown", self.more, self.kind));
         }
@@ -102,66 +102,66 @@ impl DroppedEntries {
 /// Drops the icons that clients must not receive. Returns the reason for the first one.
 fn drop_icons(icons: &mut Vec<Icon>) -> Option<String> {
     let mut first = None;
-    let cleaned = std::mem::take(icons).into_iter().map(icon_cleaned);
+    let cleaned = std::mem::take(icons).into_iter().map(clean_icon);
     *icons = cleaned.filter_map(|icon| icon.map_err(|why| first.get_or_insert(why)).ok()).collect();
     first.map(|why| format!("an icon is not shown: {why}"))
 }
 
-fn tool_cleaned(mut tool: ToolDefinition, dropped: &mut DroppedEntries) -> ToolDefinition {
-    dropped.note(&tool.name, drop_icons(&mut tool.icons));
+fn clean_tool(mut tool: ToolDefinition, dropped: &mut DroppedEntries) -> ToolDefinition {
+    dropped.add(&tool.name, drop_icons(&mut tool.icons));
     ToolDefinition {
-        title: tool.title.map(text),
-        description: tool.description.map(text),
-        input_schema: json(tool.input_schema, schema),
-        output_schema: tool.output_schema.map(|text| json(text, schema)),
-        meta: tool.meta.map(|text| json(text, every_text)),
+        title: tool.title.map(clean_text),
+        description: tool.description.map(clean_text),
+        input_schema: clean_json(tool.input_schema, clean_schema),
+        output_schema: tool.output_schema.map(|text| clean_json(text, clean_schema)),
+        meta: tool.meta.map(|text| clean_json(text, clean_all_texts)),
         ..tool
     }
 }
 
-fn prompt_cleaned(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> PromptDefinition {
-    dropped.note(&prompt.name, drop_icons(&mut prompt.icons));
+fn clean_prompt(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> PromptDefinition {
+    dropped.add(&prompt.name, drop_icons(&mut prompt.icons));
     let argument = |argument: PromptArgument| PromptArgument {
-        title: argument.title.map(text),
-        description: argument.description.map(text),
+        title: argument.title.map(clean_text),
+        description: argument.description.map(clean_text),
         ..argument
     };
     PromptDefinition {
-        title: prompt.title.map(text),
-        description: prompt.description.map(text),
+        title: prompt.title.map(clean_text),
+        description: prompt.description.map(clean_text),
         arguments: prompt.arguments.into_iter().map(argument).collect(),
-        meta: prompt.meta.map(|text| json(text, every_text)),
+        meta: prompt.meta.map(|text| clean_json(text, clean_all_texts)),
         ..prompt
     }
 }
 
 /// Cleans a resource or a template.
-fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
+fn clean_resource(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
     let why = drop_icons(&mut resource.icons);
-    let mime_type = unfit(&mut resource.mime_type, is_mime_type)
-        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, SHOWN)));
+    let mime_type = take_invalid(&mut resource.mime_type, is_mime_type)
+        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, MAX_QUOTED_BYTES)));
     let priority = resource.priority.take_if(|priority| !(0.0..=1.0).contains(priority));
     let priority = priority.map(|priority| format!("its priority is not shown: {priority} is not between 0.0 and 1.0"));
-    let time = unfit(&mut resource.last_modified, is_timestamp).map(|time| {
-        let time = line(&time, SHOWN);
+    let time = take_invalid(&mut resource.last_modified, is_timestamp).map(|time| {
+        let time = line(&time, MAX_QUOTED_BYTES);
         format!("when it was last modified is not shown: {time:?} is not a time such as \"2026-01-12T15:00:58Z\"")
     });
-    dropped.note(&resource.uri, why.or(mime_type).or(priority).or(time));
+    dropped.add(&resource.uri, why.or(mime_type).or(priority).or(time));
     ResourceDefinition {
-        name: text(resource.name),
-        title: resource.title.map(text),
-        description: resource.description.map(text),
-        meta: resource.meta.map(|text| json(text, every_text)),
+        name: clean_text(resource.name),
+        title: resource.title.map(clean_text),
+        description: resource.description.map(clean_text),
+        meta: resource.meta.map(|text| clean_json(text, clean_all_texts)),
         ..resource
     }
 }
 
 /// Takes a text that is not valid.
-fn unfit(text: &mut Option<String>, fits: impl Fn(&str) -> bool) -> Option<String> {
+fn take_invalid(text: &mut Option<String>, fits: impl Fn(&str) -> bool) -> Option<String> {
     text.take_if(|text| !fits(text))
 }
 
-fn text(text: String) -> String {
+fn clean_text(text: String) -> String {
     match clean(&text) {
         std::borrow::Cow::Borrowed(_) => text,
         std::borrow::Cow::Owned(cleaned) => cleaned,
@@ -170,7 +170,7 @@ fn text(text: String) -> String {
 
 /// Applies `change` to the value of a JSON text. Invalid JSON is returned unchanged; a later check
 /// reports it.
-fn json(text: String, change: fn(&mut Value)) -> String {
+fn clean_json(text: String, change: fn(&mut Value)) -> String {
     // Fast path for almost all texts: neither the text nor its unescaped form contains control
     // characters.
     if !text.contains("\\u") && matches!(clean(&text), std::borrow::Cow::Borrowed(_)) {
@@ -182,16 +182,16 @@ fn json(text: String, change: fn(&mut Value)) -> String {
 }
 
 /// Cleans every text in `value`, and the names of its members.
-fn every_text(value: &mut Value) {
+fn clean_all_texts(value: &mut Value) {
     match value {
         Value::String(text) => clean_in_place(text),
-        Value::Array(items) => items.iter_mut().for_each(every_text),
+        Value::Array(items) => items.iter_mut().for_each(clean_all_texts),
         Value::Object(members) => {
             *members = std::mem::take(members)
                 .into_iter()
                 .map(|(name, mut member)| {
-                    every_text(&mut member);
-                    (text(name), member)
+                    clean_all_texts(&mut member);
+                    (clean_text(name), member)
                 })
                 .collect();
         }
@@ -200,18 +200,20 @@ fn every_text(value: &mut Value) {
 }
 
 /// Cleans the readable texts in a schema.
-fn schema(schema: &mut Value) {
+fn clean_schema(schema: &mut Value) {
     match schema {
         Value::String(text) => clean_in_place(text),
-        Value::Array(schemas) => schemas.iter_mut().for_each(self::schema),
+        Value::Array(schemas) => schemas.iter_mut().for_each(self::clean_schema),
         Value::Object(keywords) => {
-            for (keyword, value) in keywords.iter_mut().filter(|(keyword, _)| !MEANT.contains(&keyword.as_str())) {
+            for (keyword, value) in
+                keywords.iter_mut().filter(|(keyword, _)| !VALIDATION_KEYWORDS.contains(&keyword.as_str()))
+            {
                 match value {
-                    Value::Object(schemas) if NAMED.contains(&keyword.as_str()) => {
+                    Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&keyword.as_str()) => {
                         // A dependency can also be a list of names.
-                        schemas.values_mut().filter(|schema| !schema.is_array()).for_each(self::schema);
+                        schemas.values_mut().filter(|schema| !schema.is_array()).for_each(self::clean_schema);
                     }
-                    value => self::schema(value),
+                    value => self::clean_schema(value),
                 }
             }
         }
@@ -220,7 +222,7 @@ fn schema(schema: &mut Value) {
 }
 
 fn clean_in_place(text: &mut String) {
-    *text = self::text(std::mem::take(text));
+    *text = self::clean_text(std::mem::take(text));
 }
 
 /// Checks and cleans an icon.
@@ -228,8 +230,8 @@ fn clean_in_place(text: &mut String) {
 /// # Errors
 ///
 /// The reason why clients must not receive it.
-fn icon_cleaned(icon: Icon) -> Result<Icon, String> {
-    let shown = line(&icon.src, SHOWN);
+fn clean_icon(icon: Icon) -> Result<Icon, String> {
+    let shown = line(&icon.src, MAX_QUOTED_BYTES);
     let (scheme, rest) = icon.src.split_once(':').unwrap_or_default();
     let allowed = match scheme.to_ascii_lowercase().as_str() {
         "https" => rest.strip_prefix("//").is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty()),
@@ -242,9 +244,9 @@ fn icon_cleaned(icon: Icon) -> Result<Icon, String> {
     if let Some(mime_type) = &icon.mime_type
         && !(mime_type.starts_with("image/") && is_mime_type(mime_type))
     {
-        return Err(format!("its MIME type must be image/…, not {:?}", line(mime_type, SHOWN)));
+        return Err(format!("its MIME type must be image/…, not {:?}", line(mime_type, MAX_QUOTED_BYTES)));
     }
-    Ok(Icon { sizes: icon.sizes.into_iter().map(text).collect(), ..icon })
+    Ok(Icon { sizes: icon.sizes.into_iter().map(clean_text).collect(), ..icon })
 }
 
 #[cfg(test)]
@@ -300,7 +302,7 @@ mod tests {
             meta: Some(json!({EVIL: [EVIL, {"n": 1}]}).to_string()),
             ..ToolDefinition::default()
         };
-        let ComponentDescription { tools, remarks, .. } = cleaned(of(vec![tool]));
+        let ComponentDescription { tools, remarks, .. } = clean_description(of(vec![tool]));
         let [tool] = tools.as_slice() else { panic!("{tools:?}") };
         assert_eq!((tool.title.as_deref(), tool.description.as_deref()), (Some("abc"), Some("abc")));
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
@@ -314,7 +316,7 @@ mod tests {
     fn what_needs_no_cleaning_is_not_written_anew() {
         for text in [r#"{ "type":"object", "maximum": 1.50 }"#, "{", r#"{"title": "\u00"#, "\u{202e}"] {
             let tool = ToolDefinition { input_schema: text.into(), ..ToolDefinition::default() };
-            assert_eq!(cleaned(of(vec![tool])).tools[0].input_schema, text);
+            assert_eq!(clean_description(of(vec![tool])).tools[0].input_schema, text);
         }
     }
 
@@ -343,7 +345,7 @@ mod tests {
         ];
         let tool = |icons| ToolDefinition { name: "a".into(), icons, ..ToolDefinition::default() };
         let all = bad.iter().chain(&good).map(|src| icon(src)).collect();
-        let ComponentDescription { tools, remarks, .. } = cleaned(of(vec![tool(all)]));
+        let ComponentDescription { tools, remarks, .. } = clean_description(of(vec![tool(all)]));
         assert_eq!(tools[0].icons.iter().map(|icon| icon.src.as_str()).collect::<Vec<_>>(), good);
         assert_eq!(tools[0].icons[0].sizes, ["48x48"]);
         assert_eq!(
@@ -352,13 +354,13 @@ mod tests {
              \"http://a.example/i.png\""]
         );
         for bad in bad {
-            assert!(icon_cleaned(icon(bad)).is_err(), "{bad}");
+            assert!(clean_icon(icon(bad)).is_err(), "{bad}");
         }
-        let ComponentDescription { remarks, .. } = cleaned(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
-        assert_eq!(remarks.len(), NAMED_ENTRIES + 1);
-        assert_eq!(remarks[NAMED_ENTRIES], "20 more tools have something that is not shown");
+        let ComponentDescription { remarks, .. } = clean_description(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
+        assert_eq!(remarks.len(), MAX_REMARKS + 1);
+        assert_eq!(remarks[MAX_REMARKS], "20 more tools have something that is not shown");
         let page = Icon { mime_type: Some("text/html".into()), ..icon(good[0]) };
-        assert_eq!(icon_cleaned(page).unwrap_err(), "its MIME type must be image/…, not \"text/html\"");
+        assert_eq!(clean_icon(page).unwrap_err(), "its MIME type must be image/…, not \"text/html\"");
     }
 
     #[test]
@@ -393,7 +395,7 @@ mod tests {
             remarks: vec!["first".into()],
             ..ComponentDescription::default()
         };
-        let cleaned = cleaned(said);
+        let cleaned = clean_description(said);
         let expected = ResourceDefinition {
             uri: EVIL.into(),
             name: "abc".into(),
@@ -441,7 +443,7 @@ mod tests {
         ];
         for (expected, wrong) in cases {
             let said = ComponentDescription { resources: vec![fine(), wrong], ..ComponentDescription::default() };
-            let cleaned = cleaned(said);
+            let cleaned = clean_description(said);
             assert_eq!(cleaned.resources, [fine(), expected]);
             assert_eq!(cleaned.remarks.len(), 1);
             assert!(cleaned.remarks[0].starts_with("resource \"notes://a\": "), "{:?}", cleaned.remarks);

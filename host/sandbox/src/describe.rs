@@ -13,7 +13,7 @@ use toolbay_model::{
 use crate::call::FinishedCall;
 use crate::call_context::{CallContext, PluginContext};
 use crate::compiled::CompiledFile;
-use crate::coop::coop;
+use crate::coop::drive_cooperatively;
 use crate::mcp_server::{self, RequestReply, ServerTransport};
 use crate::prepared_component::PreparedComponent;
 use crate::raw_description::RawDescription;
@@ -23,10 +23,10 @@ use crate::state::CallResources;
 use crate::stdio_transport::StdioConversation;
 
 /// The paths at which HTTP handlers are probed, in this order.
-const PATHS: [&str; 2] = ["/mcp", "/"];
+const PROBED_PATHS: [&str; 2] = ["/mcp", "/"];
 
 /// Maximum number of pages of one list.
-const PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 impl Sandbox {
     /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`. Waits while many others
@@ -51,9 +51,9 @@ impl Sandbox {
         let prepared = &compiled.prepared;
         let probe = |wire| ServerProbe { sandbox: self, prepared, entry: &entry, wire };
         match prepared.wire() {
-            Some(wire @ ServerTransport::Http(pre)) => return probe(wire).handler(pre.interface()).await,
+            Some(wire @ ServerTransport::Http(pre)) => return probe(wire).probe_handler(pre.interface()).await,
             Some(wire @ ServerTransport::Stdio(_)) if compiled.speaks => {
-                return probe(wire).command().await;
+                return probe(wire).probe_command().await;
             }
             _ => {}
         }
@@ -61,10 +61,11 @@ impl Sandbox {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.list(&mut entered.store);
-                let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, None, call)).await;
+                let answer =
+                    timeout(limits.timeout, drive_cooperatively(entered.meter.clone(), exchanges, None, call)).await;
                 entered.finish(answer, Ok)
             }
-            Err(error) => FinishedCall::unentered(Err(error)),
+            Err(error) => FinishedCall::without_guest(Err(error)),
         }
     }
 }
@@ -80,15 +81,15 @@ struct ServerProbe<'a> {
 
 impl ServerProbe<'_> {
     /// Returns the items that an HTTP handler offers, or the requests that were tried.
-    async fn handler(self, interface: &str) -> FinishedCall<RawDescription> {
+    async fn probe_handler(self, interface: &str) -> FinishedCall<RawDescription> {
         let mut tried = Vec::new();
-        for path in PATHS {
-            let manner = |revision: &str| GuestServerProtocol { path: Some(path.to_owned()), ..manner(revision) };
+        for path in PROBED_PATHS {
+            let manner = |revision: &str| GuestServerProtocol { path: Some(path.to_owned()), ..endpoint(revision) };
             let (stateless, sessions) = (manner(STATELESS), manner(SESSIONS));
             for (manner, ask) in [(stateless, GuestMethod::Discover), (sessions, GuestMethod::Initialize)] {
                 let what = format!("POST {path} ({})", ask.method());
-                match self.meets(manner, &ask, None).await {
-                    Ok((server, manner)) => return self.listed(&server, manner).await,
+                match self.identify(manner, &ask, None).await {
+                    Ok((server, manner)) => return self.list_all(&server, manner).await,
                     Err(ProbeRefusal::Ended(finished)) => return *finished,
                     Err(ProbeRefusal::Other(why)) => tried.push(format!("{what}: {why}")),
                     // Nothing is served at this path.
@@ -100,39 +101,39 @@ impl ServerProbe<'_> {
             }
         }
         if self.prepared.has_command() {
-            return FinishedCall::unentered(Ok(RawDescription::default()));
+            return FinishedCall::without_guest(Ok(RawDescription::default()));
         }
         let refused = format!(
             "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
              or wasmtime serve, is no plugin",
             tried.join("; ")
         );
-        FinishedCall::unentered(Ok(RawDescription { refused: Some(refused), ..RawDescription::default() }))
+        FinishedCall::without_guest(Ok(RawDescription { refused: Some(refused), ..RawDescription::default() }))
     }
 
     /// Returns the items that a command offers if it is an MCP server. Returns an empty description
     /// if it is only a command.
-    async fn command(self) -> FinishedCall<RawDescription> {
+    async fn probe_command(self) -> FinishedCall<RawDescription> {
         for (revision, ask) in [(STATELESS, GuestMethod::Discover), (SESSIONS, GuestMethod::Initialize)] {
             // The input ends after the request: a command that reads all input first must not
             // block.
-            match self.meets(manner(revision), &ask, Some(StdioConversation::single_request())).await {
-                Ok((server, manner)) => return self.listed(&server, manner).await,
+            match self.identify(endpoint(revision), &ask, Some(StdioConversation::single_request())).await {
+                Ok((server, manner)) => return self.list_all(&server, manner).await,
                 Err(ProbeRefusal::Ended(finished)) => return *finished,
                 Err(ProbeRefusal::Other(_) | ProbeRefusal::Absent(_)) => {}
             }
         }
-        FinishedCall::unentered(Ok(RawDescription::default()))
+        FinishedCall::without_guest(Ok(RawDescription::default()))
     }
 
     /// Asks the component to identify itself as an MCP server.
-    async fn meets(
+    async fn identify(
         &self,
         manner: GuestServerProtocol,
         ask: &GuestMethod<'_>,
         talk: Option<StdioConversation>,
     ) -> Result<(ServerDescription, GuestServerProtocol), ProbeRefusal> {
-        let finished = self.once(&manner, ask, talk).await;
+        let finished = self.send_request(&manner, ask, talk).await;
         let said = match finished.result {
             // A later attempt can succeed, for example on a busy machine.
             Err(CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_)) => {
@@ -162,7 +163,7 @@ impl ServerProbe<'_> {
     }
 
     /// Requests all lists.
-    async fn listed(
+    async fn list_all(
         &self,
         server: &ServerDescription,
         mut manner: GuestServerProtocol,
@@ -173,13 +174,13 @@ impl ServerProbe<'_> {
         for list in GuestList::ALL.into_iter().filter(|list| server.has(*list)) {
             let mut cursor: Option<String> = None;
             for page in 0.. {
-                if page == PAGES {
-                    let why = format!("{} has more than {PAGES} pages", list.method());
-                    return FinishedCall::unentered(Err(CallError::Failed(why)));
+                if page == MAX_PAGES {
+                    let why = format!("{} has more than {MAX_PAGES} pages", list.method());
+                    return FinishedCall::without_guest(Err(CallError::Failed(why)));
                 }
                 let talk = matches!(self.wire, ServerTransport::Stdio(_)).then(StdioConversation::default);
-                let finished = self.once(&manner, &GuestMethod::List(list, cursor.as_deref()), talk).await;
-                let finished = finished.and_then(|answer| entries(list, answer, &mut room, &mut said));
+                let finished = self.send_request(&manner, &GuestMethod::List(list, cursor.as_deref()), talk).await;
+                let finished = finished.and_then(|answer| add_entries(list, answer, &mut room, &mut said));
                 let next = match &finished.result {
                     Ok(next) => next.clone(),
                     Err(_) => return finished.and_then(|_| Ok(RawDescription::default())),
@@ -190,7 +191,7 @@ impl ServerProbe<'_> {
                 }
                 if next == cursor {
                     let why = format!("{} names the same page twice", list.method());
-                    return FinishedCall::unentered(Err(CallError::Failed(why)));
+                    return FinishedCall::without_guest(Err(CallError::Failed(why)));
                 }
                 cursor = next;
             }
@@ -202,12 +203,12 @@ impl ServerProbe<'_> {
         said.manner = Some(manner);
         match last {
             Some(finished) => finished.and_then(|_| Ok(said.into())),
-            None => FinishedCall::unentered(Ok(said.into())),
+            None => FinishedCall::without_guest(Ok(said.into())),
         }
     }
 
     /// Sends one request to a new instance.
-    async fn once(
+    async fn send_request(
         &self,
         manner: &GuestServerProtocol,
         ask: &GuestMethod<'_>,
@@ -219,11 +220,11 @@ impl ServerProbe<'_> {
                 let exchanges = entered.store.data().exchanges.clone();
                 let answers = QuestionAnswers::default();
                 let call = mcp_server::send_request(self.wire, &mut entered.store, manner, ask, &answers);
-                let call = coop(entered.meter.clone(), exchanges, None, call);
+                let call = drive_cooperatively(entered.meter.clone(), exchanges, None, call);
                 let answer = timeout_at(self.entry.deadline.into(), call).await;
                 entered.finish(answer, Ok)
             }
-            Err(error) => FinishedCall::unentered(Err(error)),
+            Err(error) => FinishedCall::without_guest(Err(error)),
         }
     }
 }
@@ -238,13 +239,13 @@ enum ProbeRefusal {
     Absent(String),
 }
 
-fn manner(revision: &str) -> GuestServerProtocol {
+fn endpoint(revision: &str) -> GuestServerProtocol {
     GuestServerProtocol { revision: revision.to_owned(), ..GuestServerProtocol::default() }
 }
 
 /// Adds the items on a page. Returns the cursor of the next page. A list that the guest does not
 /// support is empty.
-fn entries(
+fn add_entries(
     list: GuestList,
     answer: RequestReply,
     room: &mut u64,
@@ -261,15 +262,15 @@ fn entries(
         .checked_sub(result.len() as u64)
         .ok_or_else(|| failed(format!("its lists have more than {most} bytes")))?;
     let added = match list {
-        GuestList::Tools => lists::tools(&result).map(|page| added(&mut said.tools, page)),
-        GuestList::Prompts => lists::prompts(&result).map(|page| added(&mut said.prompts, page)),
-        GuestList::Resources => lists::resources(&result).map(|page| added(&mut said.resources, page)),
-        GuestList::Templates => lists::templates(&result).map(|page| added(&mut said.templates, page)),
+        GuestList::Tools => lists::tools(&result).map(|page| add_page(&mut said.tools, page)),
+        GuestList::Prompts => lists::prompts(&result).map(|page| add_page(&mut said.prompts, page)),
+        GuestList::Resources => lists::resources(&result).map(|page| add_page(&mut said.resources, page)),
+        GuestList::Templates => lists::templates(&result).map(|page| add_page(&mut said.templates, page)),
     };
     added.map_err(failed)
 }
 
-fn added<T>(all: &mut Vec<T>, page: GuestPage<T>) -> Option<String> {
+fn add_page<T>(all: &mut Vec<T>, page: GuestPage<T>) -> Option<String> {
     all.extend(page.items);
     page.next
 }

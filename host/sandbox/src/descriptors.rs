@@ -16,10 +16,10 @@ use rustix::process::{Resource, getrlimit};
 use crate::usage_ledger::OpenFile;
 
 /// Number of calls that share the descriptors if their number is not limited.
-const CALLS: usize = 64;
+const DEFAULT_CALLS: usize = 64;
 
 /// Minimum share of a call. A waiting call is not admitted if the shares would become smaller.
-const SHARE: usize = 5;
+const MIN_SHARE: usize = 5;
 
 /// The descriptors for the files of all guests.
 #[derive(Debug)]
@@ -58,27 +58,27 @@ impl DescriptorHandle {
 }
 
 impl DescriptorTable {
-    /// Returns how many of `calls` can run at once, if `waiting` of them need not run.
-    pub(crate) fn calls(calls: usize, waiting: usize) -> usize {
-        Self::calls_with(available(), calls, waiting)
+    /// Returns how many of `max_calls` can run at once, if `waiting` of them need not run.
+    pub(crate) fn max_calls(calls: usize, waiting: usize) -> usize {
+        Self::max_calls_within(available(), calls, waiting)
     }
 
-    fn calls_with(most: usize, calls: usize, waiting: usize) -> usize {
+    fn max_calls_within(most: usize, calls: usize, waiting: usize) -> usize {
         if calls == 0 {
             // The number of calls is not limited.
             return usize::MAX;
         }
-        calls.min((most / 4 / SHARE).max(calls.saturating_sub(waiting)))
+        calls.min((most / 4 / MIN_SHARE).max(calls.saturating_sub(waiting)))
     }
 
-    /// Creates the limits from the current limit of the process, for `calls` concurrent calls.
+    /// Creates the limits from the current limit of the process, for `max_calls` concurrent calls.
     pub(crate) fn of_process(calls: usize) -> Self {
         Self::new(available(), calls)
     }
 
     /// Creates the limits for a process that can have `most` descriptors.
     fn new(most: usize, calls: usize) -> Self {
-        let calls = if calls == usize::MAX { CALLS } else { calls.max(1) };
+        let calls = if calls == usize::MAX { DEFAULT_CALLS } else { calls.max(1) };
         let guests = most / 2;
         // A call that cannot open any file cannot use its mounts at all.
         let share = (guests / 2 / calls).max(1);
@@ -105,7 +105,7 @@ fn available() -> usize {
 
 impl CallDescriptors {
     /// Acquires a permit for one more file. Returns `None` if this call cannot open one now.
-    pub(crate) fn take(&self) -> Option<OpenDescriptor> {
+    pub(crate) fn acquire(&self) -> Option<OpenDescriptor> {
         let mine = self.open.fetch_add(1, Ordering::Relaxed);
         let all = self.all.open.fetch_add(1, Ordering::Relaxed);
         let opened = OpenDescriptor(self.clone());
@@ -126,18 +126,18 @@ mod tests {
 
     /// Opens files until one is refused.
     fn all_of(files: &CallDescriptors) -> Vec<OpenDescriptor> {
-        std::iter::from_fn(|| files.take()).collect()
+        std::iter::from_fn(|| files.acquire()).collect()
     }
 
     #[test]
     fn calls_that_only_wait_take_no_share_of_those_that_compute() {
-        assert_eq!(DescriptorTable::calls_with(1 << 20, 192, 128), 192);
-        assert_eq!(DescriptorTable::calls_with(1024, 192, 128), 64);
-        assert_eq!(DescriptorTable::calls_with(1600, 192, 128), 80);
-        assert_eq!(DescriptorTable::calls_with(160, 136, 128), 8);
-        assert_eq!(DescriptorTable::calls_with(200, 136, 128), 10);
-        assert_eq!(DescriptorTable::calls_with(64, 192, 128), 64, "those that compute are let in in any case");
-        assert_eq!(DescriptorTable::calls_with(64, 0, 0), usize::MAX);
+        assert_eq!(DescriptorTable::max_calls_within(1 << 20, 192, 128), 192);
+        assert_eq!(DescriptorTable::max_calls_within(1024, 192, 128), 64);
+        assert_eq!(DescriptorTable::max_calls_within(1600, 192, 128), 80);
+        assert_eq!(DescriptorTable::max_calls_within(160, 136, 128), 8);
+        assert_eq!(DescriptorTable::max_calls_within(200, 136, 128), 10);
+        assert_eq!(DescriptorTable::max_calls_within(64, 192, 128), 64, "those that compute are let in in any case");
+        assert_eq!(DescriptorTable::max_calls_within(64, 0, 0), usize::MAX);
     }
 
     #[test]
@@ -162,10 +162,10 @@ mod tests {
         for most in [0, 1, 16, 64] {
             let all = Arc::new(DescriptorTable::new(most, 64));
             let held: Vec<CallDescriptors> = (0..64).map(|_| all.files()).collect();
-            let open: Vec<_> = held.iter().map(CallDescriptors::take).collect();
+            let open: Vec<_> = held.iter().map(CallDescriptors::acquire).collect();
             assert!(open.iter().all(Option::is_some));
             assert!(all.connections() > 0);
         }
-        assert_eq!(DescriptorTable::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / CALLS);
+        assert_eq!(DescriptorTable::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / DEFAULT_CALLS);
     }
 }

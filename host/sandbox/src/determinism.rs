@@ -14,11 +14,11 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 use crate::asked::PluginRequest;
 
 /// Start time of each call on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
-const BEGINNING: Duration = Duration::from_hours(438_288);
+const START_TIME: Duration = Duration::from_hours(438_288);
 
 /// Time by which each reading advances the clock, in nanoseconds. A guest that polls the clock in a
 /// loop reaches any time.
-const TICK: u64 = 1_000_000;
+const TICK_NANOSECONDS: u64 = 1_000_000;
 
 /// The seed of a call. Equal requests have equal seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,14 @@ pub(crate) struct CallTime(Arc<AtomicU64>);
 impl CallSeed {
     pub(crate) fn new(asked: PluginRequest<'_>) -> Self {
         match asked {
-            PluginRequest::Tool { name, arguments } => Self::of("call", &[name.as_bytes(), arguments.as_bytes()]),
+            PluginRequest::Tool { name, arguments } => {
+                Self::from_parts("call", &[name.as_bytes(), arguments.as_bytes()])
+            }
             PluginRequest::Prompt { name, arguments } => {
                 let parts = arguments.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
-                Self::of("prompt", &std::iter::once(name.as_bytes()).chain(parts).collect::<Vec<_>>())
+                Self::from_parts("prompt", &std::iter::once(name.as_bytes()).chain(parts).collect::<Vec<_>>())
             }
-            PluginRequest::Resource { uri } => Self::of("resource", &[uri.as_bytes()]),
+            PluginRequest::Resource { uri } => Self::from_parts("resource", &[uri.as_bytes()]),
             PluginRequest::Completion(CompletionRequest { reference, argument, value, context }) => {
                 let (kind, name) = match reference {
                     CompletionReference::Prompt(name) => ("prompt", name),
@@ -44,17 +46,17 @@ impl CallSeed {
                 };
                 let context = context.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
                 let parts = [kind, name, argument, value].map(str::as_bytes).into_iter().chain(context);
-                Self::of("completion", &parts.collect::<Vec<_>>())
+                Self::from_parts("completion", &parts.collect::<Vec<_>>())
             }
         }
     }
 
     /// Creates the seed for a file that is initialized from a file with this digest.
-    pub(crate) fn of_file(digest: &[u8]) -> Self {
-        Self::of("file", &[digest])
+    pub(crate) fn for_file(digest: &[u8]) -> Self {
+        Self::from_parts("file", &[digest])
     }
 
-    fn of(what: &str, parts: &[&[u8]]) -> Self {
+    fn from_parts(what: &str, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new_with_prefix("toolbay deterministic ");
         hash.update(what);
         for part in parts {
@@ -67,7 +69,7 @@ impl CallSeed {
     /// Derives the seed of one interface, so that interfaces do not repeat each other's random
     /// numbers.
     fn for_interface(self, name: &str) -> [u8; 32] {
-        Self::of(name, &[&self.0]).0
+        Self::from_parts(name, &[&self.0]).0
     }
 
     /// Configures the clocks and random numbers of a guest with this seed.
@@ -87,34 +89,34 @@ impl CallSeed {
 
 impl CallTime {
     /// Reads the clock, which advances it.
-    pub(crate) fn look(&self) -> u64 {
-        let moved = |now: u64| Some(now.saturating_add(TICK));
+    pub(crate) fn advance(&self) -> u64 {
+        let moved = |now: u64| Some(now.saturating_add(TICK_NANOSECONDS));
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved).unwrap_or_default()
     }
 
     /// Advances the clock to at least `when`, because the guest waited until then.
-    pub(crate) fn reach(&self, when: u64) {
+    pub(crate) fn advance_to(&self, when: u64) {
         self.0.fetch_max(when, Ordering::Relaxed);
     }
 }
 
 impl HostWallClock for CallTime {
     fn resolution(&self) -> Duration {
-        Duration::from_nanos(TICK)
+        Duration::from_nanos(TICK_NANOSECONDS)
     }
 
     fn now(&self) -> Duration {
-        BEGINNING.saturating_add(Duration::from_nanos(self.look()))
+        START_TIME.saturating_add(Duration::from_nanos(self.advance()))
     }
 }
 
 impl HostMonotonicClock for CallTime {
     fn resolution(&self) -> u64 {
-        TICK
+        TICK_NANOSECONDS
     }
 
     fn now(&self) -> u64 {
-        self.look()
+        self.advance()
     }
 }
 
@@ -166,13 +168,13 @@ mod tests {
     fn each_look_moves_both_clocks_and_waiting_does_too() {
         let time = CallTime::default();
         assert_eq!(HostMonotonicClock::now(&time), 0);
-        assert_eq!(HostWallClock::now(&time), BEGINNING + Duration::from_nanos(TICK));
-        time.reach(30 * TICK);
-        assert_eq!(HostMonotonicClock::now(&time), 30 * TICK);
-        time.reach(5);
-        assert_eq!(HostMonotonicClock::now(&time), 31 * TICK, "time does not go back");
-        time.reach(u64::MAX);
-        assert_eq!([time.look(), time.look()], [u64::MAX; 2]);
-        assert!(HostWallClock::now(&time) > BEGINNING);
+        assert_eq!(HostWallClock::now(&time), START_TIME + Duration::from_nanos(TICK_NANOSECONDS));
+        time.advance_to(30 * TICK_NANOSECONDS);
+        assert_eq!(HostMonotonicClock::now(&time), 30 * TICK_NANOSECONDS);
+        time.advance_to(5);
+        assert_eq!(HostMonotonicClock::now(&time), 31 * TICK_NANOSECONDS, "time does not go back");
+        time.advance_to(u64::MAX);
+        assert_eq!([time.advance(), time.advance()], [u64::MAX; 2]);
+        assert!(HostWallClock::now(&time) > START_TIME);
     }
 }

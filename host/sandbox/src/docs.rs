@@ -21,16 +21,16 @@ pub(crate) struct FunctionDocs {
     /// The documentation of the function itself.
     pub(crate) text: Option<String>,
     /// The documentation of the parts of its parameters and its result, by a path of names such as
-    /// `/request/units`. Paths into the result begin with [`RESULT`].
+    /// `/request/units`. Paths into the result begin with [`RESULT_PREFIX`].
     pub(crate) parts: BTreeMap<String, String>,
 }
 
 /// The prefix of paths into the result.
-pub(crate) const RESULT: &str = "=";
+pub(crate) const RESULT_PREFIX: &str = "=";
 
 impl ComponentDocs {
     /// Returns the documentation of the function `name` of `interface`, or of the world.
-    pub(crate) fn of(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
+    pub(crate) fn get(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
         let Some(interface) = interface else { return self.functions.get(name) };
         let interface = interface.split('@').next().unwrap_or_default();
         let by = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
@@ -40,27 +40,27 @@ impl ComponentDocs {
 }
 
 /// The section of a component that contains its documentation, as `wit-component` writes it.
-const SECTION: &str = "package-docs";
+const DOCS_SECTION: &str = "package-docs";
 
 /// Maximum number of documented parts in a signature.
-const PARTS: usize = 1_000;
+const MAX_PARTS: usize = 1_000;
 
 /// Maximum nesting depth to which a signature is searched for documentation.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 impl ComponentDocs {
     /// Reads the documentation in the component itself. Unreadable documentation is ignored,
     /// because it is not essential.
-    pub(crate) fn of_component(bytes: &[u8]) -> Self {
+    pub(crate) fn from_component(bytes: &[u8]) -> Self {
         let mut docs = Self::default();
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload {
-                Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == SECTION => {
+                Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == DOCS_SECTION => {
                     // A version byte, followed by JSON.
                     let json = section.data().get(1..).unwrap_or_default();
                     if let Ok(metadata) = serde_json::from_slice::<PackageMetadata>(json) {
-                        docs.add(metadata);
+                        docs.add_package(metadata);
                     }
                 }
                 Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
@@ -72,7 +72,7 @@ impl ComponentDocs {
         docs
     }
 
-    fn add(&mut self, metadata: PackageMetadata) {
+    fn add_package(&mut self, metadata: PackageMetadata) {
         let mut add = |key: String, function: FunctionDoc| {
             let text = match function {
                 FunctionDoc::Text(text) => Some(text),
@@ -104,7 +104,7 @@ impl ComponentDocs {
     /// # Errors
     ///
     /// The location where the text is not valid WIT.
-    pub(crate) fn of_wit(text: &str) -> Result<Self, String> {
+    pub(crate) fn from_wit(text: &str) -> Result<Self, String> {
         let mut resolve = Resolve::default();
         let group = UnresolvedPackageGroup::parse("wit", text).map_err(|(sources, error)| error.render(&sources))?;
         resolve.push_group(group).map_err(|error| format!("{error:#}"))?;
@@ -139,10 +139,10 @@ impl ComponentDocs {
     fn insert(&mut self, resolve: &Resolve, key: String, function: &wit_parser::Function) {
         let mut parts = BTreeMap::new();
         for parameter in &function.params {
-            walk(resolve, &parameter.ty, &format!("/{}", parameter.name), 0, &mut parts);
+            collect_type_docs(resolve, &parameter.ty, &format!("/{}", parameter.name), 0, &mut parts);
         }
         if let Some(ty) = &function.result {
-            walk(resolve, ty, RESULT, 0, &mut parts);
+            collect_type_docs(resolve, ty, RESULT_PREFIX, 0, &mut parts);
         }
         let docs = FunctionDocs { text: function.docs.contents.as_deref().map(trimmed), parts };
         if docs != FunctionDocs::default() {
@@ -152,13 +152,13 @@ impl ComponentDocs {
 }
 
 /// Collects the documentation of the fields and cases of a type.
-fn walk(resolve: &Resolve, ty: &Type, path: &str, depth: usize, parts: &mut BTreeMap<String, String>) {
+fn collect_type_docs(resolve: &Resolve, ty: &Type, path: &str, depth: usize, parts: &mut BTreeMap<String, String>) {
     let Type::Id(id) = ty else { return };
     let Some(def) = resolve.types.get(*id) else { return };
-    if depth > DEPTH || parts.len() > PARTS {
+    if depth > MAX_DEPTH || parts.len() > MAX_PARTS {
         return;
     }
-    let mut inner = |ty: &Type, path: &str| walk(resolve, ty, path, depth + 1, parts);
+    let mut inner = |ty: &Type, path: &str| collect_type_docs(resolve, ty, path, depth + 1, parts);
     let mut said = Vec::new();
     match &def.kind {
         TypeDefKind::Type(ty) | TypeDefKind::Option(ty) | TypeDefKind::List(ty) => inner(ty, path),
@@ -251,18 +251,18 @@ mod tests {
                 /// Says hello.
                 export hello: func(name: string) -> string;
             }";
-        let docs = ComponentDocs::of_wit(wit).unwrap();
-        let forecast = docs.of(Some("a:b/weather@1.0.0"), "forecast").unwrap();
+        let docs = ComponentDocs::from_wit(wit).unwrap();
+        let forecast = docs.get(Some("a:b/weather@1.0.0"), "forecast").unwrap();
         assert_eq!(forecast.text.as_deref(), Some("Foretells the weather."));
         assert_eq!(forecast.parts["/ask/place"], "Where.");
         assert_eq!(forecast.parts["/ask"], "What is asked.");
-        assert_eq!(docs.of(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
-        assert_eq!(docs.of(None, "goodbye"), None);
+        assert_eq!(docs.get(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
+        assert_eq!(docs.get(None, "goodbye"), None);
     }
 
     #[test]
     fn an_error_in_a_wit_file_has_a_place() {
-        let why = ComponentDocs::of_wit("package a:b;\nworld {").unwrap_err();
+        let why = ComponentDocs::from_wit("package a:b;\nworld {").unwrap_err();
         assert!(why.contains("expected an identifier") && why.contains("wit:2:"), "{why}");
     }
 
@@ -270,8 +270,8 @@ mod tests {
     fn a_component_can_contain_its_documentation() {
         let json = r#"{"worlds":{"root":{"func_exports":{"hello":{"docs":"Says hello."}}}},"interfaces":{"weather":{"funcs":{"forecast":"Foretells."}}}}"#;
         let wat = format!(r#"(component (@custom "package-docs" "\01{}"))"#, json.replace('"', "\\\""));
-        let docs = ComponentDocs::of_component(&wat::parse_str(wat).unwrap());
-        assert_eq!(docs.of(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
-        assert_eq!(docs.of(Some("a:b/weather@1.0.0"), "forecast").unwrap().text.as_deref(), Some("Foretells."));
+        let docs = ComponentDocs::from_component(&wat::parse_str(wat).unwrap());
+        assert_eq!(docs.get(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
+        assert_eq!(docs.get(Some("a:b/weather@1.0.0"), "forecast").unwrap().text.as_deref(), Some("Foretells."));
     }
 }

@@ -16,7 +16,7 @@ use crate::replay_log::{NotRecorded, OperationKind, ReplayTape};
 
 /// Maximum size of an operation's description, in bytes. Descriptions that differ only beyond it
 /// are considered equal.
-const WHAT: usize = 512;
+const MAX_DESCRIPTION_BYTES: usize = 512;
 
 /// The side effects of a call. Clones share them.
 #[derive(Clone, Debug)]
@@ -40,12 +40,12 @@ struct EffectRecord {
     account: MemoryBudget,
     held: Vec<MemoryReservation>,
     /// The reason why the call can no longer ask.
-    barred: Option<NotReplayable>,
+    barred: Option<AskBlocker>,
 }
 
 /// The reason why a call can no longer ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotReplayable {
+pub(crate) enum AskBlocker {
     /// The results of its operations exceed the journal limit.
     Room,
     /// It changed a file in a mounted folder.
@@ -75,7 +75,7 @@ impl EffectNumber {
     const NONE: Self = Self { journal: None, tape: None };
 
     /// Returns whether the result is recorded.
-    pub(crate) fn is_wanted(self) -> bool {
+    pub(crate) fn is_recorded(self) -> bool {
         self.journal.is_some() || self.tape.is_some()
     }
 }
@@ -128,17 +128,17 @@ impl SideEffects {
             return Ok(EffectStart::Now(EffectNumber::NONE));
         }
         let what = what();
-        let (what, taped) = (shortened(&what), shortened(&self.tape.redact_name(&what)));
+        let (what, taped) = (truncate(&what), truncate(&self.tape.redact_name(&what)));
         if let Some(result) = self.tape.replay_operation(kind, &taped)? {
             // The effect lasts: a call that asks afterwards must not execute it again.
-            if let Some(mut recorded) = self.recorded()
-                && recorded.take(what.len() + result.len())
+            if let Some(mut recorded) = self.lock_journal()
+                && recorded.reserve(what.len() + result.len())
             {
                 recorded.done.push((what, Some(result.clone())));
             }
             return Ok(EffectStart::Before(result));
         }
-        let (before, journal) = match self.recorded() {
+        let (before, journal) = match self.lock_journal() {
             Some(mut recorded) => recorded.begin(&what)?,
             None => (None, None),
         };
@@ -159,7 +159,7 @@ impl SideEffects {
     /// # Errors
     ///
     /// The recording does not contain the operation.
-    pub(crate) fn look(
+    pub(crate) fn begin_read(
         &self,
         kind: OperationKind,
         what: impl FnOnce() -> String,
@@ -167,7 +167,7 @@ impl SideEffects {
         if self.tape.is_off() {
             return Ok(EffectStart::Now(EffectNumber::NONE));
         }
-        let what = shortened(&self.tape.redact_name(&what()));
+        let what = truncate(&self.tape.redact_name(&what()));
         Ok(match self.tape.replay_operation(kind, &what)? {
             Some(result) => EffectStart::Before(result),
             None => EffectStart::Now(EffectNumber { journal: None, tape: self.tape.start_operation(kind, &what) }),
@@ -175,7 +175,7 @@ impl SideEffects {
     }
 
     /// Returns whether a recording has the results of all operations.
-    pub(crate) fn plays(&self) -> bool {
+    pub(crate) fn is_replay(&self) -> bool {
         self.tape.is_replay()
     }
 
@@ -185,8 +185,8 @@ impl SideEffects {
         if let Some(number) = number.tape {
             self.tape.record_result(number, &result);
         }
-        let (Some(mut recorded), Some(number)) = (self.recorded(), number.journal) else { return };
-        if recorded.take(result.len())
+        let (Some(mut recorded), Some(number)) = (self.lock_journal(), number.journal) else { return };
+        if recorded.reserve(result.len())
             && let Some((_, slot)) = recorded.done.get_mut(number)
         {
             *slot = Some(result);
@@ -194,26 +194,26 @@ impl SideEffects {
     }
 
     /// Returns whether a result is still recorded that grows by `bytes` to `size` bytes.
-    pub(crate) fn grows(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
+    pub(crate) fn try_grow(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
         let taped = number.tape.is_some_and(|number| self.tape.reserve_result(number, bytes));
-        taped || number.journal.is_some() && size <= self.room()
+        taped || number.journal.is_some() && size <= self.remaining_bytes()
     }
 
     /// Marks that the call used an operation that recordings do not support.
-    pub(crate) fn lacks(&self, missing: MissingInput) {
+    pub(crate) fn mark_unsupported(&self, missing: MissingInput) {
         self.tape.note_missing(missing);
     }
 
     /// Marks that the call can no longer ask.
-    pub(crate) fn bar(&self, why: NotReplayable) {
-        if let Some(mut recorded) = self.recorded() {
+    pub(crate) fn block_questions(&self, why: AskBlocker) {
+        if let Some(mut recorded) = self.lock_journal() {
             recorded.barred.get_or_insert(why);
         }
     }
 
     /// Returns the bytes that further results can take, or 0 if results are not recorded.
-    pub(crate) fn room(&self) -> usize {
-        self.recorded().map_or(0, |recorded| if recorded.barred.is_none() { recorded.room } else { 0 })
+    pub(crate) fn remaining_bytes(&self) -> usize {
+        self.lock_journal().map_or(0, |recorded| if recorded.barred.is_none() { recorded.room } else { 0 })
     }
 
     /// Returns all operations of the call, to be stored until the call is restarted.
@@ -221,10 +221,10 @@ impl SideEffects {
     /// # Errors
     ///
     /// The reason why they cannot be stored, worded for the author.
-    pub(crate) fn all(&self) -> Result<Vec<RecordedEffect>, String> {
-        let Some(recorded) = self.recorded() else { return Ok(Vec::new()) };
+    pub(crate) fn to_journal(&self) -> Result<Vec<RecordedEffect>, String> {
+        let Some(recorded) = self.lock_journal() else { return Ok(Vec::new()) };
         if let Some(barred) = recorded.barred {
-            return Err(barred.words().to_owned());
+            return Err(barred.message().to_owned());
         }
         let mut all = recorded.past.effects.clone();
         for (what, result) in &recorded.done {
@@ -240,14 +240,14 @@ impl SideEffects {
 
     // Returns the locked journal. The lock is held for a few instructions and never across an
     // await.
-    fn recorded(&self) -> Option<MutexGuard<'_, EffectRecord>> {
+    fn lock_journal(&self) -> Option<MutexGuard<'_, EffectRecord>> {
         Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Truncates the description of an operation.
-fn shortened(what: &str) -> String {
-    what.get(..what.floor_char_boundary(WHAT)).unwrap_or_default().to_owned()
+fn truncate(what: &str) -> String {
+    what.get(..what.floor_char_boundary(MAX_DESCRIPTION_BYTES)).unwrap_or_default().to_owned()
 }
 
 impl EffectRecord {
@@ -266,7 +266,7 @@ impl EffectRecord {
             self.repeated += 1;
             return Ok((Some(result), None));
         }
-        if self.barred.is_some() || !self.take(what.len()) {
+        if self.barred.is_some() || !self.reserve(what.len()) {
             return Ok((None, None));
         }
         self.done.push((what.to_owned(), None));
@@ -275,10 +275,10 @@ impl EffectRecord {
 
     /// Reserves `bytes` of the journal limit and of the call's memory budget. If that fails, the
     /// call can no longer ask.
-    fn take(&mut self, bytes: usize) -> bool {
-        let held = if bytes <= self.room { self.account.hold(bytes).ok() } else { None };
+    fn reserve(&mut self, bytes: usize) -> bool {
+        let held = if bytes <= self.room { self.account.reserve(bytes).ok() } else { None };
         let Some(held) = held else {
-            self.barred.get_or_insert(NotReplayable::Room);
+            self.barred.get_or_insert(AskBlocker::Room);
             return false;
         };
         self.room -= bytes;
@@ -287,9 +287,9 @@ impl EffectRecord {
     }
 }
 
-impl NotReplayable {
+impl AskBlocker {
     /// Returns the message for the author.
-    const fn words(self) -> &'static str {
+    const fn message(self) -> &'static str {
         match self {
             Self::Room => {
                 "what the call did before this question has results that are too large to keep (limits.journal): ask \
@@ -353,18 +353,18 @@ mod tests {
         let first = effects(&[]);
         assert_eq!(done(&first, "a", b"1"), None);
         assert_eq!(done(&first, "b", b"2"), None);
-        let second = effects(&first.all().unwrap());
+        let second = effects(&first.to_journal().unwrap());
         assert_eq!(done(&second, "a", b"x").as_deref(), Some(&b"1"[..]));
         assert_eq!(done(&second, "b", b"x").as_deref(), Some(&b"2"[..]));
         assert_eq!(done(&second, "c", b"3"), None);
-        assert_eq!(second.all().unwrap().len(), 3);
+        assert_eq!(second.to_journal().unwrap().len(), 3);
     }
 
     #[test]
     fn something_else_than_before_is_told() {
         let first = effects(&[]);
         done(&first, "a", b"1");
-        let second = effects(&first.all().unwrap());
+        let second = effects(&first.to_journal().unwrap());
         let diverged = second.begin(OperationKind::State, || "b".to_owned()).err().unwrap();
         assert!(diverged.to_string().contains("b instead of a"), "{diverged}");
     }
@@ -374,15 +374,15 @@ mod tests {
         let effects = |()| self::effects(&[]);
         let unfinished = effects(());
         unfinished.begin(OperationKind::Http, || "POST /".to_owned()).unwrap();
-        assert!(unfinished.all().unwrap_err().contains("POST / was begun"));
+        assert!(unfinished.to_journal().unwrap_err().contains("POST / was begun"));
         let large = effects(());
         done(&large, "a", &[0; 100]);
-        assert!(large.all().unwrap_err().contains("limits.journal"));
-        assert_eq!(large.room(), 0);
+        assert!(large.to_journal().unwrap_err().contains("limits.journal"));
+        assert_eq!(large.remaining_bytes(), 0);
         let file = effects(());
-        file.bar(NotReplayable::File);
-        file.bar(NotReplayable::Connection);
-        assert!(file.all().unwrap_err().contains("changed files"));
+        file.block_questions(AskBlocker::File);
+        file.block_questions(AskBlocker::Connection);
+        assert!(file.to_journal().unwrap_err().contains("changed files"));
     }
 
     #[test]
@@ -395,6 +395,6 @@ mod tests {
             ReplayTape::default(),
         );
         assert_eq!(done(&effects, "a", &[0; 1000]), None);
-        assert_eq!((effects.room(), effects.all().unwrap().len()), (0, 0));
+        assert_eq!((effects.remaining_bytes(), effects.to_journal().unwrap().len()), (0, 0));
     }
 }

@@ -16,7 +16,7 @@ use wasmtime::{
     Collector, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
 };
 
-use crate::concurrency::TASKED;
+use crate::concurrency::MAX_ASYNC_INSTANCES;
 
 /// Maximum number of tables of a component. No toolchain uses more than a few. `QuickJS` and
 /// composed components have one table for each core module.
@@ -48,7 +48,7 @@ const INITIAL_GC_HEAP_BYTES: u64 = 3840 << 10;
 
 /// Number of native stacks of a component with async functions: one for each instance with
 /// functions, one that waits for the next task, and one during instantiation.
-const ASYNC_STACKS_PER_COMPONENT: u32 = TASKED + 2;
+const ASYNC_STACKS_PER_COMPONENT: u32 = MAX_ASYNC_INSTANCES + 2;
 
 /// Builds the synchronous engine with a pool for `slots` components. If the system refuses the
 /// address space, falls back to a smaller pool or to no pool. Also returns the number of slots of

@@ -37,7 +37,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
         return CallError::limit(limit);
     }
     if let Some(incapable) = error.downcast_ref::<MissingCapability>() {
-        return incapable.error();
+        return incapable.to_call_error();
     }
     if let Some(diverged) = error.downcast_ref::<EffectMismatch>() {
         return CallError::Failed(diverged.to_string());

@@ -18,7 +18,7 @@ use wasmtime::{Engine, Store};
 use self::schema::ValueDirection;
 use self::wit_type::{SignatureBudget, WitType};
 use crate::block::RawBlock;
-use crate::docs::{ComponentDocs, FunctionDocs, RESULT};
+use crate::docs::{ComponentDocs, FunctionDocs, RESULT_PREFIX};
 use crate::guest_reply::{GuestFailure, ToolResult};
 use crate::preinit::{ACCESS_EXPORT, INITIALIZE_EXPORT};
 use crate::state::StoreState;
@@ -256,10 +256,10 @@ impl FunctionTool {
         let words = |path: &str| docs.and_then(|docs| docs.parts.get(path).cloned());
         let input = schema::object_schema(&self.parameters, ValueDirection::Input, "", &words);
         let output = self.returns.success_type().filter(|shape| **shape != WitType::String).map(|shape| match shape {
-            WitType::Record(fields) => schema::object_schema(fields, ValueDirection::Output, RESULT, &words),
+            WitType::Record(fields) => schema::object_schema(fields, ValueDirection::Output, RESULT_PREFIX, &words),
             shape => json!({
                 "type": "object",
-                "properties": {RESULT_MEMBER: schema::type_schema(shape, ValueDirection::Output, RESULT, &words)},
+                "properties": {RESULT_MEMBER: schema::type_schema(shape, ValueDirection::Output, RESULT_PREFIX, &words)},
                 "required": [RESULT_MEMBER],
                 "additionalProperties": false,
             }),
@@ -312,7 +312,7 @@ impl FunctionTools {
     /// Returns the tools, with the author's documentation.
     pub(crate) fn definitions(&self, docs: &ComponentDocs) -> Vec<ToolDefinition> {
         let definition = |(tool, function): (&String, &FunctionTool)| {
-            function.definition(tool, docs.of(function.interface.as_deref(), &function.name))
+            function.definition(tool, docs.get(function.interface.as_deref(), &function.name))
         };
         self.by_tool.iter().map(definition).collect()
     }

@@ -142,14 +142,15 @@ impl HttpCall {
     fn start_effect(&self, method: &Method, uri: &Uri) -> Result<EffectStart, EffectMismatch> {
         let what = || format!("{method} {uri}");
         if [Method::GET, Method::HEAD].contains(method) {
-            return self.effects.look(OperationKind::Http, what);
+            return self.effects.begin_read(OperationKind::Http, what);
         }
         self.effects.begin(OperationKind::Http, what)
     }
 
     /// Records that a request was not sent.
     fn record_unsent(&self, method: &Method, uri: &Uri) {
-        if let Ok(EffectStart::Now(number)) = self.effects.look(OperationKind::Http, || format!("{method} {uri}")) {
+        if let Ok(EffectStart::Now(number)) = self.effects.begin_read(OperationKind::Http, || format!("{method} {uri}"))
+        {
             response_recorder::record_failure(&self.effects, number, HttpError::HttpRequestDenied);
         }
     }
@@ -247,7 +248,7 @@ impl WasiHttpHooks for HttpCall {
         let held = self.held.take();
         // Copied before the secrets are added, so that the recording does not contain them.
         let uri = request.uri().clone();
-        if self.effects.plays() {
+        if self.effects.is_replay() {
             // The grant was checked when the call was recorded.
             let begun = self.start_effect(request.method(), &uri);
             return self.replay(request, begun, held);

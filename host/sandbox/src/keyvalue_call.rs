@@ -146,7 +146,7 @@ struct OperationPayer {
 
 impl WorkPayer for OperationPayer {
     fn hold(&self, bytes: usize) -> bool {
-        let Ok(held) = self.account.hold(bytes) else { return false };
+        let Ok(held) = self.account.reserve(bytes) else { return false };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
         true
     }

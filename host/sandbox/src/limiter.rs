@@ -47,7 +47,7 @@ impl StoreLimiter {
 
 impl ResourceLimiter for StoreLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let granted = self.account.try_take(desired.saturating_sub(current)).is_ok();
+        let granted = self.account.try_charge(desired.saturating_sub(current)).is_ok();
         if !granted {
             let first = self.memory_refused.map_or(current, |(first, _)| first);
             self.memory_refused = Some((first, current));
@@ -60,7 +60,7 @@ impl ResourceLimiter for StoreLimiter {
             self.table_refused = true;
             return Ok(false);
         }
-        Ok(self.account.take(desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES)).is_ok())
+        Ok(self.account.charge(desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES)).is_ok())
     }
 
     fn instances(&self) -> usize {

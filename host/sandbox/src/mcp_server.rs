@@ -62,7 +62,7 @@ pub(crate) async fn call(
     let outcome = match self::send_request(wire, store, manner, &ask, &journal_answers(&journal)).await? {
         RequestReply::Outcome(RequestOutcome::Result(result)) => Ok(result),
         RequestReply::Outcome(RequestOutcome::Problem(problem)) if !problem.lacking.is_empty() => {
-            return Err(MissingCapability::of(problem.lacking).into());
+            return Err(MissingCapability::new(problem.lacking).into());
         }
         RequestReply::Outcome(RequestOutcome::Problem(problem)) => Err(problem),
         RequestReply::NotMcp(status, body) => {
@@ -75,7 +75,7 @@ pub(crate) async fn call(
         Ok(reply_conversion::ReplyText::Reply(returned)) => Ok(Ok(returned)),
         Ok(reply_conversion::ReplyText::Questions(posed, state)) => {
             let state = state.map(|state| (STATE_KEY.to_owned(), serde_json::json!({STATE_KEY: state}).to_string()));
-            let why = store.data().question_context.pose(&posed, state.into_iter().collect())?;
+            let why = store.data().question_context.ask_with_state(&posed, state.into_iter().collect())?;
             Ok(Err(GuestFailure::Failed(format!("The MCP server's question cannot be asked: {why}."))))
         }
         Err(refusal) => Ok(Err(refusal)),

@@ -25,7 +25,7 @@ use wasmtime::{Engine, Store};
 use crate::cache;
 use crate::call_context::{CallContext, PluginContext};
 use crate::contract_interface::ContractInterface;
-use crate::coop::coop;
+use crate::coop::drive_cooperatively;
 use crate::determinism::CallSeed;
 use crate::guest_reply::GuestFailure;
 use crate::memory_snapshot::{MemorySnapshot, SnapshotValue, encode};
@@ -192,10 +192,10 @@ impl Sandbox {
     pub async fn optimize(&self, job: OptimizeJob) -> Result<OptimizedComponent, OptimizeError> {
         check_preamble(&job.source.file)?;
         let unwritten = |_| PrepareError::WriteFailed;
-        let mut output = cache::memory().map_err(unwritten)?;
+        let mut output = cache::create_memory_file().map_err(unwritten)?;
         self.compiler().instrument(&job.source, output.try_clone().map_err(unwritten)?).await?;
         let instrumented = CompileSource { file: read(&mut output).map_err(unwritten)?, wit: String::new() };
-        let mut code = cache::memory().map_err(unwritten)?;
+        let mut code = cache::create_memory_file().map_err(unwritten)?;
         self.compiler().compile(&instrumented, code.try_clone().map_err(unwritten)?).await?;
         drop(instrumented);
         let (sandbox, job) = (self.clone(), Arc::new(job));
@@ -205,7 +205,7 @@ impl Sandbox {
         let run = self.spawn(async move { sandbox.run_initialization(&ready, &asked).await });
         let left = run.await.map_err(|error| OptimizeError::Failed(CallError::Internal(error.to_string())))??;
         let InitOutcome { image, fuel, wall, ran } = left;
-        let mut output = cache::memory().map_err(unwritten)?;
+        let mut output = cache::create_memory_file().map_err(unwritten)?;
         self.compiler().snapshot(&job.source, encode(&image), output.try_clone().map_err(unwritten)?).await?;
         let file = read(&mut output).map_err(unwritten)?;
         Ok(OptimizedComponent { file, fuel, wall, ran })
@@ -217,7 +217,7 @@ impl Sandbox {
         let invalid = |error: wasmtime::Error| {
             PrepareError::Invalid(format!("invalid component: {}", joined(&error.root_cause().to_string())))
         };
-        let component = cache::open_memory(&linked.engine, code).map_err(invalid)?;
+        let component = cache::open_from_memory(&linked.engine, code).map_err(invalid)?;
         let prepared = PreparedComponent::new(linked, &component, None)?;
         Ok((component, prepared))
     }
@@ -248,7 +248,7 @@ impl Sandbox {
             place: None,
         };
         // A fixed seed makes the output reproducible.
-        let seed = Some(CallSeed::of_file(job.source.digest().to_string().as_bytes()));
+        let seed = Some(CallSeed::for_file(job.source.digest().to_string().as_bytes()));
         let given = CallResources { seed, ..CallResources::default() };
         let mut entered =
             self.enter(prepared, &entry, self.new_call_descriptors(), given).map_err(OptimizeError::Failed)?;
@@ -270,7 +270,8 @@ impl Sandbox {
             let image = read_state(store, &instance, component).await?;
             Ok::<_, wasmtime::Error>(InitOutcome { image, fuel, wall, ran })
         };
-        let answer = timeout(job.limits.timeout, coop(entered.meter.clone(), exchanges, None, work)).await;
+        let answer =
+            timeout(job.limits.timeout, drive_cooperatively(entered.meter.clone(), exchanges, None, work)).await;
         if let Ok(Err(error)) = &answer
             && let Some(InitFailure(why)) = error.downcast_ref()
         {

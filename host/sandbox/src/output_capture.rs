@@ -123,7 +123,7 @@ impl GuestOutput {
 impl GuestOutputStream {
     /// Charges bytes that another buffer stores to the memory budget.
     pub(crate) fn charge_memory(&self, bytes: usize) -> StreamResult<()> {
-        let held = self.capture.with_state(|shared| shared.memory_budget.take(bytes));
+        let held = self.capture.with_state(|shared| shared.memory_budget.charge(bytes));
         held.map_err(|overdrawn| StreamError::Trap(overdrawn.into()))
     }
 }
@@ -151,7 +151,7 @@ impl OutputStream for GuestOutputStream {
         self.capture.with_state(|shared| {
             shared.written += bytes.len() as u64;
             let grown = kept(shared).append(&bytes);
-            shared.memory_budget.take(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
+            shared.memory_budget.charge(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
             if shared.written > shared.limit.as_u64() {
                 return Err(StreamError::Trap(Limit::Stdio(shared.limit).into()));
             }

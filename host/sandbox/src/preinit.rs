@@ -66,7 +66,7 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
                 .to_owned(),
         );
     }
-    match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
+    match (check_exports(&component)?, concurrency::wasi_p3_requirements(&component)) {
         (ComponentKind::Sync, concurrency::WasiP3Requirements::Nothing) => {}
         (ComponentKind::Invalid, _) => return Err("invalid component: its exports cannot be read".to_owned()),
         _ => {

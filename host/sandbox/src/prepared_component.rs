@@ -61,7 +61,7 @@ pub struct PreparedComponent {
 }
 
 /// The form in which a component offers its tools. For each further form, add a variant here and an
-/// arm in [`PreparedComponent::list`], [`PreparedComponent::description`] and [`PreparedComponent::call`].
+/// arm in [`PreparedComponent::list`], [`PreparedComponent::description`] and [`PreparedComponent::run_command`].
 enum ComponentForm {
     /// It implements the contract.
     Contract(ContractComponent),
@@ -89,7 +89,7 @@ impl PreparedComponent {
         let handler = http_handler::HANDLER_INTERFACES.iter().find_map(|wanted| exported(wanted));
         let unlinked = |error: wasmtime::Error| PrepareError::Link(joined(&format!("{error:#}")));
         let contract = ExportedContract::find(exports.iter().copied())?;
-        let act = if contract.is_some() { None } else { act::find(&exports)? };
+        let act = if contract.is_some() { None } else { act::find_interface(&exports)? };
         let is_listed = contract.is_some() || act.is_some();
         let functions = if is_listed { None } else { Some(functions::find(engine, component)) };
         let pre = linker.instantiate_pre(component).map_err(unlinked)?;
@@ -105,7 +105,7 @@ impl PreparedComponent {
             }
             (None, None, Some(Ok(functions))) => {
                 left_out.retain(|name| Some(name.as_str()) != run && is_wasi(name));
-                let tool = functions.free_name(command::NAME);
+                let tool = functions.free_name(command::COMMAND_TOOL_NAME);
                 let command = run.map(|name| Ok::<_, PrepareError>((tool, command(name)?))).transpose()?;
                 ComponentForm::Functions(functions.link(pre), command)
             }
@@ -296,15 +296,15 @@ impl PreparedComponent {
             ComponentForm::Functions(functions, command) => {
                 let named = |(name, _): &(String, LinkedCommand)| ToolDefinition {
                     name: name.clone(),
-                    ..command::definition()
+                    ..command::command_definition()
                 };
                 let all = functions.definitions(docs).into_iter().chain(command.as_ref().map(named));
                 (tools_description(all.collect()), functions.refused())
             }
             ComponentForm::Command(_) if listed.description.manner.is_some() => (listed.description, [].as_slice()),
-            ComponentForm::Command(_) => (tools_description(vec![command::definition()]), [].as_slice()),
+            ComponentForm::Command(_) => (tools_description(vec![command::command_definition()]), [].as_slice()),
         };
-        let mut description = definition::cleaned(listed);
+        let mut description = definition::clean_description(listed);
         description.remarks.extend_from_slice(refused);
         description.remarks.extend(self.left_out_remark());
         description.remarks.extend(wide_integers::wide_integer_warning(&description.tools));
@@ -346,12 +346,12 @@ impl PreparedComponent {
                 return act.call(store, name, arguments).await;
             }
             (ComponentForm::Functions(_, Some((tool, command))), PluginRequest::Tool { name, .. }) if tool == name => {
-                command::call(command, store).await?
+                command::run_command(command, store).await?
             }
             (ComponentForm::Functions(functions, _), PluginRequest::Tool { name, arguments }) => {
                 functions.call(store, None, name, arguments).await?
             }
-            (ComponentForm::Command(pre), PluginRequest::Tool { .. }) => command::call(pre, store).await?,
+            (ComponentForm::Command(pre), PluginRequest::Tool { .. }) => command::run_command(pre, store).await?,
             (
                 ComponentForm::Act(_)
                 | ComponentForm::Functions(..)

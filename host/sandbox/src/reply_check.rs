@@ -10,8 +10,8 @@ use toolbay_model::{
 };
 use toolbay_secrets::SecretFilter;
 
-use crate::cleaner::{TextCleaner, quoted};
-use crate::content::content;
+use crate::cleaner::{TextCleaner, quote};
+use crate::content::convert_block;
 use crate::guest_reply::{
     ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem, ResultPart,
     ToolResult,
@@ -81,7 +81,7 @@ fn check(
     secrets: &SecretFilter,
     interrupt: &Interrupt,
 ) -> Result<Option<CallReply>, CallError> {
-    let mut cleaner = TextCleaner::new(secrets).until(interrupt);
+    let mut cleaner = TextCleaner::new(secrets).with_interrupt(interrupt);
     let checked = match returned {
         // Excess values are truncated, not rejected.
         GuestReply::Completion(suggestions) => Ok(Some(CallReply::Completion(completions(suggestions, &mut cleaner)))),
@@ -175,26 +175,26 @@ fn clean_reply(
 }
 
 fn output(result: ToolResult, cleaner: &mut TextCleaner<'_>) -> Result<ToolOutput, String> {
-    let block = |(index, block)| content(block, cleaner).map_err(|what| format!("content[{index}] {what}"));
+    let block = |(index, block)| convert_block(block, cleaner).map_err(|what| format!("content[{index}] {what}"));
     let content = result.content.into_iter().enumerate().map(block).collect::<Result<_, _>>()?;
-    let structured = result.structured.map(|text| cleaner.json("structured", &text)).transpose()?;
-    Ok(ToolOutput { content, structured, meta: cleaner.meta("meta", result.meta.as_ref())? })
+    let structured = result.structured.map(|text| cleaner.clean_json("structured", &text)).transpose()?;
+    Ok(ToolOutput { content, structured, meta: cleaner.clean_meta("meta", result.meta.as_ref())? })
 }
 
 fn prompt_output(prompt: FilledPrompt, cleaner: &mut TextCleaner<'_>) -> Result<PromptOutput, String> {
-    let description = prompt.description.map(|text| cleaner.text(text));
-    let message = |(index, (role, block))| match content(block, cleaner) {
+    let description = prompt.description.map(|text| cleaner.clean_text(text));
+    let message = |(index, (role, block))| match convert_block(block, cleaner) {
         Ok(content) => Ok(PromptMessage { role, content }),
         Err(what) => Err(format!("messages[{index}] {what}")),
     };
     let messages = prompt.messages.into_iter().enumerate().map(message).collect::<Result<_, _>>()?;
-    Ok(PromptOutput { description, messages, meta: cleaner.meta("meta", prompt.meta.as_ref())? })
+    Ok(PromptOutput { description, messages, meta: cleaner.clean_meta("meta", prompt.meta.as_ref())? })
 }
 
 fn resource_items(read: ReadResource, cleaner: &mut TextCleaner<'_>) -> Result<Vec<ResourceItem>, String> {
     let ReadResource { uri, items } = read;
     let item = |(index, item): (usize, ResourceReplyItem)| {
-        let meta = cleaner.meta(&format!("contents[{index}].meta"), item.meta.as_ref())?;
+        let meta = cleaner.clean_meta(&format!("contents[{index}].meta"), item.meta.as_ref())?;
         let resource = resource(&uri, item, cleaner).map_err(|what| format!("contents[{index}] {what}"))?;
         Ok(ResourceItem { resource, meta })
     };
@@ -205,20 +205,20 @@ fn resource_items(read: ReadResource, cleaner: &mut TextCleaner<'_>) -> Result<V
 fn resource(read: &str, item: ResourceReplyItem, cleaner: &mut TextCleaner<'_>) -> Result<EmbeddedResource, String> {
     // Compare before cleaning, because stripping characters could change the URI.
     let is_below = is_at_or_below(&item.uri, read);
-    let uri = cleaner.text(item.uri);
+    let uri = cleaner.clean_text(item.uri);
     if !is_uri(&uri) {
-        return Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)));
+        return Err(format!("has an invalid URI (no scheme, or a space in it): {}", quote(&uri)));
     }
     if !is_below {
-        return Err(format!("has the URI {}, which is neither the one that was read nor one below it", quoted(&uri)));
+        return Err(format!("has the URI {}, which is neither the one that was read nor one below it", quote(&uri)));
     }
-    let mime_type = item.mime_type.map(|text| cleaner.text(text));
+    let mime_type = item.mime_type.map(|text| cleaner.clean_text(text));
     if let Some(mime_type) = mime_type.as_deref().filter(|text| !is_mime_type(text)) {
-        return Err(format!("has an invalid MIME type: {}", quoted(mime_type)));
+        return Err(format!("has an invalid MIME type: {}", quote(mime_type)));
     }
     let content = match (item.text, item.data) {
-        (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
-        (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
+        (Some(text), None) => ResourceContent::Text(cleaner.clean_text(text)),
+        (None, Some(data)) => ResourceContent::Blob(cleaner.check_data(data)?),
         (None, None) => return Err("has neither `text` nor `data`".into()),
         (Some(_), Some(_)) => return Err("has both `text` and `data`".into()),
     };
@@ -238,7 +238,7 @@ fn completions(suggestions: ArgumentSuggestions, cleaner: &mut TextCleaner<'_>) 
     all.truncate(CompletionResult::MOST);
     let is_short = |value: &String| value.len() <= MAX_COMPLETION_VALUE_BYTES;
     // Filter twice, because a secret can be shorter than its replacement.
-    let clean = all.into_iter().filter(is_short).map(|value| cleaner.text(value)).filter(is_short);
+    let clean = all.into_iter().filter(is_short).map(|value| cleaner.clean_text(value)).filter(is_short);
     let values: Vec<String> = clean.collect();
     let shown = values.len();
     let total = total.filter(|total| *total as usize >= listed);
@@ -248,7 +248,7 @@ fn completions(suggestions: ArgumentSuggestions, cleaner: &mut TextCleaner<'_>) 
 
 /// Cleans the message of a failure, and truncates it to the maximum size of a result.
 fn failure_message(text: String, limits: &Limits, secrets: &SecretFilter) -> String {
-    let mut text = TextCleaner::new(secrets).text(text);
+    let mut text = TextCleaner::new(secrets).clean_text(text);
     if text.trim().is_empty() {
         return "The plugin did not say why.".to_owned();
     }

@@ -5,7 +5,7 @@ use toolbay_model::Interrupt;
 
 use crate::block::{BlockKind, RawBlock};
 use crate::cbor::{self, CborError};
-use crate::cleaner::quoted;
+use crate::cleaner::quote;
 use crate::guest_reply::{ResultPart, ToolResult};
 use crate::syntax::is_mime_type;
 
@@ -44,7 +44,7 @@ pub(crate) fn combine(parts: Vec<ResultPart>, most: usize, interrupt: &Interrupt
         let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
         let form = PartForm::of(mime_type.as_deref());
         let malformed = |mime_type: Option<&str>, why: &str| {
-            PartsError::Malformed(format!("content[{index}] is {} and {why}", quoted(mime_type.unwrap_or_default())))
+            PartsError::Malformed(format!("content[{index}] is {} and {why}", quote(mime_type.unwrap_or_default())))
         };
         let utf8 = |data| String::from_utf8(data).map_err(|_| malformed(mime_type.as_deref(), "not UTF-8"));
         let json = match form {

@@ -140,7 +140,7 @@ impl Sandbox {
         let most_memory = ceiling.memory;
         let engines = EnginePair::new(slots, stack, ceiling, concurrent)?;
         let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize);
-        let calls = slots.min(DescriptorTable::calls(calls as usize, waiting as usize));
+        let calls = slots.min(DescriptorTable::max_calls(calls as usize, waiting as usize));
         let cache = match cache {
             Some((folder, size)) => {
                 let opened = CompileCache::open(&folder, &engines.sync_engine().engine, size);
@@ -235,7 +235,7 @@ impl Sandbox {
     }
 
     /// Looks up a component in the compile cache, with its description and the summary of its file.
-    /// The first call opens the code; `remake` recompiles it if the code is unusable by then.
+    /// The first call opens the code; `recompile` recompiles it if the code is unusable by then.
     /// Blocks for a fraction of a millisecond.
     pub fn find_cached(
         &self,
@@ -252,7 +252,7 @@ impl Sandbox {
         let (remake, manner) = (Arc::clone(remake), description.manner.clone());
         let stored = UnopenedCode { digest, code, manner, tasked, remake };
         let callable = if room == engines.pool_fingerprint() {
-            LazyComponent::stored(facts, stored)
+            LazyComponent::from_stored(facts, stored)
         } else {
             // The entry was stored with a different pool size.
             self.open_stored_code(&stored)?.into()
@@ -271,7 +271,7 @@ impl Sandbox {
 
     fn look_up_cached(&self, digest: Digest) -> Option<CachedComponent> {
         let found = self.cache()?.find(digest);
-        self.inner.compilations.looked_up(found.is_some());
+        self.inner.compilations.record_lookup(found.is_some());
         found
     }
 
@@ -325,7 +325,7 @@ impl Sandbox {
             Ok(Err(known)) => known,
             Err(error) => return Err(format!("opening its code failed: {error}")),
         };
-        let (mut prepared, scratch) = stored.remake.remake(stored.digest).await?;
+        let (mut prepared, scratch) = stored.remake.recompile(stored.digest).await?;
         prepared.set_mcp_endpoint(stored.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
@@ -346,13 +346,13 @@ impl Sandbox {
     pub async fn compile(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         let began = Instant::now();
         let compiled = self.compile_and_link(source).await;
-        self.inner.compilations.compiled(began.elapsed(), compiled.is_ok());
+        self.inner.compilations.record_compilation(began.elapsed(), compiled.is_ok());
         compiled
     }
 
     /// Returns how many components were compiled, and how many were found in the cache.
     pub fn compile_counts(&self) -> CompileCounts {
-        self.inner.compilations.counts()
+        self.inner.compilations.snapshot()
     }
 
     async fn compile_and_link(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
@@ -366,14 +366,15 @@ impl Sandbox {
             scratch: UncachedCode { code, tasked },
         };
         let compiler = &self.inner.compiler;
-        if let Some(scratch) = self.inner.cache.as_ref().ok().and_then(|cache| cache.scratch().ok())
+        if let Some(scratch) = self.inner.cache.as_ref().ok().and_then(|cache| cache.create_temporary().ok())
             && let Ok(output) = scratch.reopen()
         {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
                     let code = scratch.as_file().try_clone().map_err(|_| PrepareError::WriteFailed)?;
-                    let prepared =
-                        self.open_on_blocking_thread(notes.tasked, move |engine| cache::open(engine, &code)).await?;
+                    let prepared = self
+                        .open_on_blocking_thread(notes.tasked, move |engine| cache::open_file(engine, &code))
+                        .await?;
                     return Ok(assembled(prepared, notes, Some(scratch)));
                 }
                 // The component is usable even if it cannot be cached.
@@ -384,10 +385,11 @@ impl Sandbox {
             }
         }
         let unwritten = |_| PrepareError::WriteFailed;
-        let mut code = cache::memory().map_err(unwritten)?;
+        let mut code = cache::create_memory_file().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
-        let prepared =
-            self.open_on_blocking_thread(notes.tasked, move |engine| cache::open_memory(engine, &mut code)).await?;
+        let prepared = self
+            .open_on_blocking_thread(notes.tasked, move |engine| cache::open_from_memory(engine, &mut code))
+            .await?;
         Ok(assembled(prepared, notes, None))
     }
 
@@ -402,7 +404,7 @@ impl Sandbox {
     ) {
         if let (Some(cache), UncachedCode { code: Some(code), tasked }) = (self.cache(), scratch) {
             let (facts, room) = (ComponentSummary::of(prepared), self.inner.engines.pool_fingerprint());
-            cache.keep(digest, code, &cache::ComponentNotes { facts, room, description, about, tasked });
+            cache.insert(digest, code, &cache::ComponentNotes { facts, room, description, about, tasked });
         }
     }
 
@@ -415,7 +417,7 @@ impl Sandbox {
     /// Stores notes about the files in a plugin directory, as JSON, in the compile cache.
     pub fn save_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
         if let Some(cache) = self.cache() {
-            cache.note_folder(folder, notes);
+            cache.write_folder_notes(folder, notes);
         }
     }
 
@@ -438,7 +440,7 @@ impl Sandbox {
     /// Returns whether the compile cache has the component with this digest, in lowercase
     /// hexadecimal.
     pub fn is_cached(&self, digest: &str) -> bool {
-        self.inner.cache.as_ref().is_ok_and(|cache| cache.has(digest))
+        self.inner.cache.as_ref().is_ok_and(|cache| cache.contains(digest))
     }
 
     /// Opens and links compiled code on a thread that may block: both steps take time in proportion

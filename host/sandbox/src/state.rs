@@ -197,7 +197,7 @@ impl StoreState {
 
     /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is dropped or consumed.
     pub(crate) fn hold_http<T>(&mut self, made: Resource<T>, bytes: usize) -> Result<Resource<T>, BudgetExceeded> {
-        self.http_memory.insert(made.rep(), self.memory_budget.hold(bytes)?);
+        self.http_memory.insert(made.rep(), self.memory_budget.reserve(bytes)?);
         Ok(made)
     }
 }

@@ -289,7 +289,7 @@ mod tests {
         let mut output = ConversationOutput { transport: talk.clone(), captured: stdio.stdout() };
         let lines = Bytes::from("a\n".repeat(1000));
         let written = (0..1000).take_while(|_| output.write(lines.clone()).is_ok()).count();
-        assert!(account.is_overdrawn() && written < 11, "{written}");
+        assert!(account.is_exceeded() && written < 11, "{written}");
         let lines = talk.lines();
         let kept =
             lines.output.capacity() * size_of::<Vec<u8>>() + lines.output.iter().map(Vec::capacity).sum::<usize>();

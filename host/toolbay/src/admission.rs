@@ -546,15 +546,15 @@ pub(crate) mod tests {
         let client = admission.new_client("a");
         let first = place(&admission, &client, &places, "t").await;
         assert!(is_busy(&admission, &client, &places, "t").await);
-        assert!(first.give_back());
+        assert!(first.release());
         assert_eq!(
             (admission.running_calls().0, admission.suspended_count(), admission.reserved_memory().0),
             (0, 1, 1 << 20)
         );
         let second = place(&admission, &client, &places, "t").await;
-        assert!(futures_util::poll!(first.take_again()).is_pending(), "the second one has it");
+        assert!(futures_util::poll!(first.acquire()).is_pending(), "the second one has it");
         let mut third = std::pin::pin!(place(&admission, &client, &places, "t"));
-        let mut again = first.take_again();
+        let mut again = first.acquire();
         assert!(futures_util::poll!(&mut third).is_pending() && futures_util::poll!(&mut again).is_pending());
         drop(second);
         assert!(futures_util::poll!(&mut third).is_pending(), "who was there before goes first");
@@ -575,12 +575,12 @@ pub(crate) mod tests {
         let mut held = Vec::new();
         for at in 0..3 {
             held.push(place(&admission, &client, &places, "t").await);
-            assert_eq!(held.last().unwrap().give_back(), at < 2, "half of them are for other callers");
+            assert_eq!(held.last().unwrap().release(), at < 2, "half of them are for other callers");
         }
         assert_eq!(admission.running_calls().0, 1, "it keeps its place");
         for (places, client, may) in [(&rest, "b", true), (&rest, "c", true), (&rest, "d", false)] {
             held.push(place(&admission, &admission.new_client(client), places, "t").await);
-            assert_eq!(held.last().unwrap().give_back(), may);
+            assert_eq!(held.last().unwrap().release(), may);
         }
         assert_eq!(admission.suspended_count(), 4);
         held.clear();
@@ -594,12 +594,12 @@ pub(crate) mod tests {
         let places = many_tools(&admission, 2);
         let [one, two] = ["a", "b"].map(|name| admission.new_client(name));
         let first = place(&admission, &one, &places, "t").await;
-        assert!(first.give_back());
+        assert!(first.release());
         let second = place(&admission, &two, &places, "t").await;
-        assert!(second.give_back());
+        assert!(second.release());
         let mut third = std::pin::pin!(place(&admission, &one, &places, "t"));
         assert!(futures_util::poll!(&mut third).is_pending(), "there is no memory");
-        assert!(futures_util::poll!(first.take_again()).is_ready(), "those that have memory go on");
+        assert!(futures_util::poll!(first.acquire()).is_ready(), "those that have memory go on");
         drop(first);
         assert!(futures_util::poll!(&mut third).is_ready());
     }

@@ -125,7 +125,7 @@ impl PermitStage<'_> {
 }
 
 impl ComputePlace for CallPermit {
-    fn give_back(&self) -> bool {
+    fn release(&self) -> bool {
         let [Some(server), Some(plugin)] = &self.waits else { return false };
         let Some(server) = server.semaphore.try_acquire(server.party, 1) else { return false };
         let Some(plugin) = plugin.semaphore.try_acquire(plugin.party, 1) else { return false };
@@ -140,7 +140,7 @@ impl ComputePlace for CallPermit {
         true
     }
 
-    fn take_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn acquire(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         let wanted = match &*self.lock_held() {
             HeldPermits::Places(_) => Default::default(),
             // A clone: if the future is dropped before it completes, the caller can try again.

@@ -17,7 +17,7 @@ use crate::state::StoreState;
 /// # Errors
 ///
 /// Ends the call: the guest trapped, or wrote more than the call may transfer or hold in memory.
-pub(super) async fn read(
+pub(super) async fn read_stream(
     accessor: &Accessor<StoreState>,
     stream: StreamReader<ToolEvent>,
 ) -> wasmtime::Result<Vec<ToolEvent>> {
@@ -82,12 +82,12 @@ impl StreamConsumer<StoreState> for ActEventReader {
         store.set_hostcall_fuel(all);
         read?;
         if let Some(mut event) = next {
-            let bytes = size(&event);
+            let bytes = event_size(&event);
             self.room = self.room.saturating_sub(bytes);
             let state = store.data();
-            state.memory_budget.take(bytes)?;
+            state.memory_budget.charge(bytes)?;
             if let ToolEvent::Content(part) = &mut event {
-                progress(state, &std::mem::take(&mut part.metadata));
+                report_progress(state, &std::mem::take(&mut part.metadata));
             }
             self.is_over = matches!(event, ToolEvent::Error(_));
             // A closed receiver needs no further events.
@@ -101,14 +101,14 @@ impl StreamConsumer<StoreState> for ActEventReader {
 }
 
 /// Reports the tool's progress to the caller, if the metadata contain it.
-fn progress(state: &StoreState, metadata: &ActMetadata) {
-    if let Some(done) = hints::number(metadata, "std:progress") {
-        state.imports.progress(done, hints::number(metadata, "std:progress-total"), None);
+fn report_progress(state: &StoreState, metadata: &ActMetadata) {
+    if let Some(done) = hints::read_number(metadata, "std:progress") {
+        state.imports.progress(done, hints::read_number(metadata, "std:progress-total"), None);
     }
 }
 
 /// Returns the number of bytes that an event holds.
-fn size(event: &ToolEvent) -> usize {
+fn event_size(event: &ToolEvent) -> usize {
     let (texts, metadata) = match event {
         ToolEvent::Content(part) => (part.data.len() + part.mime_type.as_ref().map_or(0, String::len), &part.metadata),
         ToolEvent::Error(error) => (error.kind.len() + error.message.size(), &error.metadata),

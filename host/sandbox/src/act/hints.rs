@@ -7,19 +7,19 @@ use super::types::{ActMetadata, LocalizedString};
 use crate::cbor::{self, CborError};
 
 /// Maximum size of a value as JSON, in bytes.
-const VALUE: usize = 64 << 10;
+const MAX_VALUE_BYTES: usize = 64 << 10;
 
 /// The preferred language of localized text.
-const LANGUAGE: &str = "en";
+const PREFERRED_LANGUAGE: &str = "en";
 
 /// Returns the value with this name, or `None` if it is absent.
 ///
 /// # Errors
 ///
 /// The reason why the value cannot be read.
-fn value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static str>> {
+fn read_value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static str>> {
     let (_, cbor) = metadata.iter().find(|(key, _)| key == name)?;
-    let json = cbor::to_json(cbor, VALUE, &Interrupt::default()).map_err(|error| match error {
+    let json = cbor::to_json(cbor, MAX_VALUE_BYTES, &Interrupt::default()).map_err(|error| match error {
         CborError::Malformed(why) => why,
         CborError::Large | CborError::Interrupted => "is too large",
     });
@@ -27,13 +27,13 @@ fn value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static st
 }
 
 /// Returns a number, or `None` if it is absent or not a number.
-pub(super) fn number(metadata: &ActMetadata, name: &str) -> Option<f64> {
-    value(metadata, name)?.ok()?.as_f64()
+pub(super) fn read_number(metadata: &ActMetadata, name: &str) -> Option<f64> {
+    read_value(metadata, name)?.ok()?.as_f64()
 }
 
 /// Returns a Boolean, or `None` if it is absent.
-pub(super) fn flag(metadata: &ActMetadata, name: &str) -> Result<Option<bool>, String> {
-    match value(metadata, name) {
+pub(super) fn read_flag(metadata: &ActMetadata, name: &str) -> Result<Option<bool>, String> {
+    match read_value(metadata, name) {
         None => Ok(None),
         Some(Ok(Value::Bool(flag))) => Ok(Some(flag)),
         Some(Ok(_)) => Err(format!("{name} is neither true nor false")),
@@ -42,13 +42,13 @@ pub(super) fn flag(metadata: &ActMetadata, name: &str) -> Result<Option<bool>, S
 }
 
 /// Returns a text for people, which can be localized.
-pub(super) fn text(metadata: &ActMetadata, name: &str) -> Result<Option<String>, String> {
-    match value(metadata, name) {
+pub(super) fn read_text(metadata: &ActMetadata, name: &str) -> Result<Option<String>, String> {
+    match read_value(metadata, name) {
         None => Ok(None),
         Some(Ok(Value::String(text))) => Ok(Some(text)),
         Some(Ok(Value::Object(by_language))) => {
             let text = |(tag, text)| if let Value::String(text) = text { Some((tag, text)) } else { None };
-            Ok(best(by_language.into_iter().filter_map(text).collect()))
+            Ok(pick_language(by_language.into_iter().filter_map(text).collect()))
         }
         Some(Ok(_)) => Err(format!("{name} is no text")),
         Some(Err(why)) => Err(format!("{name} {why}")),
@@ -60,7 +60,7 @@ impl LocalizedString {
     pub(super) fn into_text(self) -> String {
         match self {
             Self::Plain(text) => text,
-            Self::Localized(by_language) => best(by_language).unwrap_or_default(),
+            Self::Localized(by_language) => pick_language(by_language).unwrap_or_default(),
         }
     }
 
@@ -75,9 +75,9 @@ impl LocalizedString {
     }
 }
 
-fn best(mut by_language: Vec<(String, String)>) -> Option<String> {
+fn pick_language(mut by_language: Vec<(String, String)>) -> Option<String> {
     let is_best = |(tag, _): &(String, String)| {
-        tag.split(['-', '_']).next().is_some_and(|language| language.eq_ignore_ascii_case(LANGUAGE))
+        tag.split(['-', '_']).next().is_some_and(|language| language.eq_ignore_ascii_case(PREFERRED_LANGUAGE))
     };
     let at = by_language.iter().position(is_best).unwrap_or_default();
     (at < by_language.len()).then(|| by_language.swap_remove(at).1)
@@ -95,16 +95,16 @@ mod tests {
 
     #[test]
     fn values_have_their_type_or_say_why_not() {
-        assert_eq!(flag(&metadata("a", &json!(true)), "a"), Ok(Some(true)));
-        assert_eq!(flag(&metadata("a", &json!(true)), "b"), Ok(None));
-        assert_eq!(flag(&metadata("a", &json!(1)), "a").unwrap_err(), "a is neither true nor false");
+        assert_eq!(read_flag(&metadata("a", &json!(true)), "a"), Ok(Some(true)));
+        assert_eq!(read_flag(&metadata("a", &json!(true)), "b"), Ok(None));
+        assert_eq!(read_flag(&metadata("a", &json!(1)), "a").unwrap_err(), "a is neither true nor false");
         let wrong = vec![("a".to_owned(), vec![0x61])];
-        assert_eq!(flag(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
-        assert_eq!(text(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
-        let large = json!("x".repeat(VALUE));
-        assert_eq!(text(&metadata("a", &large), "a").unwrap_err(), "a is too large");
-        assert_eq!(number(&metadata("a", &json!(3)), "a"), Some(3.0));
-        assert_eq!(number(&wrong, "a"), None);
+        assert_eq!(read_flag(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
+        assert_eq!(read_text(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
+        let large = json!("x".repeat(MAX_VALUE_BYTES));
+        assert_eq!(read_text(&metadata("a", &large), "a").unwrap_err(), "a is too large");
+        assert_eq!(read_number(&metadata("a", &json!(3)), "a"), Some(3.0));
+        assert_eq!(read_number(&wrong, "a"), None);
     }
 
     #[test]
@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(localized(&[("de", "eins"), ("fr", "un")]), "eins");
         assert_eq!(localized(&[]), "");
         let in_cbor = metadata("a", &json!({"de": "eins", "en": "one"}));
-        assert_eq!(text(&in_cbor, "a"), Ok(Some("one".to_owned())));
-        assert_eq!(text(&metadata("a", &json!("plain")), "a"), Ok(Some("plain".to_owned())));
-        assert_eq!(text(&metadata("a", &json!({"de": 1})), "a"), Ok(None));
+        assert_eq!(read_text(&in_cbor, "a"), Ok(Some("one".to_owned())));
+        assert_eq!(read_text(&metadata("a", &json!("plain")), "a"), Ok(Some("plain".to_owned())));
+        assert_eq!(read_text(&metadata("a", &json!({"de": 1})), "a"), Ok(None));
     }
 }

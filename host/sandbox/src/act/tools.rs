@@ -9,29 +9,29 @@ use super::hints;
 use super::types::{self, ActMetadata};
 
 /// Maximum size of a tool's name in a remark, in bytes.
-const SHOWN: usize = 200;
+const MAX_TOOL_NAME_BYTES: usize = 200;
 
 /// Maximum number of remarks.
-const REMARKS: usize = 10;
+const MAX_REMARKS: usize = 10;
 
 /// Converts a guest's list of tools to the host's description.
 pub(super) fn description(listed: Vec<types::ToolDefinition>) -> ComponentDescription {
     let mut remarks = ActToolRemarks::default();
-    let tools = listed.into_iter().map(|tool| definition(tool, &mut remarks)).collect();
+    let tools = listed.into_iter().map(|tool| convert_tool(tool, &mut remarks)).collect();
     ComponentDescription { tools, remarks: remarks.finish(), ..ComponentDescription::default() }
 }
 
-fn definition(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> ToolDefinition {
+fn convert_tool(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> ToolDefinition {
     let types::ToolDefinition { name, description, parameters_schema, metadata } = tool;
-    let mut flag = |key| remarks.unless(&name, hints::flag(&metadata, key));
+    let mut flag = |key| remarks.ok_or_remark(&name, hints::read_flag(&metadata, key));
     let [read_only, destructive, idempotent] = ["std:read-only", "std:destructive", "std:idempotent"].map(&mut flag);
     let is_said = read_only.or(destructive).or(idempotent).is_some();
     let annotations = is_said.then_some(EffectHints { read_only, destructive, idempotent, open_world: None });
-    let mut text = |key| remarks.unless(&name, hints::text(&metadata, key));
+    let mut text = |key| remarks.ok_or_remark(&name, hints::read_text(&metadata, key));
     let advice = ["std:usage-hints", "std:anti-usage-hints"].map(&mut text).into_iter().flatten();
     let paragraphs: Vec<String> = std::iter::once(description.into_text()).chain(advice).collect();
     let paragraphs: Vec<&str> = paragraphs.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-    if let Some(time) = long(&metadata) {
+    if let Some(time) = declared_timeout(&metadata) {
         let time = humantime::format_duration(time);
         remarks.add(&name, &format!("it may take {time} (std:timeout-ms), and limits.timeout decides how long it can"));
     }
@@ -45,8 +45,8 @@ fn definition(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> Tool
 }
 
 /// Returns the duration that a tool declares, if it exceeds the default timeout of a call.
-fn long(metadata: &ActMetadata) -> Option<Duration> {
-    let milliseconds = hints::number(metadata, "std:timeout-ms")?;
+fn declared_timeout(metadata: &ActMetadata) -> Option<Duration> {
+    let milliseconds = hints::read_number(metadata, "std:timeout-ms")?;
     let time = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
     (time > Limits::DEFAULT.timeout).then_some(time)
 }
@@ -55,13 +55,13 @@ fn long(metadata: &ActMetadata) -> Option<Duration> {
 #[derive(Default)]
 struct ActToolRemarks {
     all: Vec<String>,
-    /// The number of remarks over [`REMARKS`], which are omitted.
+    /// The number of remarks over [`MAX_REMARKS`], which are omitted.
     more: u32,
 }
 
 impl ActToolRemarks {
     /// Returns the value. Adds a remark instead if it could not be read.
-    fn unless<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
+    fn ok_or_remark<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
         read.unwrap_or_else(|why| {
             self.add(tool, &format!("part of its metadata is not used: {why}"));
             None
@@ -69,8 +69,8 @@ impl ActToolRemarks {
     }
 
     fn add(&mut self, tool: &str, what: &str) {
-        if self.all.len() < REMARKS {
-            self.all.push(format!("tool {:?}: {what}", line(tool, SHOWN)));
+        if self.all.len() < MAX_REMARKS {
+            self.all.push(format!("tool {:?}: {what}", line(tool, MAX_TOOL_NAME_BYTES)));
         } else {
             self.more += 1;
         }

@@ -7,23 +7,23 @@ use toolbay_model::{JsonText, SchemaViolation};
 use toolbay_schema::{JsonSchema, PatternBudget};
 
 /// Maximum number of fields in a form.
-const FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 
 /// Maximum size of a field's name in a message, in bytes.
-const QUOTED: usize = 100;
+const MAX_QUOTED_BYTES: usize = 100;
 
 /// Maximum number of violations that are reported for an answer, and maximum size of each, in
 /// bytes.
-const SHOWN: usize = 3;
-const WHY: usize = 200;
+const MAX_VIOLATIONS: usize = 3;
+const MAX_VIOLATION_BYTES: usize = 200;
 
 /// The supported keywords of a form, and those of its fields by type.
-const FORM: [&str; 4] = ["$schema", "properties", "required", "type"];
-const ANY: [&str; 4] = ["default", "description", "title", "type"];
-const STRING: [&str; 6] = ["enum", "enumNames", "format", "maxLength", "minLength", "oneOf"];
-const NUMBER: [&str; 2] = ["maximum", "minimum"];
-const LIST: [&str; 3] = ["items", "maxItems", "minItems"];
-const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
+const FORM_KEYWORDS: [&str; 4] = ["$schema", "properties", "required", "type"];
+const COMMON_KEYWORDS: [&str; 4] = ["default", "description", "title", "type"];
+const STRING_KEYWORDS: [&str; 6] = ["enum", "enumNames", "format", "maxLength", "minLength", "oneOf"];
+const NUMBER_KEYWORDS: [&str; 2] = ["maximum", "minimum"];
+const ARRAY_KEYWORDS: [&str; 3] = ["items", "maxItems", "minItems"];
+const STRING_FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 
 /// Checks the parameters of a form.
 ///
@@ -40,18 +40,18 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("`requestedSchema.type` must be \"object\"".to_owned());
     }
-    only(schema, &[&FORM])
+    check_members(schema, &[&FORM_KEYWORDS])
         .map_err(|name| format!("`requestedSchema.{name}` is not something that clients can show"))?;
     let Some(Value::Object(fields)) = schema.get("properties") else {
         return Err("`requestedSchema.properties` must be an object: a schema for each field".to_owned());
     };
-    if fields.is_empty() || fields.len() > FIELDS {
-        return Err(format!("a form has 1 to {FIELDS} fields, not {}", fields.len()));
+    if fields.is_empty() || fields.len() > MAX_FIELDS {
+        return Err(format!("a form has 1 to {MAX_FIELDS} fields, not {}", fields.len()));
     }
     for (name, field) in fields {
-        self::field(field).map_err(|why| format!("field {:?}: {why}", line(name, QUOTED)))?;
+        self::check_field(field).map_err(|why| format!("field {:?}: {why}", line(name, MAX_QUOTED_BYTES)))?;
     }
-    compiled(&Value::Object(schema.clone())).map(drop)
+    compile_schema(&Value::Object(schema.clone())).map(drop)
 }
 
 /// Returns the client's result as an answer to the form with these parameters, without members for
@@ -60,7 +60,7 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
 /// # Errors
 ///
 /// The problem with the answer, worded for the user who filled in the form.
-pub(super) fn fitting(params: &JsonText, mut answer: Value) -> Result<Value, String> {
+pub(super) fn check_answer(params: &JsonText, mut answer: Value) -> Result<Value, String> {
     match action(&answer) {
         None => return Err("it has no `action` that is accept, decline or cancel".to_owned()),
         Some("accept") => {}
@@ -74,15 +74,18 @@ pub(super) fn fitting(params: &JsonText, mut answer: Value) -> Result<Value, Str
     {
         content.retain(|name, _| fields.contains_key(name));
     }
-    let violations = compiled(&schema)?.glance(content).ok_or("it is too large to be checked")?;
-    let shown: Vec<String> = violations.iter().take(SHOWN).map(told).collect();
+    let violations = compile_schema(&schema)?.glance(content).ok_or("it is too large to be checked")?;
+    let shown: Vec<String> = violations.iter().take(MAX_VIOLATIONS).map(describe_violation).collect();
     if shown.is_empty() { Ok(answer) } else { Err(shown.join("; ")) }
 }
 
 /// Describes a violation for the user who filled in the form.
-fn told(violation: &SchemaViolation) -> String {
+fn describe_violation(violation: &SchemaViolation) -> String {
     let place = violation.pointer.trim_start_matches('/');
-    line(&if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) }, WHY)
+    line(
+        &if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) },
+        MAX_VIOLATION_BYTES,
+    )
 }
 
 /// Returns the user's action.
@@ -90,32 +93,33 @@ pub(super) fn action(answer: &Value) -> Option<&str> {
     answer.get("action").and_then(Value::as_str).filter(|action| ["accept", "cancel", "decline"].contains(action))
 }
 
-fn compiled(schema: &Value) -> Result<JsonSchema, String> {
+fn compile_schema(schema: &Value) -> Result<JsonSchema, String> {
     let text = schema.to_string();
     let patterns = PatternBudget::of([text.as_str()]);
     JsonSchema::compile_with(&text, &patterns).map_err(|why| format!("`requestedSchema` is not valid: {why}"))
 }
 
-fn field(schema: &Value) -> Result<(), String> {
+fn check_field(schema: &Value) -> Result<(), String> {
     let Value::Object(schema) = schema else { return Err("its schema must be an object".to_owned()) };
     let own: &[&str] = match schema.get("type").and_then(Value::as_str) {
-        Some("string") => &STRING,
-        Some("number" | "integer") => &NUMBER,
+        Some("string") => &STRING_KEYWORDS,
+        Some("number" | "integer") => &NUMBER_KEYWORDS,
         Some("boolean") => &[],
-        Some("array") => &LIST,
+        Some("array") => &ARRAY_KEYWORDS,
         _ => return Err("its type must be string, number, integer, boolean, or array for several choices".to_owned()),
     };
-    only(schema, &[&ANY, own]).map_err(|name| format!("`{name}` is not something that clients can show"))?;
+    check_members(schema, &[&COMMON_KEYWORDS, own])
+        .map_err(|name| format!("`{name}` is not something that clients can show"))?;
     if let Some(format) = schema.get("format")
-        && !format.as_str().is_some_and(|format| FORMATS.contains(&format))
+        && !format.as_str().is_some_and(|format| STRING_FORMATS.contains(&format))
     {
-        return Err(format!("its format must be one of {}", FORMATS.join(", ")));
+        return Err(format!("its format must be one of {}", STRING_FORMATS.join(", ")));
     }
-    if own == LIST {
+    if own == ARRAY_KEYWORDS {
         let Some(Value::Object(items)) = schema.get("items") else {
             return Err("`items` must say what the choices are".to_owned());
         };
-        only(items, &[&["anyOf", "enum", "type"]])
+        check_members(items, &[&["anyOf", "enum", "type"]])
             .map_err(|name| format!("`items.{name}` is not something that clients can show"))?;
         if !items.contains_key("enum") && !items.contains_key("anyOf") {
             return Err("`items` must have `enum` or `anyOf`: the choices".to_owned());
@@ -129,15 +133,15 @@ fn field(schema: &Value) -> Result<(), String> {
 /// # Errors
 ///
 /// The first unknown member.
-fn only<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
+fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
     match members.keys().find(|name| !known.iter().any(|known| known.contains(&name.as_str()))) {
-        Some(name) => Err(line_of(name)),
+        Some(name) => Err(truncate_name(name)),
         None => Ok(()),
     }
 }
 
-fn line_of(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(QUOTED)).unwrap_or_default()
+fn truncate_name(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(MAX_QUOTED_BYTES)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -166,10 +170,10 @@ mod tests {
         });
         check(&form(&properties)).unwrap();
         let params = JsonText::new(&form(&properties));
-        assert!(fitting(&params, json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})).is_ok());
-        assert!(fitting(&params, json!({"action": "accept", "content": {"several": ["c"]}})).is_err());
-        assert!(fitting(&params, json!({"action": "accept", "content": {"titled": "c"}})).is_err());
-        assert!(fitting(&params, json!({"action": "cancel", "content": 7})).is_ok());
+        assert!(check_answer(&params, json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})).is_ok());
+        assert!(check_answer(&params, json!({"action": "accept", "content": {"several": ["c"]}})).is_err());
+        assert!(check_answer(&params, json!({"action": "accept", "content": {"titled": "c"}})).is_err());
+        assert!(check_answer(&params, json!({"action": "cancel", "content": 7})).is_ok());
     }
 
     #[test]

@@ -14,17 +14,17 @@ use wasmtime::component::Component;
 
 /// Opens compiled code that our compiler wrote into our private directory. The descriptor, not the
 /// name of the file, determines which file is mapped.
-pub(crate) fn open(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+pub(crate) fn open_file(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     if !path.exists() {
         // Without /proc, the code is copied instead of mapped.
-        return open_memory(engine, &mut file.try_clone()?);
+        return open_from_memory(engine, &mut file.try_clone()?);
     }
-    map(engine, &path)
+    map_file(engine, &path)
 }
 
-/// Maps the file at the path that [`open`] determined.
-fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
+/// Maps the file at the path that [`open_file`] determined.
+fn map_file(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file is in a directory that only this user can write. Our compiler wrote all of
     // it, and it is never changed in place.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
@@ -34,12 +34,12 @@ fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
 }
 
 /// Creates a file in memory, for code that is not added to the cache.
-pub(crate) fn memory() -> io::Result<File> {
+pub(crate) fn create_memory_file() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Opens compiled code that our compiler wrote into `file`, which has no name.
-pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<Component> {
+pub(crate) fn open_from_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<Component> {
     let mut code = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut code)?;
@@ -194,15 +194,15 @@ mod tests {
 
     fn opened_from_memory(engine: &Engine, content: &[u8]) -> wasmtime::Result<Component> {
         // Miri has no files in memory.
-        let mut file = if cfg!(miri) { tempfile::tempfile().unwrap() } else { memory().unwrap() };
+        let mut file = if cfg!(miri) { tempfile::tempfile().unwrap() } else { create_memory_file().unwrap() };
         file.write_all(content).unwrap();
-        open_memory(engine, &mut file)
+        open_from_memory(engine, &mut file)
     }
 
     fn opened_from_file(engine: &Engine, content: &[u8]) -> wasmtime::Result<Component> {
         let (_folder, path) = file(content);
         // Miri has separate descriptors, which /proc does not list.
-        if cfg!(miri) { map(engine, &path) } else { open(engine, &File::open(path).unwrap()) }
+        if cfg!(miri) { map_file(engine, &path) } else { open_file(engine, &File::open(path).unwrap()) }
     }
 
     type Opener = fn(&Engine, &[u8]) -> wasmtime::Result<Component>;

@@ -11,22 +11,22 @@ use toolbay_model::Digest;
 use toolbay_private::PrivateFolder;
 
 /// Name of the file with the key.
-pub(super) const NAME: &str = "key";
+pub(super) const KEY_FILE_NAME: &str = "key";
 
 /// Size of the buffer for reading code, in bytes.
-const PIECE: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 64 << 10;
 
 /// Domain separator for entries. No other use of the key can produce the same authentication code.
-const PURPOSE: &[u8] = b"toolbay compile cache 2";
+const ENTRY_DOMAIN: &[u8] = b"toolbay compile cache 2";
 
 /// Domain separator for compiled code. Neither of the two is a prefix of the other.
-const PURPOSE_CODE: &[u8] = b"toolbay compiled code 2";
+const CODE_DOMAIN: &[u8] = b"toolbay compiled code 2";
 
 /// Domain separator for notes about a plugin folder.
-const PURPOSE_FOLDER: &[u8] = b"toolbay folder notes 1";
+const FOLDER_DOMAIN: &[u8] = b"toolbay folder notes 1";
 
 /// The key of one cache.
-pub(super) struct CacheKey(hmac::Key);
+pub(super) struct CacheMacKey(hmac::Key);
 
 /// The signed content of an entry.
 #[derive(Clone, Copy)]
@@ -41,29 +41,29 @@ pub(super) struct EntryClaim<'a> {
     pub(super) code: &'a [u8],
 }
 
-impl CacheKey {
+impl CacheMacKey {
     /// Reads the key in the directory. Creates a new key if it is missing or if other users could
     /// have read it. The existing entries then become invalid.
     ///
     /// # Errors
     ///
     /// The directory cannot be read or written.
-    pub(super) fn of(folder: &PrivateFolder) -> io::Result<Self> {
-        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(NAME, "plugins are compiled again")?)))
+    pub(super) fn load_or_create(folder: &PrivateFolder) -> io::Result<Self> {
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(KEY_FILE_NAME, "plugins are compiled again")?)))
     }
 
     /// Returns the authentication code of an entry, over all its content.
-    pub(super) fn sign(&self, claim: EntryClaim<'_>) -> Vec<u8> {
-        self.sign_parts(&[PURPOSE, &claim.maker.to_le_bytes(), claim.digest.bytes()], [claim.notes, claim.code])
+    pub(super) fn sign_entry(&self, claim: EntryClaim<'_>) -> Vec<u8> {
+        self.sign_parts(&[ENTRY_DOMAIN, &claim.maker.to_le_bytes(), claim.digest.bytes()], [claim.notes, claim.code])
     }
 
     /// Returns the authentication code of compiled code, over the whole file.
     pub(super) fn sign_code(&self, code: &File) -> io::Result<Vec<u8>> {
         let mut signing = hmac::Context::with_key(&self.0);
-        signing.update(PURPOSE_CODE);
+        signing.update(CODE_DOMAIN);
         let mut code = code;
         code.rewind()?;
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_BUFFER_BYTES];
         loop {
             match code.read(&mut piece) {
                 Ok(0) => return Ok(signing.sign().as_ref().to_vec()),
@@ -76,7 +76,7 @@ impl CacheKey {
 
     /// Returns the authentication code of notes about a plugin folder.
     pub(super) fn sign_folder(&self, maker: u64, folder: &[u8], notes: &[u8]) -> Vec<u8> {
-        self.sign_parts(&[PURPOSE_FOLDER, &maker.to_le_bytes()], [folder, notes])
+        self.sign_parts(&[FOLDER_DOMAIN, &maker.to_le_bytes()], [folder, notes])
     }
 
     /// Returns the authentication code of `fixed` parts, which always have the same length, and of
@@ -94,22 +94,22 @@ impl CacheKey {
     }
 
     /// Returns whether `mac` is the authentication code of notes about a plugin folder.
-    pub(super) fn has_signed_folder(&self, mac: &[u8], maker: u64, folder: &[u8], notes: &[u8]) -> bool {
+    pub(super) fn verify_folder(&self, mac: &[u8], maker: u64, folder: &[u8], notes: &[u8]) -> bool {
         verify_slices_are_equal(&self.sign_folder(maker, folder, notes), mac).is_ok()
     }
 
     /// Returns whether `mac` is the authentication code of an entry.
-    pub(super) fn has_signed(&self, mac: &[u8], claim: EntryClaim<'_>) -> bool {
-        verify_slices_are_equal(&self.sign(claim), mac).is_ok()
+    pub(super) fn verify_entry(&self, mac: &[u8], claim: EntryClaim<'_>) -> bool {
+        verify_slices_are_equal(&self.sign_entry(claim), mac).is_ok()
     }
 
     /// Returns whether `mac` is the authentication code of compiled code.
-    pub(super) fn has_signed_code(&self, mac: &[u8], code: &File) -> io::Result<bool> {
+    pub(super) fn verify_code(&self, mac: &[u8], code: &File) -> io::Result<bool> {
         Ok(verify_slices_are_equal(&self.sign_code(code)?, mac).is_ok())
     }
 }
 
-impl std::fmt::Debug for CacheKey {
+impl std::fmt::Debug for CacheMacKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(…)")
     }
@@ -137,20 +137,20 @@ mod tests {
     fn the_key_is_made_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
-        let first = CacheKey::of(&folder).unwrap();
-        let metadata = fs::metadata(dir.path().join(NAME)).unwrap();
+        let first = CacheMacKey::load_or_create(&folder).unwrap();
+        let metadata = fs::metadata(dir.path().join(KEY_FILE_NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
-        let mac = first.sign(claim(b"notes", b"code"));
-        assert!(CacheKey::of(&folder).unwrap().has_signed(&mac, claim(b"notes", b"code")));
+        let mac = first.sign_entry(claim(b"notes", b"code"));
+        assert!(CacheMacKey::load_or_create(&folder).unwrap().verify_entry(&mac, claim(b"notes", b"code")));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
     }
 
     #[test]
     fn everything_that_an_entry_says_is_signed() {
         let dir = tempfile::tempdir().unwrap();
-        let key = CacheKey::of(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
-        let mac = key.sign(claim(b"notes", b"code"));
-        let signed = |claim: EntryClaim<'_>| key.has_signed(&mac, claim);
+        let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
+        let mac = key.sign_entry(claim(b"notes", b"code"));
+        let signed = |claim: EntryClaim<'_>| key.verify_entry(&mac, claim);
         assert!(signed(claim(b"notes", b"code")));
         assert!(!signed(EntryClaim { maker: 8, ..claim(b"notes", b"code") }));
         assert!(!signed(EntryClaim { digest: Digest::new([2; 32]), ..claim(b"notes", b"code") }));
@@ -158,33 +158,33 @@ mod tests {
         assert!(!signed(claim(b"notes", b"codes")) && !signed(claim(b"notes", b"")));
         // The boundary between notes and code is signed too.
         assert!(!signed(claim(b"note", b"scode")));
-        assert!(!key.has_signed(&mac[..31], claim(b"notes", b"code")));
+        assert!(!key.verify_entry(&mac[..31], claim(b"notes", b"code")));
     }
 
     #[test]
     fn all_of_the_code_is_signed_and_nothing_else_has_its_authentication_code() {
         let dir = tempfile::tempdir().unwrap();
-        let key = CacheKey::of(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
-        let mut long = vec![7; 3 * PIECE + 5];
+        let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
+        let mut long = vec![7; 3 * READ_BUFFER_BYTES + 5];
         let mac = key.sign_code(&code(&long)).unwrap();
-        assert!(key.has_signed_code(&mac, &code(&long)).unwrap());
-        assert!(!key.has_signed_code(&mac, &code(&long[1..])).unwrap());
+        assert!(key.verify_code(&mac, &code(&long)).unwrap());
+        assert!(!key.verify_code(&mac, &code(&long[1..])).unwrap());
         *long.last_mut().unwrap() = 8;
-        assert!(!key.has_signed_code(&mac, &code(&long)).unwrap());
+        assert!(!key.verify_code(&mac, &code(&long)).unwrap());
         // The signed content of an entry, presented as code.
-        let (entry, mac) = (claim(b"", b""), key.sign(claim(b"", b"")));
+        let (entry, mac) = (claim(b"", b""), key.sign_entry(claim(b"", b"")));
         let bytes = [&entry.maker.to_le_bytes()[..], entry.digest.bytes(), &[0; 16]].concat();
-        assert!(!key.has_signed_code(&mac, &code(&bytes)).unwrap());
+        assert!(!key.verify_code(&mac, &code(&bytes)).unwrap());
     }
 
     #[test]
     fn a_key_that_others_may_know_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
-        let key = dir.path().join(NAME);
-        let mac = CacheKey::of(&folder).unwrap().sign(claim(b"", b""));
+        let key = dir.path().join(KEY_FILE_NAME);
+        let mac = CacheMacKey::load_or_create(&folder).unwrap().sign_entry(claim(b"", b""));
         fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(!CacheKey::of(&folder).unwrap().has_signed(&mac, claim(b"", b"")));
+        assert!(!CacheMacKey::load_or_create(&folder).unwrap().verify_entry(&mac, claim(b"", b"")));
         assert_eq!(fs::symlink_metadata(&key).unwrap().mode(), 0o100_600);
     }
 }

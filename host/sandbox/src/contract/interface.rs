@@ -26,41 +26,41 @@ impl<'a> ExportedInterface<'a> {
     /// # Errors
     ///
     /// The export with this name is not an interface.
-    pub(super) fn of(engine: &'a Engine, component: &Component, name: &'a str) -> Result<Self, PrepareError> {
+    pub(super) fn find(engine: &'a Engine, component: &Component, name: &'a str) -> Result<Self, PrepareError> {
         let interface = Self { engine, component: component.component_type(), name };
         match interface.component.get_export(engine, name).map(|export| export.ty) {
             Some(ComponentItem::ComponentInstance(_)) => Ok(interface),
-            _ => Err(interface.refused("it is not an interface")),
+            _ => Err(interface.rejection("it is not an interface")),
         }
     }
 
-    /// Passes the function `name` and the component to `check`, which inspects its types.
-    pub(super) fn check(
+    /// Passes the function `name` and the component to `check_function`, which inspects its types.
+    pub(super) fn check_function(
         &self,
         name: &str,
         check: impl FnOnce(&ComponentFunc, &types::Component) -> wasmtime::Result<()>,
     ) -> Result<(), PrepareError> {
         let interface = self.component.get_export(self.engine, self.name).map(|export| export.ty);
         let Some(ComponentItem::ComponentInstance(interface)) = interface else {
-            return Err(self.refused("it is not an interface"));
+            return Err(self.rejection("it is not an interface"));
         };
         match interface.get_export(self.engine, name).map(|export| export.ty) {
             Some(ComponentItem::ComponentFunc(function)) if function.async_() => {
-                Err(self.refused(&format!("function {name} is async")))
+                Err(self.rejection(&format!("function {name} is async")))
             }
             Some(ComponentItem::ComponentFunc(function)) => check(&function, &self.component)
-                .map_err(|error| self.differs(&error.context(format!("function {name}")))),
-            _ => Err(self.refused(&format!("there is no function {name}"))),
+                .map_err(|error| self.type_mismatch(&error.context(format!("function {name}")))),
+            _ => Err(self.rejection(&format!("there is no function {name}"))),
         }
     }
 
     /// Returns the error for an interface that differs from that of its version.
-    pub(super) fn differs(&self, error: &wasmtime::Error) -> PrepareError {
-        self.refused(&joined(&format!("{error:#}")))
+    pub(super) fn type_mismatch(&self, error: &wasmtime::Error) -> PrepareError {
+        self.rejection(&joined(&format!("{error:#}")))
     }
 
-    /// Like [`Interface::differs`], for a reason that is already a message.
-    pub(super) fn refused(&self, why: &str) -> PrepareError {
+    /// Like [`Interface::type_mismatch`], for a reason that is already a message.
+    pub(super) fn rejection(&self, why: &str) -> PrepareError {
         PrepareError::ContractTypes(self.name.to_owned(), why.to_owned())
     }
 }

@@ -33,15 +33,15 @@ impl Adapter {
         for (part, interface) in interfaces {
             match part {
                 ContractInterface::Tools => {
-                    interface.check("list-tools", |function, ty| {
+                    interface.check_function("list-tools", |function, ty| {
                         function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
                     })?;
-                    interface.check("call-tool", |function, ty| {
+                    interface.check_function("call-tool", |function, ty| {
                         function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
                     })?;
                 }
                 ContractInterface::Prompts | ContractInterface::Resources | ContractInterface::Completion => {
-                    return Err(interface.refused("that version has tools only; build it against 0.2.0"));
+                    return Err(interface.rejection("that version has tools only; build it against 0.2.0"));
                 }
             }
         }
@@ -65,7 +65,7 @@ impl Adapter {
         let PluginRequest::Tool { name, arguments } = asked else { return Ok(Err(asked.not_offered())) };
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let result = plugin.toolbay_plugin_tools().call_call_tool(store, name, arguments).await?;
-        Ok(result.map(|output| GuestReply::Tool(returned(output))).map_err(|failure| match failure {
+        Ok(result.map(|output| GuestReply::Tool(tool_result(output))).map_err(|failure| match failure {
             Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
             Failure::Failed(text) => GuestFailure::Failed(text),
         }))
@@ -102,7 +102,7 @@ fn icon(icon: types::Icon) -> Icon {
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }
 
-fn returned(output: types::Output) -> ToolResult {
+fn tool_result(output: types::Output) -> ToolResult {
     let content = output.content.into_iter().map(block).collect();
     ToolResult { content, structured: output.structured, meta: output.meta }
 }
@@ -125,14 +125,14 @@ fn block(block: types::Content) -> RawBlock {
         title: block.title,
         description: block.description,
         size: block.size,
-        audience: block::audience(block.audience.into_iter().map(audience)),
+        audience: block::deduplicate_audience(block.audience.into_iter().map(audience_name)),
         priority: block.priority,
         last_modified: None,
         members: None,
     }
 }
 
-fn audience(audience: types::Audience) -> &'static str {
+fn audience_name(audience: types::Audience) -> &'static str {
     match audience {
         types::Audience::User => "user",
         types::Audience::Assistant => "assistant",

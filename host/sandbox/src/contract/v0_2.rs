@@ -43,7 +43,7 @@ impl Adapter {
     pub(super) fn new(interfaces: &ExportedInterfaces<'_>, pre: InstancePre<StoreState>) -> Result<Self, PrepareError> {
         let mut adapter = Self { pre, tools: None, prompts: None, resources: None, completion: None };
         for (part, interface) in interfaces {
-            let differs = |error| interface.differs(&error);
+            let differs = |error| interface.type_mismatch(&error);
             match part {
                 ContractInterface::Tools => {
                     check_tools(interface)?;
@@ -73,18 +73,18 @@ impl Adapter {
         if let Some(tools) = &self.tools {
             let tools = tools.load(&mut *store, &instance)?.call_list_tools(&mut *store).await?;
             said.tools = tools.into_iter().map(tool).collect();
-            draw(store, said.tools.iter().map(ToolDefinition::size));
+            charge_transfer(store, said.tools.iter().map(ToolDefinition::size));
         }
         if let Some(prompts) = &self.prompts {
             let prompts = prompts.load(&mut *store, &instance)?.call_list_prompts(&mut *store).await?;
             said.prompts = prompts.into_iter().map(prompt).collect();
-            draw(store, said.prompts.iter().map(PromptDefinition::size));
+            charge_transfer(store, said.prompts.iter().map(PromptDefinition::size));
         }
         if let Some(resources) = &self.resources {
             let resources = resources.load(&mut *store, &instance)?;
             let listed = resources.call_list_resources(&mut *store).await?;
             said.resources = listed.into_iter().map(resource).collect();
-            draw(store, said.resources.iter().map(ResourceDefinition::size));
+            charge_transfer(store, said.resources.iter().map(ResourceDefinition::size));
             let templates = resources.call_list_resource_templates(&mut *store).await?;
             said.templates = templates.into_iter().map(template).collect();
         }
@@ -100,19 +100,22 @@ impl Adapter {
             (PluginRequest::Tool { name, arguments }, Some(tools), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let tools = tools.load(&mut *store, &instance)?;
-                tools.call_call_tool(store, name, arguments).await?.map(|output| GuestReply::Tool(returned(output)))
+                tools.call_call_tool(store, name, arguments).await?.map(|output| GuestReply::Tool(tool_result(output)))
             }
             (PluginRequest::Prompt { name, arguments }, _, Some(prompts), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let prompts = prompts.load(&mut *store, &instance)?;
                 let arguments: Vec<_> = arguments.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                prompts.call_get_prompt(store, name, &arguments).await?.map(|output| GuestReply::Prompt(filled(output)))
+                prompts
+                    .call_get_prompt(store, name, &arguments)
+                    .await?
+                    .map(|output| GuestReply::Prompt(filled_prompt(output)))
             }
             (PluginRequest::Resource { uri }, _, _, Some(resources), _) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let resources = resources.load(&mut *store, &instance)?;
                 let items = resources.call_read_resource(store, uri).await?;
-                items.map(|items| GuestReply::Resource(read(uri, items)))
+                items.map(|items| GuestReply::Resource(read_resource(uri, items)))
             }
             (PluginRequest::Completion(request), .., Some(completion)) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
@@ -130,19 +133,19 @@ impl Adapter {
 }
 
 fn check_tools(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
-    interface.check("list-tools", |function, ty| {
+    interface.check_function("list-tools", |function, ty| {
         function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
     })?;
-    interface.check("call-tool", |function, ty| {
+    interface.check_function("call-tool", |function, ty| {
         function.typecheck::<(&str, &str), (Result<types::Output, types::Failure>,)>(&ty.instance_type())
     })
 }
 
 fn check_prompts(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
-    interface.check("list-prompts", |function, ty| {
+    interface.check_function("list-prompts", |function, ty| {
         function.typecheck::<(), (Vec<types::PromptDefinition>,)>(&ty.instance_type())
     })?;
-    interface.check("get-prompt", |function, ty| {
+    interface.check_function("get-prompt", |function, ty| {
         function.typecheck::<(&str, &[(String, String)]), (Result<types::PromptOutput, types::Failure>,)>(
             &ty.instance_type(),
         )
@@ -150,19 +153,19 @@ fn check_prompts(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> 
 }
 
 fn check_resources(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
-    interface.check("list-resources", |function, ty| {
+    interface.check_function("list-resources", |function, ty| {
         function.typecheck::<(), (Vec<types::ResourceDefinition>,)>(&ty.instance_type())
     })?;
-    interface.check("list-resource-templates", |function, ty| {
+    interface.check_function("list-resource-templates", |function, ty| {
         function.typecheck::<(), (Vec<types::ResourceTemplate>,)>(&ty.instance_type())
     })?;
-    interface.check("read-resource", |function, ty| {
+    interface.check_function("read-resource", |function, ty| {
         function.typecheck::<(&str,), (Result<Vec<types::ResourceContents>, types::Failure>,)>(&ty.instance_type())
     })
 }
 
 fn check_completion(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
-    interface.check("complete", |function, ty| {
+    interface.check_function("complete", |function, ty| {
         function.typecheck::<(&types::CompletionRequest,), (Result<types::Completions, types::Failure>,)>(
             &ty.instance_type(),
         )
@@ -171,7 +174,7 @@ fn check_completion(interface: &ExportedInterface<'_>) -> Result<(), PrepareErro
 
 /// Subtracts `sizes` from the remaining transfer limit. Wasmtime bounds the bytes of each reply.
 /// All lists together share the transfer limit of one call.
-fn draw(store: &mut Store<StoreState>, sizes: impl Iterator<Item = usize>) {
+fn charge_transfer(store: &mut Store<StoreState>, sizes: impl Iterator<Item = usize>) {
     let left = store.hostcall_fuel().saturating_sub(sizes.sum());
     store.set_hostcall_fuel(left);
 }
@@ -248,7 +251,7 @@ fn template(template: types::ResourceTemplate) -> ResourceDefinition {
 }
 
 fn audiences(named: Vec<types::Audience>) -> Vec<String> {
-    block::audience(named.into_iter().map(audience)).into_iter().map(str::to_owned).collect()
+    block::deduplicate_audience(named.into_iter().map(audience_name)).into_iter().map(str::to_owned).collect()
 }
 
 fn icon(icon: types::Icon) -> Icon {
@@ -259,13 +262,13 @@ fn icon(icon: types::Icon) -> Icon {
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }
 
-fn returned(output: types::Output) -> ToolResult {
+fn tool_result(output: types::Output) -> ToolResult {
     let content = output.content.into_iter().map(block).collect();
     ToolResult { content, structured: output.structured, meta: output.meta }
 }
 
-fn filled(output: types::PromptOutput) -> FilledPrompt {
-    let message = |message: types::PromptMessage| (audience(message.role), block(message.content));
+fn filled_prompt(output: types::PromptOutput) -> FilledPrompt {
+    let message = |message: types::PromptMessage| (audience_name(message.role), block(message.content));
     FilledPrompt {
         description: output.description,
         messages: output.messages.into_iter().map(message).collect(),
@@ -273,7 +276,7 @@ fn filled(output: types::PromptOutput) -> FilledPrompt {
     }
 }
 
-fn read(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
+fn read_resource(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
     let item = |item: types::ResourceContents| ResourceReplyItem {
         uri: item.uri,
         mime_type: item.mime_type,
@@ -314,14 +317,14 @@ fn block(block: types::Content) -> RawBlock {
         title: block.title,
         description: block.description,
         size: block.size,
-        audience: block::audience(block.audience.into_iter().map(audience)),
+        audience: block::deduplicate_audience(block.audience.into_iter().map(audience_name)),
         priority: block.priority,
         last_modified: block.last_modified,
         members: block.members,
     }
 }
 
-fn audience(audience: types::Audience) -> &'static str {
+fn audience_name(audience: types::Audience) -> &'static str {
     match audience {
         types::Audience::User => "user",
         types::Audience::Assistant => "assistant",
@@ -354,7 +357,7 @@ impl host::Host for StoreState {
     }
 
     fn ask(&mut self, questions: Vec<types::Question>) -> wasmtime::Result<Result<Vec<String>, types::AskError>> {
-        let questions: Vec<_> = questions.into_iter().map(posed).collect();
+        let questions: Vec<_> = questions.into_iter().map(raw_question).collect();
         let answers = self.question_context.ask(&questions)?;
         Ok(answers.map_err(|refused| match refused {
             QuestionRefusal::Unsupported(why) => types::AskError::Unsupported(why),
@@ -368,7 +371,7 @@ impl host::Host for StoreState {
     }
 }
 
-fn posed(question: types::Question) -> RawQuestion {
+fn raw_question(question: types::Question) -> RawQuestion {
     let kind = match question.kind {
         types::QuestionKind::Form => PosedKind::Form,
         types::QuestionKind::Url => PosedKind::Url,

@@ -38,7 +38,7 @@ pub(super) struct RecordedBody<B> {
 
 /// Starts to record a response. Returns `None` if it is not recorded.
 pub(super) fn start_recording(effects: &SideEffects, number: EffectNumber, head: &Parts) -> Option<ResponseRecorder> {
-    if !number.is_wanted() {
+    if !number.is_recorded() {
         return None;
     }
     let fields =
@@ -49,7 +49,7 @@ pub(super) fn start_recording(effects: &SideEffects, number: EffectNumber, head:
 
 /// Records that there was no response.
 pub(super) fn record_failure(effects: &SideEffects, number: EffectNumber, why: HttpError) {
-    if number.is_wanted() {
+    if number.is_recorded() {
         finish_recording(effects, number, &HttpAnswer::Nothing(why));
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn record_failure(effects: &SideEffects, number: EffectNumber, why: H
 fn finish_recording(effects: &SideEffects, number: EffectNumber, answer: &HttpAnswer) {
     // If encoding fails, the response counts as too large, and the call can no longer ask a
     // question.
-    effects.end(number, postcard::to_allocvec(answer).unwrap_or_else(|_| vec![0; effects.room() + 1]));
+    effects.end(number, postcard::to_allocvec(answer).unwrap_or_else(|_| vec![0; effects.remaining_bytes() + 1]));
 }
 
 /// Returns the recorded response. The body that the guest sends is read to its end, as the server
@@ -158,7 +158,7 @@ impl<B> RecordedBody<B> {
         recording.body.extend_from_slice(piece);
         recording.pieces.push(u32::try_from(piece.len()).unwrap_or(u32::MAX));
         let ResponseRecorder { effects, number, body, .. } = recording;
-        if !effects.grows(*number, piece.len() + size_of::<u32>(), body.len()) {
+        if !effects.try_grow(*number, piece.len() + size_of::<u32>(), body.len()) {
             // The response exceeds the space, which was recorded. Stop recording it.
             self.finish(Some(HttpError::HttpResponseIncomplete));
         }
@@ -183,7 +183,7 @@ impl<B: Body<Data = Bytes, Error = SendError> + Unpin> Body for RecordedBody<B> 
                 if let Some(data) = frame.data_ref() {
                     self.add(data);
                 } else if let Some(recording) = &self.recording {
-                    recording.effects.lacks(MissingInput::Trailers);
+                    recording.effects.mark_unsupported(MissingInput::Trailers);
                 }
                 if self.body.is_end_stream() {
                     self.finish(None);
@@ -238,12 +238,12 @@ mod tests {
         let recording = start_recording(&effects, number, &response.into_parts().0).unwrap();
         let body = Full::new(Bytes::from_static(b"made")).map_err(|never| -> SendError { match never {} });
         let mut body = RecordedBody::new(body, recording);
-        assert!(effects.all().is_err(), "nothing of it was read yet");
+        assert!(effects.to_journal().is_err(), "nothing of it was read yet");
         for _ in 0..frames {
             body.frame().await;
         }
         drop(body);
-        effects.all().unwrap()
+        effects.to_journal().unwrap()
     }
 
     async fn again(past: &[toolbay_model::RecordedEffect]) -> (http::Response<()>, Result<Vec<u8>, Error>) {

@@ -71,7 +71,7 @@ impl MessageIntake {
     ///
     /// Ends the call if the budget is exhausted.
     pub(super) fn charge_memory(&self, bytes: usize) -> wasmtime::Result<()> {
-        self.memory_budget.take(bytes).map_err(Into::into)
+        self.memory_budget.charge(bytes).map_err(Into::into)
     }
 
     /// Reads a message that may be the response to the request `id`.

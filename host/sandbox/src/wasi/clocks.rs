@@ -12,7 +12,7 @@ use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::version::versioned;
-use crate::coop::give_way;
+use crate::coop::yield_briefly;
 use crate::determinism::CallTime;
 use crate::state::StoreState;
 
@@ -26,7 +26,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             }
             return Ok((state.clocks().subscribe_duration(duration)?,));
         };
-        let until = time.look().saturating_add(duration);
+        let until = time.advance().saturating_add(duration);
         Ok((push_timer(state, Some(time), duration, until)?,))
     })?;
     clock.func_wrap("subscribe-instant", |mut store, (until,): (u64,)| {
@@ -39,7 +39,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             }
             return Ok((state.clocks().subscribe_instant(until)?,));
         };
-        let duration = until.saturating_sub(time.look());
+        let duration = until.saturating_sub(time.advance());
         Ok((push_timer(state, Some(time), duration, until)?,))
     })
 }
@@ -76,12 +76,12 @@ impl Pollable for ClockTimer {
             Some(_) if self.yielded => {}
             Some(_) => {
                 self.yielded = true;
-                give_way().await;
+                yield_briefly().await;
             }
             None => std::future::pending().await,
         }
         if let Some(time) = &self.fixed_time {
-            time.reach(self.clock_target);
+            time.advance_to(self.clock_target);
         }
     }
 }

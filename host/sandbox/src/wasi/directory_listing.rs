@@ -59,7 +59,7 @@ async fn open_listing(state: &mut StoreState, folder: Resource<Descriptor>) -> F
         Descriptor::Dir(folder) => Arc::clone(&folder.dir),
         Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
     };
-    let memory = state.memory_budget.hold(LISTING_MEMORY_BYTES)?;
+    let memory = state.memory_budget.reserve(LISTING_MEMORY_BYTES)?;
     let opened = take_descriptor(state)?;
     // Reopened, so that two listings of one directory do not share a position.
     let folder = run_blocking(move || Dir::read_from(&*folder)).await?.map_err(io::Error::from)?;

@@ -88,7 +88,7 @@ fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(Opened
 /// Takes a descriptor for another file. WASI has no error code for a process without free
 /// descriptors; `busy` is the closest one.
 pub(super) fn take_descriptor(state: &mut StoreState) -> FsResult<OpenDescriptor> {
-    let opened = state.descriptors.take();
+    let opened = state.descriptors.acquire();
     if opened.is_none() && !std::mem::replace(&mut state.files_refused, true) {
         tracing::info!(
             target: "toolbay_sandbox::denied",
@@ -139,7 +139,7 @@ async fn open_in(state: &mut StoreState, folder: OpenedFile, opening: OpenReques
 fn input_stream(state: &mut StoreState, file: OpenedFile, offset: u64) -> FsResult<Resource<DynInputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let stream = state.filesystem().read_via_stream(file, offset)?;
-    let buffer = state.memory_budget.hold(STREAM_BUFFER_BYTES)?;
+    let buffer = state.memory_budget.reserve(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
     let stream: DynInputStream = Box::new(MeteredStream::new(table.delete(stream)?, buffer, opened));
     Ok(table.push(stream)?)
@@ -159,7 +159,7 @@ fn output_stream(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) 
         };
         files.table.delete(stream)?
     };
-    let buffer = state.memory_budget.hold(STREAM_BUFFER_BYTES)?;
+    let buffer = state.memory_budget.reserve(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
     let stream: DynOutputStream = Box::new(MeteredStream::new(stream, buffer, opened));
     Ok(table.push(stream)?)

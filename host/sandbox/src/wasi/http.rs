@@ -198,7 +198,7 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         let got = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
         if let Some(Ok(Ok(Some(fields)))) = &got {
-            state.http_memory.insert(fields.rep(), state.memory_budget.hold(FIELDS_MEMORY_BYTES)?);
+            state.http_memory.insert(fields.rep(), state.memory_budget.reserve(FIELDS_MEMORY_BYTES)?);
         }
         Ok((got,))
     })?;

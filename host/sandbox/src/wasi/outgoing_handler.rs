@@ -62,7 +62,7 @@ fn send_request(
 ) -> wasmtime::Result<Result<FutureResponseHandle, ErrorCode>> {
     state.http_memory.remove(&request.rep());
     let held =
-        if state.outgoing_http.is_open() { Some(state.memory_budget.hold(EXCHANGE_MEMORY_BYTES)?) } else { None };
+        if state.outgoing_http.is_open() { Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?) } else { None };
     let options = options.and_then(|options| state.table().get(&options).ok().copied());
     let request = match to_http_request(state.table().delete(request)?) {
         Ok(request) => request,

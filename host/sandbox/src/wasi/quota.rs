@@ -23,7 +23,7 @@ use self::writer::{WriteOffset, resize, write};
 use super::open_at::{OpenRequest, OpenedFile, to_guest_result};
 use super::path_denial::UsedPath;
 use super::version::versioned;
-use crate::effects::NotReplayable;
+use crate::effects::AskBlocker;
 use crate::state::StoreState;
 use crate::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file_length};
 
@@ -141,7 +141,7 @@ fn reborrow(file: &OpenedFile) -> OpenedFile {
 pub(super) fn note_file_change(state: &mut StoreState, file: &OpenedFile) {
     let limit = state.quotas.get(&file.rep()).and_then(|quota| quota.bounds.bytes).map(|(_, limit)| limit);
     if !matches!(limit, Some(Limit::ScratchSize(_))) {
-        state.effects.bar(NotReplayable::File);
+        state.effects.block_questions(AskBlocker::File);
     }
 }
 

@@ -130,7 +130,7 @@ fn to_guest_result<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, Err
 
 fn create_socket(state: &mut StoreState, family: IpAddressFamily) -> SocketResult<TcpHandle> {
     let files = &state.descriptors;
-    let holds = state.call_sockets.reserve(|| files.take()).map_err(|error| match error {
+    let holds = state.call_sockets.reserve(|| files.acquire()).map_err(|error| match error {
         CreateSocketError::Limit => ErrorCode::NewSocketLimit.into(),
         CreateSocketError::Memory(overdrawn) => SocketError::trap(overdrawn),
     })?;
@@ -146,7 +146,7 @@ fn create_socket(state: &mut StoreState, family: IpAddressFamily) -> SocketResul
 /// Starts a lookup. Fails immediately for a name that the guest may not resolve.
 fn start_lookup(state: &mut StoreState, network: &Resource<Network>, name: &str) -> SocketResult<Resource<NameLookup>> {
     state.sockets().table.get(network)?;
-    let held = state.memory_budget.hold(LOOKUP_MEMORY_BYTES).map_err(SocketError::trap)?;
+    let held = state.memory_budget.reserve(LOOKUP_MEMORY_BYTES).map_err(SocketError::trap)?;
     let addresses = state.call_sockets.resolve(name).map_err(error_code)?;
     let mut lookup = NameLookup { state: TcpProgress::Waiting(Box::pin(addresses)), _held: held };
     // Poll once, so that the lookup starts before the guest polls it.

@@ -56,8 +56,11 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 fn read_stdin(mut store: StoreContextMut<'_, StoreState>) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
     let (over, ended) = end_future(&mut store)?;
     let state = store.data();
-    let reading =
-        StdinReader { input: state.input.clone(), _held: state.memory_budget.hold(STREAM_MEMORY_BYTES)?, _end: over };
+    let reading = StdinReader {
+        input: state.input.clone(),
+        _held: state.memory_budget.reserve(STREAM_MEMORY_BYTES)?,
+        _end: over,
+    };
     Ok((StreamReader::new(&mut store, reading)?, ended))
 }
 
@@ -67,7 +70,7 @@ fn write_output(
     stream: Box<dyn OutputStream>,
 ) -> wasmtime::Result<StreamEnd> {
     let (over, ended) = end_future(&mut store)?;
-    let held = store.data().memory_budget.hold(STREAM_MEMORY_BYTES)?;
+    let held = store.data().memory_budget.reserve(STREAM_MEMORY_BYTES)?;
     data.pipe(&mut store, StdoutWriter { stream, _held: held, _end: over })?;
     Ok(ended)
 }

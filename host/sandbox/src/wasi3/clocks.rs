@@ -9,7 +9,7 @@ use wasmtime_wasi::clocks::WasiClocksView as _;
 use wasmtime_wasi::p3::bindings::clocks::monotonic_clock::Host as _;
 
 use super::version::versioned;
-use crate::coop::give_way;
+use crate::coop::yield_briefly;
 use crate::state::StoreState;
 
 /// Condition that a guest waits for, in nanoseconds.
@@ -40,7 +40,7 @@ async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Resul
         let state = access.data_mut();
         let time = state.fixed_time.clone();
         let now = match (&time, until) {
-            (Some(time), _) => time.look(),
+            (Some(time), _) => time.advance(),
             (None, ClockWait::Elapsed(_)) => 0,
             (None, ClockWait::ClockTime(_)) => state.clocks().now()?,
         };
@@ -52,7 +52,7 @@ async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Resul
     };
     if duration == 0 {
         // Yield, so that a guest that waits in a loop does not block other tasks.
-        give_way().await;
+        yield_briefly().await;
     } else {
         // If the time cannot be represented, wait forever.
         match Instant::now().checked_add(Duration::from_nanos(duration)) {
@@ -61,7 +61,7 @@ async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Resul
         }
     }
     if let Some(time) = time {
-        time.reach(when);
+        time.advance_to(when);
     }
     Ok(())
 }

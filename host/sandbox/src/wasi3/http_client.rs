@@ -66,7 +66,7 @@ fn start_request(
     let state = access.data_mut();
     state.http_memory.remove(&request.rep());
     let held =
-        if state.outgoing_http.is_open() { Some(state.memory_budget.hold(EXCHANGE_MEMORY_BYTES)?) } else { None };
+        if state.outgoing_http.is_open() { Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?) } else { None };
     let request = state.table().delete(request)?;
     let host = request
         .authority
@@ -120,7 +120,7 @@ impl Body for TrailerBody {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(&polled, Poll::Ready(Some(Ok(frame))) if frame.is_trailers())
-            && self.memory_budget.take(FIELDS_MEMORY_BYTES).is_err()
+            && self.memory_budget.charge(FIELDS_MEMORY_BYTES).is_err()
         {
             let why = Some("the call has no memory left for the trailers".to_owned());
             return Poll::Ready(Some(Err(Error::InternalError(why))));

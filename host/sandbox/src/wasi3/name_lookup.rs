@@ -18,7 +18,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 async fn resolve(store: &Accessor<StoreState>, name: String) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
     let (held, begun) = store.with(|mut access| {
         let state = access.data_mut();
-        let held = state.memory_budget.hold(LOOKUP_MEMORY_BYTES)?;
+        let held = state.memory_budget.reserve(LOOKUP_MEMORY_BYTES)?;
         wasmtime::error::Ok((held, state.call_sockets.resolve(&name)))
     })?;
     let resolved = match begun {

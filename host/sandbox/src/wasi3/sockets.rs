@@ -94,7 +94,7 @@ fn create_socket(
     family: IpAddressFamily,
 ) -> wasmtime::Result<Result<TcpSocketHandle, ErrorCode>> {
     let files = &state.descriptors;
-    let room = match state.call_sockets.reserve(|| files.take()) {
+    let room = match state.call_sockets.reserve(|| files.acquire()) {
         Ok(room) => room,
         Err(CreateSocketError::Limit) => {
             return Ok(Err(ErrorCode::Other(Some("too many sockets are open".to_owned()))));

@@ -30,7 +30,7 @@ async fn get_many(state: &mut StoreState, handle: &BucketHandle, keys: Vec<Strin
     let bucket = get_bucket(state, handle)?;
     // Charge the keys twice: they are returned to the guest with their values.
     let bytes: usize = keys.iter().map(|key| key.len() + KEY_OVERHEAD_BYTES).sum();
-    let _memory = state.memory_budget.hold(2 * bytes)?;
+    let _memory = state.memory_budget.reserve(2 * bytes)?;
     let values = get_values(state, &bucket, keys.clone()).await?;
     Ok(values.map(|values| keys.into_iter().zip(values).map(|(key, value)| Some((key, value?))).collect()))
 }

@@ -81,7 +81,7 @@ async fn start_comparison(state: &mut StoreState, handle: &BucketHandle, key: St
     if key.len() > KEY {
         return Ok(Err(KeyValueError::Other(toolbay_state::StateError::Key(key.len()).to_string())));
     }
-    let memory = state.memory_budget.hold(COMPARISON_MEMORY_BYTES)?;
+    let memory = state.memory_budget.reserve(COMPARISON_MEMORY_BYTES)?;
     let expected = match get_value(state, &bucket, key.clone()).await? {
         Ok(value) => ValueVersion::of(value.as_deref()),
         Err(error) => return Ok(Err(error)),

@@ -26,7 +26,7 @@ pub(super) type KeyValueResult<T> = wasmtime::Result<Result<T, KeyValueError>>;
 pub(super) fn to_guest_result<T>(state: &mut StoreState, result: Result<T, StateError>) -> KeyValueResult<T> {
     let error = match result {
         Ok(value) => return Ok(Ok(value)),
-        Err(StateError::Stopped) if state.memory_budget.is_overdrawn() => return Err(BudgetExceeded.into()),
+        Err(StateError::Stopped) if state.memory_budget.is_exceeded() => return Err(BudgetExceeded.into()),
         // Only the deadline stops an operation that the call still waits for.
         Err(StateError::Stopped) => return Err(state.kept.deadline_limit().into()),
         Err(error) => error,

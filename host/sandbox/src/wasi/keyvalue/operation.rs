@@ -74,7 +74,7 @@ pub(super) fn add_store(linker: &mut Linker<StoreState>, name: &str) -> wasmtime
 }
 
 fn open_bucket(state: &mut StoreState, name: &str) -> KeyValueResult<BucketHandle> {
-    let number = match state.effects.look(OperationKind::State, || format!("open the bucket {name}"))? {
+    let number = match state.effects.begin_read(OperationKind::State, || format!("open the bucket {name}"))? {
         EffectStart::Now(number) => number,
         EffectStart::Before(answer) => {
             return push_bucket(state, postcard::from_bytes(&answer)?, KeyValueCall::replayed_bucket(name));
@@ -85,7 +85,7 @@ fn open_bucket(state: &mut StoreState, name: &str) -> KeyValueResult<BucketHandl
         Ok(_) => Ok(()),
         Err(closed) => Err(report_refusal(state, closed)),
     };
-    if number.is_wanted() {
+    if number.is_recorded() {
         state.effects.end(number, postcard::to_allocvec(&answer)?);
     }
     push_bucket(state, answer, bucket.ok())
@@ -99,7 +99,7 @@ fn push_bucket(
 ) -> KeyValueResult<BucketHandle> {
     match (answer, bucket) {
         (Ok(()), Some(bucket)) => {
-            let memory = state.memory_budget.hold(BUCKET_MEMORY_BYTES)?;
+            let memory = state.memory_budget.reserve(BUCKET_MEMORY_BYTES)?;
             Ok(Ok(state.table().push(OpenBucket { bucket, last_cursor: None, _memory: memory })?))
         }
         (Ok(()), None) => Ok(Err(KeyValueError::NoSuchStore)),
@@ -198,7 +198,7 @@ pub(super) async fn apply_change_in(
     change: BucketChange,
 ) -> KeyValueResult<ChangeOutcome> {
     // The arguments were copied from the guest and wait in the queue.
-    let _memory = state.memory_budget.hold(change.bytes())?;
+    let _memory = state.memory_budget.reserve(change.bytes())?;
     let begun = state.effects.begin(OperationKind::State, || describe_change(bucket, &change))?;
     run_once(state, begun, async move |state| {
         let Some((store, quota)) = state.kept.store() else { return Ok(Err(KeyValueError::AccessDenied)) };
@@ -219,7 +219,7 @@ async fn run_once<T: Serialize + DeserializeOwned>(
         EffectStart::Now(number) => number,
     };
     let answer = operation(state).await?;
-    if number.is_wanted() {
+    if number.is_recorded() {
         state.effects.end(number, postcard::to_allocvec(&answer)?);
     }
     Ok(answer)
