@@ -34,9 +34,9 @@ pub(super) fn print_json(value: &impl Serialize) -> serde_json::Result<()> {
 /// Prints bytes from a plugin to standard output. On a terminal, control characters are removed.
 pub(super) fn print_bytes(bytes: &[u8]) {
     if stdout().is_terminal() {
-        print(&(String::from_utf8_lossy(bytes).into_owned() + "\n"))
+        print(&(String::from_utf8_lossy(bytes).into_owned() + "\n"));
     } else {
-        write_stdout(bytes)
+        write_stdout(bytes);
     }
 }
 

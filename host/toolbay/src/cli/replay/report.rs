@@ -81,8 +81,8 @@ impl ToolSums {
         self.wall_ns = add_figures(self.wall_ns, other.wall_ns);
     }
 
-    fn to_json(&self) -> Value {
-        let Self { equal, differ, not_replayable, fuel, memory, wall_ns } = *self;
+    fn to_json(self) -> Value {
+        let Self { equal, differ, not_replayable, fuel, memory, wall_ns } = self;
         json!({
             "equal": equal, "differ": differ, "not_replayable": not_replayable, "fuel": figure_json(fuel),
             "peak_memory": figure_json(memory), "wall_ms": milliseconds_json(wall_ns),
