@@ -1,5 +1,6 @@
 //! `cargo xtask measure`: how the host's sources read, in numbers: sizes of files, names of types, wording of comments.
 
+mod figure;
 mod names;
 mod prose;
 mod sizes;
@@ -15,6 +16,7 @@ use comfy_table::{CellAlignment, Table};
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
+use self::figure::Measure;
 use self::source::SourceFile;
 
 /// What to list in addition to the numbers.
@@ -26,16 +28,6 @@ pub(crate) struct Options {
     /// Measure only the files whose paths contain this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-}
-
-/// One measure of the sources.
-struct Measure {
-    name: &'static str,
-    tenths: usize,
-    /// The largest value that the project allows, in tenths.
-    limit_tenths: usize,
-    /// The places that count, one per line.
-    places: Vec<String>,
 }
 
 /// `cargo xtask measure`. Fails if a measure exceeds its limit.
@@ -66,20 +58,4 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     }
     println!("{table}");
     Ok(if measures.iter().all(Measure::is_met) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-impl Measure {
-    /// A number of things, of which there may be `limit`.
-    fn of_count(name: &'static str, count: usize, limit: usize, places: Vec<String>) -> Self {
-        Self { name, tenths: count * 10, limit_tenths: limit * 10, places }
-    }
-
-    /// The share of the places among `all`, in parts of `scale`, which may be `limit_tenths` tenths.
-    fn of_share(name: &'static str, all: usize, scale: usize, limit_tenths: usize, places: Vec<String>) -> Self {
-        Self { name, tenths: places.len() * scale * 10 / all.max(1), limit_tenths, places }
-    }
-
-    fn is_met(&self) -> bool {
-        self.tenths <= self.limit_tenths
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Measure;
+use super::figure::Measure;
 use super::source::SourceFile;
 
 /// Participles that do not end in `-ed` or `-ing`.

@@ -1,6 +1,6 @@
 //! Wording of comments.
 
-use super::Measure;
+use super::figure::Measure;
 use super::source::SourceFile;
 
 /// Phrases that mark a sentence as hard to read: an animate verb for code, a clause in place of a noun, or an unusual word.

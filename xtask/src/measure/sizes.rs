@@ -1,6 +1,6 @@
 //! Sizes of files.
 
-use super::Measure;
+use super::figure::Measure;
 use super::source::SourceFile;
 
 /// Measures the largest file, and the size that nine files of ten do not exceed, in lines.
