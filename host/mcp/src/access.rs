@@ -4,17 +4,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a caller may list and use: tools and prompts by their names, resources by their URIs, templates by their text.
+/// The tools and prompts, by name, and the resources, by URI, that a caller may list and use.
+/// Templates are matched by their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CallerRights {
     /// Everything.
     #[default]
     All,
-    /// What matches at least one pattern.
+    /// Only targets that match at least one pattern.
     Only(Vec<NamePattern>),
 }
 
-/// A name or URI such as `convert_time`, or the beginning of names or URIs followed by `*`, such as `acme.*` or
+/// A full name or URI such as `convert_time`, or a prefix followed by `*`, such as `acme.*` or
 /// `toolbay://notes/*`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
@@ -24,7 +25,7 @@ pub struct NamePattern {
 }
 
 impl CallerRights {
-    /// Whether what has this name or URI may be listed and used.
+    /// Returns whether the target with this name or URI may be listed and used.
     pub fn allow(&self, target: &str) -> bool {
         match self {
             Self::All => true,
@@ -34,12 +35,13 @@ impl CallerRights {
 }
 
 impl NamePattern {
-    /// How much it fits compared with others: less if it says more.
+    /// Returns a sort key for how many targets the pattern can match. A more specific pattern has a
+    /// smaller key.
     pub(crate) fn breadth(&self) -> (bool, std::cmp::Reverse<usize>) {
         (!self.exact, std::cmp::Reverse(self.beginning.len()))
     }
 
-    /// Whether a name or URI matches the pattern.
+    /// Returns whether a name or URI matches the pattern.
     pub fn fits(&self, target: &str) -> bool {
         if self.exact { target == self.beginning } else { target.starts_with(&self.beginning) }
     }

@@ -1,14 +1,14 @@
-//! What plugins of tests ask and say.
+//! Questions and results of the plugins in tests.
 
 use serde_json::{Value, json};
 use toolbay_model::{CallReply, ContentBlock, ContentBody, Question, QuestionKind, ToolOutput};
 
-/// Everything that a client can declare about questions.
+/// Returns every capability that a client can declare for questions.
 pub(crate) fn everything() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
 }
 
-/// A question of this kind, with parameters that fit.
+/// Returns a question of this kind, with valid parameters.
 pub(crate) fn question(key: &str, kind: QuestionKind) -> Question {
     let params = match kind {
         QuestionKind::Form => json!({"message": "Name?", "requestedSchema": {
@@ -23,7 +23,7 @@ pub(crate) fn question(key: &str, kind: QuestionKind) -> Question {
     Question { key: key.into(), kind, params: params.into() }
 }
 
-/// The result of a tool.
+/// Returns a tool result with this text.
 pub(crate) fn said(text: &str) -> CallReply {
     let body = ContentBody::Text(text.to_owned());
     let content = vec![ContentBlock { body, audience: vec![], priority: None, last_modified: None }];

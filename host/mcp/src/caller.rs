@@ -10,8 +10,8 @@ use crate::updates::LONGEST;
 
 /// The identity behind a request: its name, its rights and its share of the server's capacity.
 ///
-/// It belongs to one request and never changes. Two requests of one session can have different rights, because each
-/// has a token of its own.
+/// It belongs to one request and never changes. Two requests of one session can have different
+/// rights, because each request has its own token.
 #[derive(Clone)]
 pub struct Caller {
     /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada of https://auth.example.com`, `ip:192.0.2.7` or
@@ -19,9 +19,9 @@ pub struct Caller {
     pub name: String,
     /// The tools, prompts and resources that the caller may list and use.
     pub rights: CallerRights,
-    /// Its queue, concurrency and rate limits.
+    /// The caller's queue, concurrency limit and rate limits.
     pub client: Arc<dyn ClientShare>,
-    /// How its models are met.
+    /// Preferences for the caller's models.
     pub preferences: CallerPreferences,
 }
 
@@ -29,7 +29,7 @@ impl Caller {
     /// The name of the caller of a stdio session.
     pub const LOCAL: &str = "stdio";
 
-    /// The caller of a stdio session, which may use everything.
+    /// Creates the caller of a stdio session, which may use everything.
     pub fn local(client: Arc<dyn ClientShare>) -> Self {
         Self {
             name: Self::LOCAL.to_owned(),
@@ -39,35 +39,39 @@ impl Caller {
         }
     }
 
-    /// Whether the name stands for one person or program, and not for all that share an address.
+    /// Returns whether the name identifies one person or program, rather than every client at an
+    /// address.
     pub(crate) fn is_known(&self) -> bool {
         !self.name.starts_with("ip:")
     }
 
-    /// Whether every caller sees what this one sees, and a cache can be for all: it may use everything, and needs no token
-    /// for that, so that there are no callers with fewer rights.
+    /// Returns whether every caller has the same view as this one, so that a cache can serve all
+    /// callers. This is the case if the caller may use everything and needs no token for that: then
+    /// no caller has fewer rights.
     pub(crate) fn sees_what_all_see(&self) -> bool {
         matches!(self.rights, CallerRights::All) && !has_token(&self.name)
     }
 
-    /// Whether the caller has a token of an authorization server, and can ask that for another one.
+    /// Returns whether the caller has a token of an authorization server, from which it can request
+    /// another token.
     pub(crate) fn has_oauth_token(&self) -> bool {
         ["oauth:", "oauth-token:"].iter().any(|kind| self.name.starts_with(kind))
     }
 
-    /// Whether the caller may use what has this name or URI.
+    /// Returns whether the caller may use the target with this name or URI.
     pub fn may_use(&self, target: &str) -> bool {
         self.rights.allow(target)
     }
 
-    /// Those of `uris` under which there is a resource that the caller may read.
+    /// Returns the URIs in `uris` that belong to a resource that the caller may read.
     pub(crate) async fn readable(&self, uris: impl Iterator<Item = &String>) -> Vec<String> {
         let allowed: Vec<String> = uris.filter(|uri| uri.len() <= LONGEST && self.may_use(uri)).cloned().collect();
         if allowed.is_empty() { allowed } else { self.client.existing(allowed).await }
     }
 }
 
-/// Whether the caller with this name has a token. A kind of name that is not known here is one of a token.
+/// Returns whether the caller with this name has a token. An unknown kind of name counts as the
+/// name of a token.
 fn has_token(name: &str) -> bool {
     name != Caller::LOCAL && !["ip:", "uid:"].iter().any(|kind| name.starts_with(kind))
 }

@@ -1,4 +1,5 @@
-//! The capabilities that a client declared: their names, which is all that tools ask for, and what questions they answer.
+//! The capabilities that a client declared: their names, which is all that tools check, and the
+//! kinds of questions that they cover.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,38 +12,40 @@ use toolbay_model::{QuestionKind, QuestionKindSet};
 
 use crate::revision::Revision;
 
-/// The most names that are kept of one client. The protocol has fewer than ten.
+/// Maximum number of names that are stored per client. The protocol has fewer than ten.
 const MOST: usize = 64;
 
-/// Longest name that is kept, in bytes.
+/// Maximum length of a stored name, in bytes.
 const LONGEST: usize = 128;
 
-/// The names of the capabilities that a client declared: at most 64, of at most 128 bytes each. Others are ignored.
-/// Cheap to clone.
+/// The names of the capabilities that a client declared: at most 64, each with at most 128 bytes.
+/// Other names are ignored. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapabilityNames {
     names: Arc<BTreeSet<Box<str>>>,
-    /// The kinds of questions that the client declared, whatever its revision is.
+    /// The kinds of questions that the client declared, regardless of its revision.
     declared: QuestionKindSet,
-    /// Whether the client declared the extension [`TASKS`].
+    /// If set, the client declared the extension [`TASKS`].
     tasks: bool,
 }
 
-/// The extension for calls that go on as tasks.
+/// Name of the extension for calls that continue as tasks.
 pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 impl CapabilityNames {
-    /// Whether the client takes a task as the result of a call (the extension of 2026-07-28).
+    /// Returns whether the client accepts a task as the result of a call (the extension of
+    /// 2026-07-28).
     pub(crate) fn has_tasks(&self) -> bool {
         self.tasks
     }
 
-    /// Whether the client declared the capability with this name.
+    /// Returns whether the client declared the capability with this name.
     pub fn contain(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// The kinds of questions that a client of this revision answers. What a revision does not define does not count.
+    /// Returns the kinds of questions that a client of this revision answers. Kinds that the
+    /// revision does not define are excluded.
     pub fn answerable(&self, revision: Revision) -> QuestionKindSet {
         let features = revision.features();
         let mut answerable = QuestionKindSet::default();
@@ -70,7 +73,8 @@ impl<'de> Deserialize<'de> for CapabilityNames {
     }
 }
 
-/// Takes the names of an object's members, and of their values only what says which questions the client answers.
+/// Visitor that collects the names of an object's members. It reads a member's value only if the
+/// value declares which questions the client answers.
 struct DeclaredCapabilities;
 
 impl<'de> Visitor<'de> for DeclaredCapabilities {
@@ -86,7 +90,7 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
             match name.as_str() {
                 "elicitation" | "sampling" | "roots" => {
                     let value: Box<RawValue> = map.next_value()?;
-                    // What is not an object declares nothing.
+                    // A value that is not an object declares nothing.
                     if let Ok(MemberNames(parts)) = serde_json::from_str(value.get()) {
                         declared = kinds(&name, &parts).into_iter().fold(declared, QuestionKindSet::with);
                     }
@@ -105,11 +109,11 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
     }
 }
 
-/// The kinds of questions that a capability with these members means.
+/// Returns the kinds of questions that a capability with these members declares.
 fn kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
     let when = |kind, declared: bool| declared.then_some(kind);
     match name {
-        // An empty object means forms: it is older than the modes.
+        // An empty object means forms: that syntax is older than the modes.
         "elicitation" => [
             when(QuestionKind::Form, parts.contains("form") || !parts.contains("url")),
             when(QuestionKind::Url, parts.contains("url")),
@@ -125,7 +129,8 @@ fn kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
     }
 }
 
-/// The names of an object's members, within the same bounds. A member that is `null` is not there.
+/// The names of an object's members, within the same bounds. A member whose value is `null` counts
+/// as absent.
 struct MemberNames(BTreeSet<Box<str>>);
 
 impl<'de> Deserialize<'de> for MemberNames {

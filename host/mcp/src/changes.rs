@@ -1,4 +1,5 @@
-//! Notifies a client with a session of changes: of the lists, and of resources that it subscribed to.
+//! Notifies a client that has a session of changes: to the lists, and to resources that it
+//! subscribed to.
 
 use std::time::Duration;
 
@@ -11,14 +12,16 @@ use crate::outbox::{Outbox, OutgoingMessage};
 use crate::session::Session;
 use crate::updates::UpdateSubscriber;
 
-/// Method of the notification of a resource that changed.
+/// Method of the notification that a resource has changed.
 const UPDATED: &str = "notifications/resources/updated";
 
-/// The shortest time between two notifications that lists have changed: an editor that saves a file twenty times in a second
-/// changes a list twenty times, and each notification has a client ask for the list and its model read it anew.
+/// Minimum time between two notifications that lists have changed. An editor that saves a file
+/// twenty times in a second changes a list twenty times, and for each notification a client
+/// requests the list and its model reads it again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// When a client may be notified of lists again: at once, and then after each [`PAUSE`] of what has changed in it.
+/// Limits how often a client is notified of changed lists: immediately at first, and then at most
+/// once per [`PAUSE`].
 #[derive(Debug)]
 pub(crate) struct NotificationPace(Option<Instant>);
 
@@ -34,14 +37,15 @@ impl NotificationPace {
         }
     }
 
-    /// The client was notified.
+    /// Records that the client was notified.
     pub(crate) fn begin(&mut self) {
         self.0 = Some(Instant::now());
     }
 }
 
-/// Notifies the client of changes that it can see with `rights`, until the session ends or the client disconnects.
-/// Changes that happen while a slow client reads, or within a second after a notification, are combined into one.
+/// Notifies the client of changes that are visible with `rights`, until the session ends or the
+/// client disconnects. Changes that happen while a slow client reads, or within a second after a
+/// notification, are combined into one.
 pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outbox) {
     let mut told = session.known.last(rights, session.host.view(rights));
     let lists = async {
@@ -52,7 +56,7 @@ pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outb
             while let Some(news) = session.known.news(rights, told, now) {
                 let message = jsonrpc::notification(news.method(), None::<&Value>);
                 let Some(capacity) = outbox.reserve(message.len()).await else { return };
-                // The client may have asked for the list while it did not read.
+                // The client may have requested the list before it read the notification.
                 if session.known.tell(rights, news, told, now) {
                     capacity.send(OutgoingMessage::notification(message));
                     pace.begin();
@@ -60,7 +64,7 @@ pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outb
             }
             told = now;
         }
-        // The lists do not change any more. Resources may.
+        // The lists can no longer change, but resources can.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -71,8 +75,9 @@ pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outb
     }
 }
 
-/// Notifies a subscriber of the resources that it named, as far as `rights` allow, until its client disconnects. `meta` is
-/// added to each notification. What could not be queued stays marked, for the next stream.
+/// Notifies a subscriber of changes to the resources that it named, within `rights`, until its
+/// client disconnects. `meta` is added to each notification. A change that could not be queued
+/// stays marked for the next stream.
 pub(crate) async fn updates(
     subscriber: &UpdateSubscriber,
     rights: &CallerRights,

@@ -1,4 +1,4 @@
-//! What clients of each revision receive.
+//! Tests of the messages that clients of each revision receive.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::revision::Revision;
 use crate::stub::{ASKING, Stub, URIS};
 use crate::updates::{LONGEST, MOST};
 
-/// The lists, and the first and second pages of each in pages of two.
+/// The lists, with the items of the first and second page if a page has two items.
 const LISTS: [(&str, &str, &str, [&str; 3]); 4] = [
     ("tools/list", "tools", "name", ["a", "b", "c"]),
     ("prompts/list", "prompts", "name", ["a", "b", "c"]),
@@ -24,12 +24,12 @@ const LISTS: [(&str, &str, &str, [&str; 3]); 4] = [
     ),
 ];
 
-/// A host with pages of two items.
+/// Returns a host with pages of two items.
 fn small_pages() -> Arc<Stub> {
     Stub::with(|options| options.page_size = 2)
 }
 
-/// The responses to a request in every revision, one line each.
+/// Returns the responses to a request in every revision, one line each.
 async fn in_every_revision(method: &str, params: Value) -> String {
     let mut lines = Vec::new();
     for revision in Revision::ALL {
@@ -101,7 +101,7 @@ async fn every_list_has_a_second_page() {
     for revision in Revision::ALL {
         let host = small_pages();
         for (method, member, name, expected) in LISTS {
-            // The second time, the pages are there already.
+            // In the second round, the pages are already cached.
             for _ in 0..2 {
                 let mut peer = Peer::of(Arc::clone(&host), revision, CallerRights::All).await;
                 let first = peer.result(method, json!({})).await;
@@ -205,7 +205,7 @@ async fn a_session_is_told_of_each_list_that_changes() {
         let mut peer = Peer::new(revision).await;
         peer.host.change_view(|view| view.prompts = 2);
         assert_eq!(peer.hear().await["method"], "notifications/prompts/list_changed");
-        // A change that this caller cannot see, and then one that it can.
+        // A change that is not visible to this caller, followed by one that is.
         peer.host.change_view(|_| {});
         peer.host.change_view(|view| view.resources = 2);
         assert_eq!(peer.hear().await["method"], "notifications/resources/list_changed");
@@ -226,7 +226,7 @@ async fn a_subscription_is_told_what_it_asked_for() {
     let honoured = json!({"promptsListChanged": true, "resourceSubscriptions": ["test://a", "test://b"]});
     assert_eq!(acknowledged["params"]["notifications"], honoured);
     let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
-    // Lists that it did not ask for say nothing.
+    // Changes of lists that the client did not request are not sent.
     peer.host.change_view(|view| (view.tools, view.resources) = (2, 2));
     peer.host.change_view(|view| view.prompts = 2);
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {"_meta": meta}});
@@ -239,7 +239,7 @@ async fn a_subscription_is_told_what_it_asked_for() {
         peer.hear().await,
         json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
     );
-    // When it is cancelled, nobody is left who wants to know.
+    // After the cancellation, no subscriber is left.
     peer.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})).await;
     while peer.host.updates().bytes_of("stdio") > 0 {
         tokio::task::yield_now().await;
@@ -274,7 +274,7 @@ async fn a_session_is_told_of_resources_that_it_subscribed_to() {
     for revision in Revision::ALL.into_iter().filter(|revision| revision.features().sessions) {
         let mut peer = Peer::new(revision).await;
         for uri in ["test://a", "test://c", "memo://1/x"] {
-            // A folder is not a resource of its own here.
+            // Here, a folder is not a resource.
             let expected = uri != "test://c";
             assert_eq!(peer.ask("resources/subscribe", json!({"uri": uri})).await.get("result").is_some(), expected);
         }
@@ -300,7 +300,7 @@ async fn a_slow_client_is_told_once_of_many_changes() {
     for uri in ["test://a", "test://b"] {
         peer.result("resources/subscribe", json!({"uri": uri})).await;
     }
-    // Nobody reads meanwhile: the task that tells gets no turn.
+    // No message is read meanwhile: the notifying task gets no turn.
     for _ in 0..1000 {
         peer.host.updates().changed("test://a");
     }

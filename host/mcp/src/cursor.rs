@@ -1,4 +1,5 @@
-//! The cursor of a list: it contains the last name or URI of a page, so that a reload between two pages skips nothing.
+//! The cursor of a list. It contains the last name or URI of a page, so that a reload between two
+//! pages skips no item.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -6,20 +7,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::list::ListKind;
 
-/// What the cursors of a folder begin with.
+/// First character of the cursors of a folder.
 const FOLDER: char = 'd';
 
-/// The cursor of the page of `list` after the item with this name or URI.
+/// Returns the cursor of the page of `list` that follows the item with this name or URI.
 pub(crate) fn encode(list: ListKind, name: &str) -> String {
     BASE64.encode(format!("{}{name}", letter(list)))
 }
 
-/// The cursor of the page of a folder after the file or folder with this URI.
+/// Returns the cursor of the page of a folder that follows the file or folder with this URI.
 pub(crate) fn encode_in_folder(uri: &str) -> String {
     BASE64.encode(format!("{FOLDER}{uri}"))
 }
 
-/// The URI in a cursor of the folder `folder`. The empty cursor is that of the first page.
+/// Returns the URI in a cursor of the folder `folder`. The empty cursor belongs to the first page.
 ///
 /// # Errors
 ///
@@ -30,7 +31,8 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
     if uri.is_empty() || within { Ok(uri) } else { Err(invalid()) }
 }
 
-/// The name or URI in a cursor of `list`. The empty cursor is that of the first page, whose last item has an empty name.
+/// Returns the name or URI in a cursor of `list`. The empty cursor belongs to the first page and
+/// contains an empty name.
 ///
 /// # Errors
 ///
@@ -52,7 +54,7 @@ fn invalid() -> Error {
     Error::new(INVALID_PARAMS, "Invalid cursor")
 }
 
-/// What the cursors of a list begin with.
+/// Returns the first character of the cursors of a list.
 const fn letter(list: ListKind) -> char {
     match list {
         ListKind::Tools => 't',

@@ -1,5 +1,5 @@
-//! Begins a call that is, or may become, a task, and answers its request: at once if the client wants a task, and otherwise
-//! when the call has ended or takes long.
+//! Starts a call that is, or may become, a task, and responds to its request: immediately if the
+//! client requested a task, and otherwise when the call ends or takes long.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::tasks::{
 };
 use crate::wish::TaskMode;
 
-/// Begins a call that is, or may become, a task.
+/// Starts a call that is, or may become, a task.
 ///
 /// # Errors
 ///
-/// There is no room for a task that the client wants.
+/// There is no capacity for a task that the client requested.
 pub(crate) async fn start(
     session: &Arc<Session>,
     caller: &Caller,
@@ -49,7 +49,7 @@ pub(crate) async fn start(
         session.in_flight.finish(&request);
         return Err(full(&tasks, exhausted).of(&request.id));
     }
-    // The call belongs to no session from here on, but to the caller of this request.
+    // From this point, the call belongs to the caller of this request and not to a session.
     let own = session.detached(Arc::new(caller.clone()));
     if phase == TaskPhase::Waited {
         live.report_to(calling.observer(session, reply, live.cancel.clone()));
@@ -64,7 +64,7 @@ pub(crate) async fn start(
     Ok(())
 }
 
-/// Runs the call. Whoever is responsible for it by then gets how it ended.
+/// Runs the call, and delivers its result to its current owner: the waiting request or the task.
 async fn run(
     tasks: TaskTable,
     live: Arc<LiveTask>,
@@ -79,7 +79,7 @@ async fn run(
         |_| CompletedCall { told: Some(CallResponse::failed(outcome::internal("a task panicked"))), place: None };
     let arrived = traveling.await.unwrap_or_else(panicked);
     if live.turn(TaskPhase::Given) == TaskPhase::Given {
-        // If nobody waits any more, the request was cancelled.
+        // The receiver is gone only if the request was cancelled.
         drop(waiting.send(arrived));
         return;
     }
@@ -93,7 +93,8 @@ async fn run(
     tasks.settle(&live).await;
 }
 
-/// What the request would have been answered with. It is written when there is room for it among the results of its caller.
+/// Builds the result that the request would have received. A result that exceeds the memory for the
+/// results of its caller becomes an error.
 async fn ended(
     result: Result<Map<String, Value>, Error>,
     session: &Session,
@@ -116,7 +117,7 @@ async fn ended(
     }
 }
 
-/// The error for a result of this many bytes for which there is no room.
+/// Returns the error for a result of `bytes` bytes that exceeds the available memory.
 fn lost(bytes: usize, none: NoRoom) -> Error {
     let NoRoom::Exhausted(exhausted) = none else { return outcome::internal("the time of a task was over") };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "those of this caller" } else { "all of them" };
@@ -127,7 +128,7 @@ fn lost(bytes: usize, none: NoRoom) -> Error {
     ))
 }
 
-/// The error for a task for which there is no room.
+/// Returns the error for a task that exceeds the limits on tasks.
 fn full(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
     let TaskOptions { each, all, .. } = tasks.options();
     let whose =
@@ -138,7 +139,7 @@ fn full(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
     ))
 }
 
-/// Answers the request: with the end of the call, or with the task that it has become.
+/// Responds to the request: with the result of the call, or with the task that it has become.
 async fn answer(
     session: &Arc<Session>,
     tasks: &TaskTable,
@@ -161,7 +162,7 @@ async fn answer(
         if let Some(arrived) = arrived {
             return given(session, request, arrived.ok(), revision, reply).await;
         }
-        // A task that cannot be kept goes on as the call of its request.
+        // A task that cannot be stored continues as the call of its request.
         let kept = !request.cancelled.is_cancelled() && tasks.add(live).await.is_ok();
         if live.turn(if kept { TaskPhase::Kept } else { TaskPhase::Given }) == TaskPhase::Given {
             if kept {
@@ -178,7 +179,7 @@ async fn answer(
             return given(session, request, arrived, revision, reply).await;
         }
     }
-    // From here on, clients ask for the task, whatever stream is open.
+    // From this point, clients poll the task, regardless of open streams.
     live.detach();
     let task = live.task();
     let result = if revision.features().tasks_extension {
@@ -190,12 +191,12 @@ async fn answer(
     };
     let answer = session.result(&request.id, result, Some(revision));
     if !EncodedCall::new(request.clone(), Some(answer), None).send(session, reply).await {
-        // Nobody knows that it exists.
+        // No client knows that the task exists.
         live.cancel.cancel();
     }
 }
 
-/// Answers the request with the end of its call.
+/// Responds to the request with the result of its call.
 async fn given(
     session: &Session,
     request: &RegisteredRequest,

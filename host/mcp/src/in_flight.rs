@@ -1,4 +1,4 @@
-//! The requests of a session that are running or waiting, by id.
+//! The requests of a session that are running or queued, by id.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::RequestId;
 
-/// The requests that are running or waiting.
+/// Requests that are running or queued.
 #[derive(Default)]
 pub(crate) struct InFlight {
     table: Mutex<RequestTable>,
@@ -15,14 +15,14 @@ pub(crate) struct InFlight {
 
 #[derive(Default)]
 struct RequestTable {
-    /// Each request by its id: its number and how to cancel it.
+    /// Sequence number and cancellation token of each request, by request id.
     requests: HashMap<RequestId, (u64, CancellationToken)>,
-    /// Requests registered so far.
+    /// Number of requests registered so far.
     count: u64,
 }
 
-/// A request that was registered. Its number tells it from an earlier request with the same id: a client can use an id
-/// again as soon as it has cancelled the request.
+/// A registered request. Its sequence number distinguishes it from an earlier request with the same
+/// id: a client can reuse an id as soon as it has cancelled the request.
 #[derive(Clone, Debug)]
 pub(crate) struct RegisteredRequest {
     pub(crate) id: RequestId,
@@ -32,7 +32,7 @@ pub(crate) struct RegisteredRequest {
 }
 
 impl InFlight {
-    /// Registers a request; `None` if one with this id is already in progress.
+    /// Registers a request. Returns `None` if one with this id is already in progress.
     pub(crate) fn begin(&self, id: &RequestId, cancelled: CancellationToken) -> Option<RegisteredRequest> {
         let mut table = self.table();
         if table.requests.contains_key(id) {
@@ -44,7 +44,7 @@ impl InFlight {
         Some(RegisteredRequest { id: id.clone(), number, cancelled })
     }
 
-    /// Removes a request that has ended; false if the client has cancelled it.
+    /// Removes a request that has ended. Returns false if the client has cancelled it.
     pub(crate) fn finish(&self, request: &RegisteredRequest) -> bool {
         let mut table = self.table();
         let is_own = table.requests.get(&request.id).is_some_and(|(number, _)| *number == request.number);
@@ -54,7 +54,8 @@ impl InFlight {
         is_own
     }
 
-    /// Cancels the request with this id and frees the id; false if there is none.
+    /// Cancels the request with this id and frees the id. Returns false if there is no such
+    /// request.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let request = self.table().requests.remove(id);
         request.is_some_and(|(_, cancelled)| {
@@ -63,7 +64,7 @@ impl InFlight {
         })
     }
 
-    /// Whether no request is in progress.
+    /// Returns whether no request is in progress.
     pub(crate) fn is_empty(&self) -> bool {
         self.table().requests.is_empty()
     }
@@ -87,7 +88,7 @@ mod tests {
         assert!(begin().is_none(), "it is in progress");
         assert!(in_flight.cancel(&id) && first.cancelled.is_cancelled());
         let second = begin().unwrap();
-        // The first one ends only now.
+        // The first request ends only now.
         assert!(!in_flight.finish(&first));
         assert!(begin().is_none(), "the second one is still in progress");
         assert!(in_flight.cancel(&id) && second.cancelled.is_cancelled());

@@ -1,5 +1,5 @@
-//! Puts the questions of a plugin to the client of a session: as requests on the stream of the call, which waits for the
-//! responses without a guest, a permit or a place in a queue.
+//! Elicitation: sends a plugin's questions to the client of a session, as requests on the stream of
+//! the call. The call waits for the responses without a guest, a permit or a place in a queue.
 
 #[cfg(test)]
 mod tests;
@@ -29,47 +29,47 @@ use crate::tasks::{LiveTask, NoRoom};
 /// Error code: the user rejected the request (MCP, "Sampling").
 const REJECTED: i32 = -1;
 
-/// The member of `_meta` that names a task.
+/// Member of `_meta` that names a task.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// How much of a client's message is passed on, in bytes.
+/// Maximum length of a quoted client message, in bytes.
 const QUOTED: usize = 200;
 
-/// Why there are no answers.
+/// Reason why there are no answers.
 #[derive(Debug)]
 pub(crate) enum InterviewEnd {
-    /// The client cancelled the call, or there is nobody left to send its result to.
+    /// The client cancelled the call, or there is no client left to receive its result.
     Cancelled,
     /// The call fails.
     Failed(CallFailure),
 }
 
-/// Answers by the keys of their questions.
+/// Answers, by question key.
 type AnswerMap = BTreeMap<String, String>;
 
-/// A question without its parameters: they are not needed while it waits.
+/// A question without its parameters, which are not needed while it waits.
 struct OpenQuestion {
     key: String,
     kind: QuestionKind,
 }
 
-/// Where the questions go.
+/// Destination of the questions.
 pub(crate) struct QuestionStream<'a> {
     pub(crate) session: &'a Session,
     pub(crate) reply: &'a Outbox,
     pub(crate) revision: Revision,
-    /// Cancelled when the client cancels the request that waits.
+    /// Cancelled when the client cancels the waiting request.
     pub(crate) cancelled: &'a CancellationToken,
-    /// The task that asks, which clients are told.
+    /// Id of the task that has the questions, which is sent to clients.
     pub(crate) task: Option<&'a str>,
 }
 
-/// Asks the questions and adds the answers to the journal. Returns the bytes that they hold of those that requests may
-/// take.
+/// Sends the questions to the client, and adds the answers to the journal. Returns the quota
+/// reservations of the answers.
 ///
 /// # Errors
 ///
-/// There are no answers.
+/// Returns the reason if there are no answers.
 pub(crate) async fn conduct(
     stream: &QuestionStream<'_>,
     questions: Vec<Question>,
@@ -77,7 +77,7 @@ pub(crate) async fn conduct(
 ) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     let QuestionStream { session, reply, cancelled, .. } = *stream;
     let (texts, requests) = prepare(stream, &questions).map_err(failed)?;
-    // Collected, they would stay where the questions were, which take more.
+    // `collect` would reuse the allocation of the questions, which is larger.
     let mut open = Vec::with_capacity(questions.len());
     open.extend(questions.into_iter().map(|Question { key, kind, .. }| OpenQuestion { key, kind }));
     let (time, given, approval) = (patience(journal), given(journal), journal.approval);
@@ -87,12 +87,12 @@ pub(crate) async fn conduct(
             biased;
             () = cancelled.cancelled() => Err(InterviewEnd::Cancelled),
             () = reply.closed() => Err(InterviewEnd::Cancelled),
-            // The responses would come too late.
+            // The responses would arrive too late.
             () = session.life.closing.cancelled() => Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
             () = tokio::time::sleep(time) => late(given, approval),
         }
     });
-    // Boxed, as it takes more than the wait for the responses.
+    // Boxed, because this future is larger than the wait for the responses.
     let sending = Box::pin(async {
         session.ready().await;
         sent.send(texts).await;
@@ -111,7 +111,7 @@ pub(crate) async fn conduct(
     Ok(held)
 }
 
-/// The time that is left for the answers.
+/// Returns the time left for the answers.
 pub(crate) fn patience(journal: &CallJournal) -> Duration {
     if journal.until == 0 {
         return LIFE;
@@ -119,12 +119,12 @@ pub(crate) fn patience(journal: &CallJournal) -> Duration {
     Duration::from_millis(journal.until.saturating_sub(request_state::now()))
 }
 
-/// Has the questions asked by whoever asks for the task, and adds the answers to the journal. Returns the bytes that they
-/// hold of those that requests may take.
+/// Leaves the questions to the next client request for the task, waits, and adds the answers to the
+/// journal. Returns the quota reservations of the answers.
 ///
 /// # Errors
 ///
-/// There are no answers.
+/// Returns the reason if there are no answers.
 pub(crate) async fn wait(
     session: &Session,
     live: &LiveTask,
@@ -148,7 +148,7 @@ pub(crate) async fn wait(
     Ok(held)
 }
 
-/// Writes the requests, and registers them.
+/// Encodes the requests, and registers them.
 fn prepare<'a>(
     stream: &QuestionStream<'a>,
     questions: &[Question],
@@ -169,7 +169,7 @@ fn prepare<'a>(
     Ok((texts.collect(), requests))
 }
 
-/// Says in the `_meta` of a message which task it belongs to (MCP 2025-11-25, "Related Task Metadata").
+/// Adds the task id to the `_meta` of a message (MCP 2025-11-25, "Related Task Metadata").
 pub(crate) fn related(mut message: Map<String, Value>, task: &str) -> Map<String, Value> {
     if let Some(meta) = message.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
         meta.insert(RELATED_TASK.into(), json!({"taskId": task}));
@@ -177,7 +177,7 @@ pub(crate) fn related(mut message: Map<String, Value>, task: &str) -> Map<String
     message
 }
 
-/// The answers by the keys of their questions, and the bytes that they hold.
+/// Returns the answers by question key, and their quota reservations.
 fn answers(
     questions: &[OpenQuestion],
     responses: Vec<Option<PendingResponse>>,
@@ -192,13 +192,13 @@ fn answers(
             Some(Err(error)) if error.code == REJECTED && matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
                 r#"{"action":"decline"}"#.to_owned()
             }
-            // Nobody said anything, whatever the reason is.
+            // The user gave no answer, whatever the reason.
             Some(Err(error)) if matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
                 tracing::debug!("{}", refusal(key, *kind, &error));
                 r#"{"action":"cancel"}"#.to_owned()
             }
             Some(Err(error)) => return Err(refusal(key, *kind, &error)),
-            // Another one has an error.
+            // Another question has an error.
             None => continue,
         };
         answers.insert(key.clone(), answer);
@@ -206,13 +206,13 @@ fn answers(
     Ok((answers, held))
 }
 
-/// The time that the answers may take in all.
+/// Returns the total time that the answers may take.
 fn given(journal: &CallJournal) -> Duration {
     Duration::from_millis(journal.until.saturating_sub(journal.began))
 }
 
-/// What comes of questions that nobody answered in that time: the call of a plugin that asked fails. Where the host asked, it
-/// rules on the call without an answer.
+/// Returns the outcome of questions that were not answered in time. If a plugin asked, its call
+/// fails. If the host asked for approval, it decides without an answer.
 fn late(given: Duration, approval: ApprovalState) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     if matches!(approval, ApprovalState::Asked(_)) {
         return Ok(Vec::new());
@@ -229,17 +229,17 @@ fn failed(what: String) -> InterviewEnd {
     InterviewEnd::Failed(CallFailure::Call(CallError::Failed(what)))
 }
 
-/// Requests that were sent to a client. When this is dropped, the client is told that nobody waits for the responses that are
-/// missing.
+/// Requests that were sent to a client. Dropping this notifies the client that the missing
+/// responses are no longer needed.
 struct SentRequests<'a> {
     requests: CallRequests<'a>,
     reply: &'a Outbox,
-    /// How many of them were sent.
+    /// Number of requests that were sent.
     count: AtomicUsize,
 }
 
 impl SentRequests<'_> {
-    /// Sends the requests, waiting for capacity.
+    /// Sends the requests, and waits for capacity.
     async fn send(&self, texts: Vec<Vec<u8>>) {
         for text in texts {
             if let Some(capacity) = self.reply.reserve(text.len()).await {

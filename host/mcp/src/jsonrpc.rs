@@ -9,16 +9,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-/// Largest number of messages in a batch.
+/// Maximum number of messages in a batch.
 pub const BATCH: usize = 100;
 
-/// Longest id, in bytes of its JSON: it is kept for as long as the request is open.
+/// Maximum length of an id, in bytes of its JSON. The id is stored for as long as the request is
+/// open.
 const LONGEST_ID: usize = 1 << 10;
 
-/// What editors of some systems write before a text.
+/// Byte order mark, which editors of some systems write before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What an id must be.
+/// Description of a valid id, for error messages.
 const AN_ID: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
 
 /// The id of a request: a string or a number (MCP allows no `null`).
@@ -32,8 +33,8 @@ pub enum RequestId {
 }
 
 impl RequestId {
-    /// Parses an id. An integer of more than 64 bits is rejected, because it could not be returned unchanged. So is one
-    /// that is too long.
+    /// Parses an id. Rejects an integer of more than 64 bits, because it could not be returned
+    /// unchanged, and an id that is too long.
     fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         if text.len() > LONGEST_ID {
@@ -83,7 +84,7 @@ pub enum IncomingContent<'a> {
 }
 
 impl IncomingContent<'_> {
-    /// The id of a single request.
+    /// Returns the id of a single request.
     pub fn id(&self) -> Option<&RequestId> {
         match self {
             Self::Single(Message::Request(request)) => Some(&request.id),
@@ -91,7 +92,7 @@ impl IncomingContent<'_> {
         }
     }
 
-    /// Whether it contains anything to respond to: a request or an invalid message.
+    /// Returns whether the content needs a response: it contains a request or an invalid message.
     pub fn asks(&self) -> bool {
         match self {
             Self::Single(message) => matches!(message, Message::Request(_)),
@@ -103,18 +104,18 @@ impl IncomingContent<'_> {
 /// One message.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Expects a response.
+    /// A message that expects a response.
     Request(Request<'a>),
-    /// Expects no response.
+    /// A message that expects no response.
     Notification {
         /// The method's name.
         method: Cow<'a, str>,
         /// The parameters, not yet parsed.
         params: Option<&'a RawValue>,
     },
-    /// The response to a request of the server.
+    /// A response to a request from the server.
     Response {
-        /// The id of the request; `None` if the client could not tell it.
+        /// The id of the request; `None` if the client could not read it.
         id: Option<RequestId>,
         /// The result, not yet parsed, or the error.
         outcome: Result<&'a RawValue, Error>,
@@ -132,7 +133,7 @@ pub struct Request<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// An error object, with the id of the request if it is known.
+/// An error object, with the request id if it is available.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// The request's id.
@@ -157,19 +158,19 @@ pub const INVALID_PARAMS: i32 = -32602;
 pub const INTERNAL_ERROR: i32 = -32603;
 
 impl Error {
-    /// An error without an id.
+    /// Creates an error without an id.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         Self { id: None, code, message: message.into(), data: None }
     }
 
-    /// The same error with the id of its request.
+    /// Returns the error with the id of its request.
     #[must_use]
     pub fn of(self, id: &RequestId) -> Self {
         Self { id: Some(id.clone()), ..self }
     }
 }
 
-/// Members of a message; unknown ones are ignored, duplicates rejected.
+/// Members of a message. Unknown members are ignored, duplicates rejected.
 #[derive(Deserialize)]
 struct MessageMembers<'a> {
     #[serde(borrow)]
@@ -186,7 +187,7 @@ struct MessageMembers<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// An error of a client.
+/// An error object from a client.
 #[derive(Deserialize)]
 struct ClientError<'a> {
     code: i32,
@@ -199,30 +200,31 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// The parameters, if there are any: `null` is none, nor is the empty list that some languages write for an empty object.
+/// Returns the parameters, if present. `null` counts as absent, and so does the empty list that
+/// some languages write for an empty object.
 fn parameters(raw: Option<&RawValue>) -> Option<&RawValue> {
     let is_empty =
         |text: &str| text == "null" || text.strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start() == "]");
     raw.filter(|raw| !is_empty(raw.get()))
 }
 
-/// The id of a message that is a request in no other respect.
+/// The id of a message that is not a valid request otherwise.
 #[derive(Deserialize)]
 struct IdAlone<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
 }
 
-/// The id of a message of which only the beginning is there.
+/// Returns the id of a truncated message.
 pub fn id_of_beginning(bytes: &[u8]) -> Option<RequestId> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut id = None;
-    // The end is an error: it is missing.
+    // The result is an error, because the end is missing.
     let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(IdFirst(&mut id));
     id
 }
 
-/// Takes the first member `id` of an object.
+/// Reads the first member `id` of an object.
 struct IdFirst<'i>(&'i mut Option<RequestId>);
 
 impl<'de> Visitor<'de> for IdFirst<'_> {
@@ -236,7 +238,7 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
         while let Some(name) = map.next_key::<String>()? {
             if name == "id" {
                 let id = map.next_value::<Box<RawValue>>()?;
-                // A number may go on where the text ends.
+                // A number may continue after the end of the text.
                 map.next_key::<IgnoredAny>()?;
                 *self.0 = RequestId::read(&id);
                 return Ok(());
@@ -247,11 +249,11 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
     }
 }
 
-/// Decodes one line or body. A byte order mark before it is skipped.
+/// Decodes one line or body. Skips a byte order mark before it.
 ///
 /// # Errors
 ///
-/// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
+/// Returns [`PARSE_ERROR`] or [`INVALID_REQUEST`].
 pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
@@ -272,7 +274,7 @@ pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
     message(serde_json::from_str(text).map_err(invalid)?).map(IncomingContent::Single)
 }
 
-/// Takes the messages of a batch, not yet parsed, and stops at the first beyond [`BATCH`].
+/// Collects the messages of a batch, not yet parsed, and stops at the first beyond [`BATCH`].
 struct BatchItems<'v, 'a>(&'v mut Vec<&'a RawValue>);
 
 impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
@@ -306,7 +308,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     let answers = members.method.is_none() && (members.result.is_some() || members.error.is_some());
     let id = match members.id {
         None => None,
-        // A client that could not read the id of a request says so like this.
+        // A client sends this if it could not read the id of a request.
         Some(raw) if answers && raw.get() == "null" => None,
         Some(raw) => Some(RequestId::read(raw).ok_or_else(|| {
             let what = shorten(raw.get());
@@ -328,7 +330,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     }
 }
 
-/// The error in a response. The beginning of its message is kept.
+/// Parses the error in a response. Truncates its message.
 fn client_error(raw: &RawValue) -> Error {
     let read: Result<ClientError<'_>, _> = serde_json::from_str(raw.get());
     read.map_or_else(
@@ -337,12 +339,12 @@ fn client_error(raw: &RawValue) -> Error {
     )
 }
 
-/// The beginning of an error, which may quote megabytes of what a client sent.
+/// Truncates an error message, which may quote megabytes of client input.
 pub(crate) fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(500)).unwrap_or(text)
 }
 
-/// The beginning of a text of a client, which may be megabytes long, for a message or the log.
+/// Truncates client text, which may be megabytes long, for a message or the log.
 pub(crate) fn shorten(text: &str) -> &str {
     text.get(..text.floor_char_boundary(40)).unwrap_or(text)
 }
@@ -406,14 +408,16 @@ pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
 
 fn encode(message: &impl Serialize) -> Vec<u8> {
     let text = serde_json::to_vec(message).unwrap_or_else(|error| {
-        // Unreachable: all types have string keys and a `Serialize` that does not fail.
+        // Unreachable: all types have string keys and a `Serialize` implementation that does not
+        // fail.
         tracing::error!(%error, "cannot encode a message");
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the response could not be encoded"}}"#.to_vec()
     });
     one_line(text)
 }
 
-/// The same JSON as one line for every reader: some end a line at U+0085, U+2028 or U+2029, which JSON has only in strings.
+/// Returns the JSON as one line for every reader. Some readers end a line at U+0085, U+2028 or
+/// U+2029, which occur in JSON only within strings.
 fn one_line(text: Vec<u8>) -> Vec<u8> {
     const ENDS: [(&[u8], &[u8]); 3] =
         [(b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")];
@@ -571,7 +575,7 @@ mod tests {
                 (INVALID_REQUEST, "a batch can have at most 100 messages")
             );
         }
-        // What comes after the limit is not read.
+        // The rest after the limit is not read.
         assert_eq!(decode(format!("{}no JSON", batch(BATCH + 1)).as_bytes()).unwrap_err().code, INVALID_REQUEST);
         assert_eq!(decode(format!("{}no JSON", batch(BATCH)).as_bytes()).unwrap_err().code, PARSE_ERROR);
     }

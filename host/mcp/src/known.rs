@@ -1,4 +1,4 @@
-//! What the client of a session knows of the lists, by the rights with which it looked.
+//! The state of the lists that the client of a session last received, per set of access rights.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,11 +6,11 @@ use crate::access::CallerRights;
 use crate::list::{ListChange, ListKind};
 use crate::view::CallerView;
 
-/// Different rights of one session that are remembered: those that were used last. More than a few are not to be
-/// expected, because every token of a session has the same owner.
+/// Maximum number of distinct rights per session that are remembered; the least recently used are
+/// dropped. More than a few are not expected, because all tokens of a session have the same owner.
 const RIGHTS: usize = 8;
 
-/// What the client of a session knows of the lists.
+/// List state that the client of a session has.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLists {
     views: Mutex<Vec<KnownEntry>>,
@@ -23,24 +23,24 @@ struct KnownEntry {
     lists: [SeenList; ListKind::ALL.len()],
 }
 
-/// What a client knows of one list.
+/// The client's state of one list.
 #[derive(Clone, Copy, Debug)]
 struct SeenList {
-    /// The number of the lists when it looked.
+    /// Version number of the lists when the client last received this one.
     listing: u64,
-    /// The digest of what it saw.
+    /// Digest of the list that the client received.
     digest: u64,
-    /// Whether the client has asked for the list with these rights.
+    /// True if the client has requested the list with these rights.
     listed: bool,
 }
 
 impl KnownLists {
-    /// Forgets everything but the view that a client has when its session begins.
+    /// Replaces all state with the view that a client has when its session begins.
     pub(crate) fn begin(&self, rights: &CallerRights, view: CallerView) {
         *self.views() = vec![KnownEntry::new(rights, view)];
     }
 
-    /// What the client last knew; with rights that are new, `now`.
+    /// Returns the view that the client last received, or `now` for new rights.
     pub(crate) fn last(&self, rights: &CallerRights, now: CallerView) -> CallerView {
         let mut views = self.views();
         let lists = entry(&mut views, rights, now).lists;
@@ -54,13 +54,14 @@ impl KnownLists {
         }
     }
 
-    /// The client has asked for a list; `whole` if the response contained all of it.
+    /// Records that the client requested a list. `whole` is true if the response contained all of
+    /// it.
     pub(crate) fn listed(&self, rights: &CallerRights, list: ListKind, view: CallerView, whole: bool) {
         let mut views = self.views();
         let entry = entry(&mut views, rights, view);
         for (seen, _) in entry.lists.iter_mut().zip(ListKind::ALL).filter(|(_, known)| *known == list) {
-            // The first response contains the changes since the session began. After that a client lists when it was told
-            // to, or whenever it likes.
+            // The first response includes the changes since the session began. Later, a client
+            // requests the list after a notification, or at any time.
             if !seen.listed && whole && view.listing > seen.listing {
                 *seen = SeenList::of(list, view);
             }
@@ -68,12 +69,13 @@ impl KnownLists {
         }
     }
 
-    /// Something that is different now from what the client last knew, as far as it can see it. `told` is what it was last
-    /// told, in case that was forgotten here.
+    /// Returns a difference between the view that the client last received and `now`, as far as the
+    /// rights show it. `told` is the view last reported to the client, used if its entry was
+    /// dropped.
     pub(crate) fn news(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Option<ListChange> {
         let mut views = self.views();
         let lists = &mut entry(&mut views, rights, told).lists;
-        // The client may have asked for the list in the meantime, for the first time.
+        // The client may have requested the list in the meantime, for the first time.
         let newer = lists.iter_mut().zip(ListKind::ALL).filter(|(seen, _)| now.listing > seen.listing);
         let mut changed = newer.filter_map(|(seen, list)| {
             if seen.digest == list.digest(now) {
@@ -85,8 +87,8 @@ impl KnownLists {
         changed.next()
     }
 
-    /// From here on the client knows of this; false if it did already. Called when the notification has its place in the
-    /// outbox.
+    /// Records that the client is notified of this change. Returns false if it already was. Called
+    /// when the notification has its place in the outbox.
     pub(crate) fn tell(&self, rights: &CallerRights, news: ListChange, told: CallerView, now: CallerView) -> bool {
         let mut views = self.views();
         let lists = entry(&mut views, rights, told).lists.iter_mut().zip(ListKind::ALL);
@@ -116,7 +118,8 @@ impl SeenList {
     }
 }
 
-/// The entry for these rights, as the one that was used last; `first` if they are new.
+/// Returns the entry for these rights and marks it as most recently used. Creates it from `first`
+/// if the rights are new.
 fn entry<'a>(views: &'a mut Vec<KnownEntry>, rights: &CallerRights, first: CallerView) -> &'a mut KnownEntry {
     let entry = match views.iter().position(|entry| entry.rights == *rights) {
         Some(place) => views.remove(place),
@@ -133,13 +136,13 @@ mod tests {
     use super::*;
     use crate::access::NamePattern;
 
-    /// Lists with this number, of which only the tools ever change.
+    /// Creates a view in which only the tools ever change.
     fn view(listing: u64, tools: u64) -> CallerView {
         CallerView { listing, tools, prompts: 1, resources: 1 }
     }
 
     impl KnownLists {
-        /// Everything that is different now, which the client then knows.
+        /// Returns all differences, and records them as reported.
         fn differs(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Vec<ListChange> {
             let mut all = Vec::new();
             while let Some(news) = self.news(rights, told, now) {
@@ -161,7 +164,7 @@ mod tests {
         assert_eq!(known.last(&only("a"), view(1, 5)), view(1, 5));
         assert_eq!(known.differs(&CallerRights::All, view(1, 10), view(2, 20)), [ListChange::Tools]);
         assert_eq!(known.differs(&only("a"), view(1, 5), view(2, 5)), [], "what changed is hidden from it");
-        // There and back again, unseen.
+        // The list changed and changed back unnoticed.
         assert_eq!(known.differs(&CallerRights::All, view(2, 20), view(4, 20)), []);
         assert_eq!(known.differs(&only("a"), view(2, 5), view(5, 6)), [ListChange::Tools]);
         assert_eq!(known.differs(&only("a"), view(5, 6), view(5, 6)), [], "once");
@@ -190,10 +193,10 @@ mod tests {
         known.begin(&CallerRights::All, view(0, 1));
         known.listed(&CallerRights::All, ListKind::Tools, view(2, 2), true);
         assert_eq!(known.differs(&CallerRights::All, view(0, 1), view(2, 2)), []);
-        // Listing again tells a client nothing that it would not be told.
+        // A repeated request does not replace a notification.
         known.listed(&CallerRights::All, ListKind::Tools, view(3, 3), true);
         assert_eq!(known.differs(&CallerRights::All, view(2, 2), view(3, 3)), [ListChange::Tools]);
-        // A page is not the list.
+        // A page is not the whole list.
         known.begin(&CallerRights::All, view(3, 3));
         known.listed(&CallerRights::All, ListKind::Tools, view(4, 4), false);
         assert_eq!(known.differs(&CallerRights::All, view(3, 3), view(4, 4)), [ListChange::Tools]);
@@ -209,7 +212,7 @@ mod tests {
             known.listed(&CallerRights::All, list, after, true);
         }
         assert_eq!(known.last(&CallerRights::All, after), CallerView { prompts: 2, resources: 2, ..before });
-        // The templates were not asked for.
+        // The templates were not requested.
         assert_eq!(known.differs(&CallerRights::All, before, after), [ListChange::Tools, ListChange::Resources]);
     }
 

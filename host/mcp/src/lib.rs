@@ -1,14 +1,15 @@
-//! The Model Context Protocol: JSON-RPC, revisions, standard streams and HTTP.
+//! The Model Context Protocol: JSON-RPC, revisions, stdio and HTTP.
 //!
-//! A transport ([`stdio`], [`http`]) turns bytes into messages (`jsonrpc`), finds the `session` to which each belongs,
-//! and passes it to `dispatch`. This module finds the `method`, determines the `rules` that apply, and calls the
-//! method's file in `methods`. Methods that enter a plugin share `entry`, and those that list something share `paging`.
-//! `shape` and `outcome` write the response for the revision, and `outbox` queues it. The
-//! content of responses comes from a [`Host`], a trait that this crate defines. Nothing here knows wasmtime, the plugin
-//! folder or the configuration file, and no other crate knows the differences between revisions.
+//! A transport ([`stdio`], [`http`]) parses bytes into messages (`jsonrpc`), finds the `session` of
+//! each message, and passes it to `dispatch`. That module finds the `method`, determines the
+//! `rules` that apply, and calls the method's file in `methods`. Methods that enter a plugin share
+//! `entry`, and list methods share `paging`. `shape` and `outcome` build the response for the
+//! revision, and `outbox` queues it. The content of responses comes from a [`Host`], a trait that
+//! this crate defines. This crate does not depend on wasmtime, the plugin folder or the
+//! configuration file. No other crate handles the differences between revisions.
 //!
-//! To add a transport, add a module beside the two; to add a method, a file and a row in `method`; to add a revision, a
-//! row in `revision`.
+//! To add a transport, add a module next to the two. To add a method, add a file and a row in
+//! `method`. To add a revision, add a row in `revision`.
 
 mod access;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The lists that a client can page through.
+//! The kinds of lists that a client can page through, and their change notifications.
 
 use crate::view::CallerView;
 
@@ -17,7 +17,7 @@ pub(crate) enum ListKind {
     Skills,
 }
 
-/// What a client is notified of when lists change. Resources, their templates and skills share a notification.
+/// A change notification. Resources, resource templates and skills share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListChange {
     /// `notifications/tools/list_changed`.
@@ -32,7 +32,7 @@ impl ListKind {
     /// Every list.
     pub(crate) const ALL: [Self; 5] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates, Self::Skills];
 
-    /// The member of the result that contains the items.
+    /// Returns the name of the result member that contains the items.
     pub(crate) const fn member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -43,12 +43,12 @@ impl ListKind {
         }
     }
 
-    /// The digest of the list in a view: if two are equal, so are the lists.
+    /// Returns the digest of the list in a view. If two digests are equal, so are the lists.
     pub(crate) const fn digest(self, view: CallerView) -> u64 {
         self.news().digest(view)
     }
 
-    /// What a client is notified of when the list changes.
+    /// Returns the notification for a change of this list.
     pub(crate) const fn news(self) -> ListChange {
         match self {
             Self::Tools => ListChange::Tools,
@@ -59,10 +59,10 @@ impl ListKind {
 }
 
 impl ListChange {
-    /// All that there is, in the order in which it is told.
+    /// All notifications, in sending order.
     pub(crate) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
-    /// The method of the notification.
+    /// Returns the method of the notification.
     pub(crate) const fn method(self) -> &'static str {
         match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -71,7 +71,7 @@ impl ListChange {
         }
     }
 
-    /// The member of a listen filter that asks for it.
+    /// Returns the member of a listen filter that requests the notification.
     pub(crate) const fn filter(self) -> &'static str {
         match self {
             Self::Tools => "toolsListChanged",
@@ -80,7 +80,7 @@ impl ListChange {
         }
     }
 
-    /// The digest in a view of what it is about.
+    /// Returns the digest of the affected lists in a view.
     pub(crate) const fn digest(self, view: CallerView) -> u64 {
         match self {
             Self::Tools => view.tools,

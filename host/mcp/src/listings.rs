@@ -1,4 +1,5 @@
-//! Pages of the lists as text: each is written once, and shared by all who see the same.
+//! Cache of encoded list pages. Each page is encoded once, and shared by all callers that see the
+//! same list.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,29 +11,30 @@ use crate::list::ListKind;
 use crate::revision::Revision;
 use crate::view::CallerView;
 
-/// Bytes of all pages that are kept. A server has them once, however many clients it has.
+/// Capacity of the cache, in bytes. The server has one cache, regardless of the number of clients.
 const BYTES: usize = 32 << 20;
 
-/// Pages that are kept: for every revision, and for some dozens of different rights.
+/// Maximum number of cached pages: enough for every revision, and for dozens of distinct rights.
 const PAGES: usize = 512;
 
-/// The pages of the current lists that were written.
+/// Encoded pages of the current lists.
 #[derive(Default)]
 pub struct PageCache {
     kept: Mutex<CachedPages>,
-    /// One page is written at a time: after a change, a thousand clients ask for the same one.
+    /// Only one page is encoded at a time: after a change, a thousand clients request the same
+    /// page.
     writing: AsyncMutex<()>,
 }
 
 #[derive(Default)]
 struct CachedPages {
-    /// Number of the lists. Pages of older ones are forgotten.
+    /// Version number of the lists. Pages of older versions are evicted.
     listing: u64,
-    /// The page that was used last comes last.
+    /// The most recently used page is last.
     pages: Vec<(PageKey, Arc<CachedPage>)>,
 }
 
-/// What a page depends on.
+/// Cache key of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PageKey {
     list: ListKind,
@@ -44,12 +46,12 @@ pub(crate) struct PageKey {
     after: Option<String>,
 }
 
-/// A page.
+/// An encoded page.
 #[derive(Debug)]
 pub(crate) struct CachedPage {
     /// The items, as an array.
     pub(crate) items: JsonText,
-    /// The name or URI of the last item, if there are more.
+    /// The name or URI of the last item, if there are more items.
     pub(crate) next: Option<String>,
 }
 
@@ -63,7 +65,7 @@ impl PageKey {
         Self { list, digest: list.digest(view), revision, schemas, after: after.map(str::to_owned) }
     }
 
-    /// Whether the page follows this one.
+    /// Returns whether this page directly follows the page with `key`.
     fn follows(&self, key: &Self, page: &CachedPage) -> bool {
         let of_same =
             (self.list, self.digest, self.revision, self.schemas) == (key.list, key.digest, key.revision, key.schemas);
@@ -72,7 +74,7 @@ impl PageKey {
 }
 
 impl PageCache {
-    /// The page, if it was written.
+    /// Returns the page, if it is cached.
     pub(crate) fn find(&self, key: &PageKey) -> Option<Arc<CachedPage>> {
         let mut kept = self.kept();
         let place = kept.pages.iter().position(|(known, _)| known == key)?;
@@ -82,14 +84,15 @@ impl PageCache {
         Some(page)
     }
 
-    /// Waits until nobody writes a page. The page that is wanted may have been written meanwhile.
+    /// Acquires the right to encode a page. The requested page may have been cached in the
+    /// meantime.
     pub(crate) async fn write(&self) -> AsyncMutexGuard<'_, ()> {
         self.writing.lock().await
     }
 
-    /// Keeps a page of the lists with this number. Forgets those that were used least recently if there is no room, and
-    /// all pages of older lists. A page that follows none that is kept is not kept either: a client can make up any number
-    /// of cursors.
+    /// Caches a page of the lists with this version number. Evicts the least recently used pages if
+    /// the cache is full, and all pages of older lists. A page that follows no cached page is not
+    /// cached: a client can make up any number of cursors.
     pub(crate) fn keep(&self, listing: u64, key: PageKey, page: Arc<CachedPage>) {
         let mut kept = self.kept();
         if listing < kept.listing || page.size() > BYTES {

@@ -1,4 +1,4 @@
-//! A client in the same process, for commands that show what a client gets.
+//! In-process client, for commands that show the responses that a client gets.
 
 use std::io;
 
@@ -10,28 +10,28 @@ use crate::jsonrpc::{self, RequestId};
 use crate::revision::Revision;
 use crate::rules;
 
-/// A client of the newest revision that takes tasks.
+/// A client of the newest revision that supports tasks.
 #[derive(Debug)]
 pub struct LocalClient {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
-    /// The number of the last request.
+    /// Id of the last request.
     last: u64,
 }
 
-/// A message of the server.
+/// A message from the server.
 #[derive(Debug)]
 pub enum LocalMessage {
     /// The result of a request.
     Result(Value),
-    /// The error of a request, in words.
+    /// The message of a request's error.
     Error(String),
-    /// What is told of a task.
+    /// A task status notification.
     Task(Value),
 }
 
 impl LocalClient {
-    /// A client at this end of a stream.
+    /// Creates a client at this end of a stream.
     pub fn new(stream: DuplexStream) -> Self {
         let (reader, writer) = split(stream);
         Self { lines: BufReader::new(reader).lines(), writer, last: 0 }
@@ -41,7 +41,7 @@ impl LocalClient {
     ///
     /// # Errors
     ///
-    /// The server has ended.
+    /// Returns an error if the server has ended.
     pub async fn send(&mut self, method: &str, mut params: Map<String, Value>) -> io::Result<()> {
         self.last += 1;
         params.insert("_meta".to_owned(), rules::stating(Revision::NEWEST, &json!({"extensions": {TASKS: {}}})));
@@ -50,12 +50,12 @@ impl LocalClient {
         self.writer.write_all(&line).await
     }
 
-    /// The next result or error, or the next that is told of a task; `None` if the server has ended. Other messages are
-    /// skipped.
+    /// Returns the next result, error or task notification, or `None` if the server has ended.
+    /// Skips other messages.
     ///
     /// # Errors
     ///
-    /// Reading failed.
+    /// Returns an error if reading fails.
     pub async fn receive(&mut self) -> io::Result<Option<LocalMessage>> {
         while let Some(line) = self.lines.next_line().await? {
             let mut message: Map<String, Value> = serde_json::from_str(&line)?;

@@ -81,12 +81,12 @@ impl McpMethod {
         Self::ListTasks,
     ];
 
-    /// The method with this name; `None` if it is not supported.
+    /// Returns the method with this name, or `None` if it is not supported.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// The name in requests.
+    /// Returns the method's name in requests.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Initialize => "initialize",
@@ -115,7 +115,7 @@ impl McpMethod {
         }
     }
 
-    /// Whether `revision` defines the method.
+    /// Returns whether `revision` defines the method.
     pub(crate) const fn is_in(self, revision: Revision) -> bool {
         let features = revision.features();
         match self {
@@ -134,14 +134,15 @@ impl McpMethod {
             | Self::ListTemplates
             | Self::ReadResource
             | Self::Complete
-            // An extension, which is declared in every revision: its methods are new names in all of them.
+            // An extension, declared in every revision: its methods are new names in all of them.
             | Self::ReadFolder
             | Self::ListSkills
             | Self::GetSkill => true,
         }
     }
 
-    /// Whether its response depends on all plugins that existed at startup, and waits for them.
+    /// Returns whether the response depends on all plugins that existed at startup, and waits for
+    /// them.
     pub(crate) const fn waits_for_plugins(self) -> bool {
         matches!(
             self,
@@ -156,12 +157,12 @@ impl McpMethod {
         )
     }
 
-    /// Whether it only changes what the session remembers.
+    /// Returns whether the method only changes session state.
     pub(crate) const fn is_remembered(self) -> bool {
         matches!(self, Self::SetLevel | Self::Subscribe | Self::Unsubscribe)
     }
 
-    /// Whether it is allowed before `initialize`.
+    /// Returns whether the method is allowed before `initialize`.
     pub(crate) const fn is_before_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Ping)
     }

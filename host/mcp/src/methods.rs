@@ -1,4 +1,4 @@
-//! The methods, one file each. Two of the files handle notifications from clients.
+//! The MCP methods, one file each. Two of the files handle client notifications.
 
 pub(crate) mod call_tool;
 pub(crate) mod cancel_task;
@@ -34,17 +34,17 @@ use crate::jsonrpc::Error;
 use crate::session::Session;
 use crate::shape;
 
-/// How long a client waits for instructions about plugins that are still loading at startup. Most are loaded by then, and a
-/// client must not wait for one that is compiled.
+/// Time that a client waits for instructions of plugins that are still loading at startup. Most are
+/// loaded by then, and a client must not wait for a plugin that is being compiled.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// The result of a method, or an error.
+/// The result of a method, or a protocol error.
 pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
 
-/// Adds the text for the client's model.
+/// Adds the instructions for the client's model.
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
     if !session.host.is_complete() {
-        // What is loaded by then is told; the rest is in the lists.
+        // Includes what is loaded by then. The lists contain the rest.
         drop(tokio::time::timeout(SETTLING, session.host.introduced()).await);
     }
     shape::add_instructions(result, &session.host.instructions(&caller.rights));

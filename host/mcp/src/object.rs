@@ -1,4 +1,5 @@
-//! Objects as clients write them: `null` is no object, and a language that has no empty objects writes an empty list.
+//! Lenient deserialization of objects. Some clients send `null`, and languages without empty
+//! objects send an empty list.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 ///
 /// # Errors
 ///
-/// It is something else, or invalid.
+/// Returns an error for any other type, or an invalid object.
 pub(crate) fn object<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(LenientObject(PhantomData))
 }

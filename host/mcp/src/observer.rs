@@ -1,4 +1,5 @@
-//! Forwards a guest's log messages and progress to the peer, and its changes of resources to those who subscribed.
+//! Forwards a guest's log messages and progress to the peer, and its resource changes to
+//! subscribers.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
@@ -14,16 +15,16 @@ use crate::revision::Revision;
 use crate::rules::RequestContext;
 use crate::updates::ResourceUpdates;
 
-/// Progress notifications per second that are forwarded; more would not be readable.
+/// Progress notifications per second that are forwarded. More would not be readable.
 const PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
 
-/// Largest burst of progress notifications, so that short tools that report every step lose none.
+/// Maximum burst of progress notifications, so that short tools that report every step lose none.
 const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
-/// The peer of one call.
+/// The observer of one call, for the peer that made it.
 pub(crate) struct PeerObserver {
     outbox: Outbox,
-    /// The name or URI of what was asked for, sent as the logger.
+    /// The name or URI of the call's target, sent as the logger.
     target: String,
     revision: Revision,
     /// Lowest level of log messages to send; `None` sends none.
@@ -31,9 +32,10 @@ pub(crate) struct PeerObserver {
     /// The progress token and its rate limiter; `None` if the peer requested no progress.
     progress: Option<(RequestId, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
-    /// The last progress that was sent. It must grow, also when the plugin is entered again and begins anew.
+    /// The last progress value sent. Values must increase, even if the plugin is entered again and
+    /// restarts.
     last: Mutex<Option<f64>>,
-    /// Who wants to know of resources that change.
+    /// Subscribers of resource changes.
     updates: ResourceUpdates,
 }
 

@@ -1,5 +1,5 @@
-//! Outgoing messages of a peer: one queue, bounded in messages and in bytes, which keeps their order and slows a slow
-//! peer's own calls down.
+//! Outgoing messages of a peer: one queue, bounded in messages and in bytes. It preserves the
+//! message order, and applies backpressure to the calls of a slow peer.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -9,11 +9,12 @@ use std::time::Duration;
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore};
 
-/// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's
-/// queue.
+/// Maximum number of messages that can wait for the peer. Further responses wait with their calls,
+/// which hold places in the client's queue.
 const CAPACITY: u32 = 256;
 
-/// Bytes that can wait for the peer: the largest message that is common. One that is larger waits alone.
+/// Maximum number of bytes that can wait for the peer: the size of the largest common message. A
+/// larger message waits alone in the queue.
 const BYTES: u32 = 1 << 20;
 
 /// One encoded message.
@@ -32,7 +33,7 @@ pub(crate) struct OutgoingMessage {
 pub(crate) enum OutgoingKind {
     /// A notification.
     Notification,
-    /// A request of the server.
+    /// A request from the server.
     Request,
     /// The response to a request that was processed: a result or an error.
     Answer,
@@ -41,44 +42,44 @@ pub(crate) enum OutgoingKind {
 }
 
 impl OutgoingKind {
-    /// Whether the message responds to a message of the client.
+    /// Returns whether the message responds to a client message.
     pub(crate) fn responds(self) -> bool {
         matches!(self, Self::Answer | Self::Refusal(_))
     }
 }
 
 impl OutgoingMessage {
-    /// A request of the server.
+    /// Creates a request from the server.
     pub(crate) fn request(text: Vec<u8>) -> Self {
         Self { text, kind: OutgoingKind::Request, retry_after: None }
     }
 
-    /// A notification.
+    /// Creates a notification.
     pub(crate) fn notification(text: Vec<u8>) -> Self {
         Self { text, kind: OutgoingKind::Notification, retry_after: None }
     }
 
-    /// The response to a request that was rejected before it was processed.
+    /// Creates the response to a request that was rejected before it was processed.
     pub(crate) fn refusal(text: Vec<u8>, code: i32) -> Self {
         Self { text, kind: OutgoingKind::Refusal(code), retry_after: None }
     }
 
-    /// The response to a request that was processed.
+    /// Creates the response to a request that was processed.
     pub(crate) fn answer(text: Vec<u8>) -> Self {
         Self { text, kind: OutgoingKind::Answer, retry_after: None }
     }
 }
 
-/// What both halves share. There is one for each request over HTTP, which may wait for a person: it is small, and has no
-/// places before there are messages.
+/// State shared by both halves. There is one for each HTTP request, which may wait for a person: it
+/// is small, and allocates no queue slots before there are messages.
 #[derive(Debug)]
 struct OutboxQueue {
     waiting: Mutex<WaitingSender>,
-    /// Bytes that may still be queued. Closed when the peer has disconnected.
+    /// Available capacity, in bytes. Closed when the peer has disconnected.
     room: Semaphore,
-    /// A message was queued, or the last sender is gone.
+    /// Notified when a message is queued or the last sender is dropped.
     arrived: Notify,
-    /// The peer has disconnected.
+    /// Notified when the peer disconnects.
     left: Notify,
 }
 
@@ -88,7 +89,7 @@ struct WaitingSender {
     senders: usize,
 }
 
-/// A message, and the room that it takes in the queue.
+/// A message, and the capacity that it occupies in the queue.
 type QueuedMessage = Box<(OutgoingMessage, u32)>;
 
 /// The sending half. Clones share the queue.
@@ -99,7 +100,7 @@ pub(crate) struct Outbox(Arc<OutboxQueue>);
 #[derive(Debug)]
 pub(crate) struct OutboxReceiver(Arc<OutboxQueue>);
 
-/// An empty queue.
+/// Creates an empty queue.
 pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
     let queue = Arc::new(OutboxQueue {
         waiting: Mutex::new(WaitingSender { messages: VecDeque::new(), senders: 1 }),
@@ -110,7 +111,7 @@ pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
     (Outbox(Arc::clone(&queue)), OutboxReceiver(queue))
 }
 
-/// Capacity for one message, which is queued at once.
+/// Reserved capacity for one message, which can be queued immediately.
 pub(crate) struct OutboxPermit<'a> {
     queue: &'a OutboxQueue,
     room: u32,
@@ -119,7 +120,7 @@ pub(crate) struct OutboxPermit<'a> {
 impl OutboxPermit<'_> {
     /// Queues the message.
     pub(crate) fn send(mut self, message: OutgoingMessage) {
-        // Taken, it is not given back now.
+        // `drop` releases nothing after this.
         let room = std::mem::take(&mut self.room);
         self.queue.push(message, room);
     }
@@ -131,7 +132,8 @@ impl Drop for OutboxPermit<'_> {
     }
 }
 
-/// The room that a message of this many bytes takes: at least so much that there are never too many of them.
+/// Returns the capacity that a message of this size occupies. The minimum bounds the number of
+/// messages.
 fn room(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(BYTES).clamp(BYTES / CAPACITY, BYTES)
 }
@@ -144,7 +146,7 @@ impl OutboxQueue {
     fn push(&self, message: OutgoingMessage, room: u32) {
         let queued = Box::new((message, room));
         let mut waiting = self.lock();
-        // What is queued for a peer that left would never be taken.
+        // A message for a disconnected peer would never be received.
         if !self.room.is_closed() {
             waiting.messages.push_back(queued);
         }
@@ -173,21 +175,22 @@ impl Drop for Outbox {
 }
 
 impl Outbox {
-    /// Sends a message, waiting for capacity. If the peer has disconnected, the message is dropped.
+    /// Sends a message, and waits for capacity. Drops the message if the peer has disconnected.
     pub(crate) async fn send(&self, message: OutgoingMessage) {
         if let Some(capacity) = self.reserve(message.text.len()).await {
             capacity.send(message);
         }
     }
 
-    /// Waits for capacity for one message of up to this many bytes; `None` if the peer has disconnected.
+    /// Waits for capacity for one message of up to this many bytes. Returns `None` if the peer has
+    /// disconnected.
     pub(crate) async fn reserve(&self, bytes: usize) -> Option<OutboxPermit<'_>> {
         let room = room(bytes);
         self.0.room.acquire_many(room).await.ok()?.forget();
         Some(OutboxPermit { queue: &self.0, room })
     }
 
-    /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
+    /// Sends a message if there is capacity, and drops it otherwise. Suits progress and the like.
     pub(crate) fn offer(&self, message: OutgoingMessage) {
         let room = room(message.text.len());
         if let Ok(permit) = self.0.room.try_acquire_many(room) {
@@ -199,7 +202,7 @@ impl Outbox {
     /// Waits until the peer disconnects.
     pub(crate) async fn closed(&self) {
         let mut left = pin!(self.0.left.notified());
-        // From here on it is told, even if the peer leaves before it waits.
+        // The registration also catches a peer that disconnects before the wait.
         left.as_mut().enable();
         if !self.0.room.is_closed() {
             left.await;
@@ -208,28 +211,28 @@ impl Outbox {
 }
 
 impl OutboxReceiver {
-    /// The next message, whose room is free again; `None` if no sender is left.
+    /// Receives the next message and releases its capacity. Returns `None` if no sender is left.
     pub(crate) async fn recv(&self) -> Option<OutgoingMessage> {
         loop {
             match self.try_recv() {
                 None if !self.is_complete() => {}
-                // Before the last sender left, it may have sent something.
+                // The last sender may have sent a message before it was dropped.
                 None => return self.try_recv(),
                 some => return some,
             }
-            // What arrives in between is remembered.
+            // `Notify` retains a notification that arrives in between.
             self.0.arrived.notified().await;
         }
     }
 
-    /// The next message if one is queued. Its room is free again.
+    /// Returns the next message if one is queued, and releases its capacity.
     pub(crate) fn try_recv(&self) -> Option<OutgoingMessage> {
         let (message, room) = *self.0.lock().messages.pop_front()?;
         self.0.room.add_permits(room as usize);
         Some(message)
     }
 
-    /// Whether no sender is left. What they sent may still be queued.
+    /// Returns whether no sender is left. Messages may still be queued.
     pub(crate) fn is_complete(&self) -> bool {
         self.0.lock().senders == 0
     }
@@ -239,17 +242,17 @@ impl OutboxReceiver {
         self.0.arrived.notified()
     }
 
-    /// Lets whoever waits for a change look again.
+    /// Wakes every task that waits for a change.
     pub(crate) fn wake(&self) {
         self.0.arrived.notify_waiters();
-        // One that is about to wait.
+        // Also covers a task that is about to wait.
         self.0.arrived.notify_one();
     }
 }
 
 impl Drop for OutboxReceiver {
     fn drop(&mut self) {
-        // With the lock, so that nothing is queued afterwards.
+        // The lock prevents messages from being queued afterwards.
         let mut waiting = self.0.lock();
         self.0.room.close();
         let messages = std::mem::take(&mut waiting.messages);

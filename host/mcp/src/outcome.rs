@@ -1,4 +1,5 @@
-//! Turns the answer to a call into the protocol's response: the only place that maps errors to the protocol.
+//! Converts the answer to a call into the protocol response. Only this module maps errors to the
+//! protocol.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +24,9 @@ pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 /// Error code: a resource does not exist (revisions with sessions, "Resources").
 const NOT_FOUND: i32 = -32002;
 
-/// Error code: a plugin failed, or was not entered, where the result has no place to say so. It is among those that the
-/// specification leaves to implementations, and not one that an SDK gives a meaning of its own.
+/// Error code: a plugin failed or was not entered, and the result cannot express this. The code is
+/// in the range that the specification leaves to implementations, and no SDK gives it another
+/// meaning.
 const FAILED: i32 = -32010;
 
 /// Key of a call's usage in the result's `_meta`: `fuel`, `wall_ms`, `memory`.
@@ -36,11 +38,12 @@ const ERROR: &str = "dev.toolbay/error";
 /// Key of the time in milliseconds after which a rejected call can be retried.
 const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
 
-/// How much of a name or URI that is unknown is quoted, in bytes: it may be megabytes long.
+/// Maximum length of a quoted unknown name or URI, in bytes: it may be megabytes long.
 const QUOTED: usize = 200;
 
-/// The response to a request of this kind that entered a plugin, or should have: a result, or a protocol error. Failures of
-/// tools are results, which the model reads; the other methods have errors.
+/// Returns the response to a request of this kind that entered a plugin, or should have: a result
+/// or a protocol error. Failures of tools are results, which the model reads. The other methods
+/// return errors.
 pub(crate) fn outcome(
     answer: CallResult,
     kind: TargetKind,
@@ -55,7 +58,7 @@ pub(crate) fn outcome(
                 CallReply::Prompt(output) => shape::prompt_output(output, revision),
                 CallReply::Resource(items) => shape::contents(items, revision),
                 CallReply::Completion(completions) => shape::completions(completions),
-                // The mechanism of entering handles them: outside of the protocol, nobody answers.
+                // Plugin entry handles questions. Only the protocol can answer them.
                 CallReply::Questions(_) => return Err(internal(&format!("nobody answers the questions of a {kind}"))),
             };
             add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
@@ -128,7 +131,8 @@ fn missing_capabilities(missing: &Map<String, Value>, kind: TargetKind, revision
     Error { data, ..Error::new(code, message) }
 }
 
-/// The result that asks the client something, with the state that it sends back with the answers.
+/// Returns the result that asks the client questions. The client sends the state back with its
+/// answers.
 pub(crate) fn input_required(
     questions: &[Question],
     state: String,
@@ -146,13 +150,13 @@ pub(crate) fn input_required(
     Ok(result)
 }
 
-/// The error for a request state that is not accepted.
+/// Returns the error for an invalid request state.
 pub(crate) fn invalid_state(why: InvalidState) -> Error {
     let data = Some(Box::new(json!({"reason": why.as_str()})));
     Error { data, ..Error::new(INVALID_PARAMS, why.to_string()) }
 }
 
-/// The error for a resource that does not exist, or that the caller may not read.
+/// Returns the error for a resource that does not exist, or that the caller may not read.
 pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
     let code = if revision.features().not_found_code { NOT_FOUND } else { INVALID_PARAMS };
     let whole = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
@@ -160,7 +164,8 @@ pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
     Error { data, ..Error::new(code, format!("Resource not found: {}", quoted(uri))) }
 }
 
-/// The error for a skill or a folder that does not exist, or that the caller may not read: `what` says which of them.
+/// Returns the error for a skill or a directory that does not exist, or that the caller may not
+/// read. `what` is the beginning of the message.
 pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
     let whole = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
@@ -168,7 +173,7 @@ pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
 }
 
 fn rejected(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
-    // Rounded up: a retry that is slightly early would be rejected again.
+    // Rounds up: a retry that is slightly early would be rejected again.
     let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
     let (wait, mut text) = (rejection.retry_after.map(milliseconds), rejection.reason.message(&kind.to_string()));
     if let Some(wait) = wait {
@@ -187,23 +192,24 @@ fn rejected(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Va
     Err(Error { data: Some(Box::new(data)), ..Error::new(FAILED, text) })
 }
 
-/// The error for something for which there is no room now.
+/// Returns the error for a request that the server has no capacity for now.
 pub(crate) fn busy(text: &str) -> Error {
     error(FAILED, text, ErrorKind::Busy)
 }
 
-/// An error whose data say what kind it is. A failure that the plugin itself reports has no error kind.
+/// Returns an error with its kind in `data`. A failure that the plugin itself reports has no error
+/// kind.
 fn error(code: i32, text: &str, kind: ErrorKind) -> Error {
     let data = Some(kind).filter(|kind| *kind != ErrorKind::Failed).map(|kind| Box::new(json!({ERROR: kind.as_str()})));
     Error { data, ..Error::new(code, text) }
 }
 
-/// The beginning of a name or URI.
+/// Truncates a name or URI.
 fn quoted(text: &str) -> &str {
     text.get(..text.floor_char_boundary(QUOTED)).unwrap_or_default()
 }
 
-/// Logs an error in the server with a number, and returns a protocol error that contains only the number.
+/// Logs a server error with a number, and returns a protocol error that contains only the number.
 pub(crate) fn internal(what: &str) -> Error {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

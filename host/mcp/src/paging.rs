@@ -1,4 +1,5 @@
-//! The mechanism of the list methods: a page of a list, for the caller's rights and revision.
+//! Implementation of the list methods: returns a page of a list for the caller's rights and
+//! revision.
 
 use std::sync::Arc;
 
@@ -21,34 +22,35 @@ use crate::revision::Revision;
 use crate::session::Session;
 use crate::view::CallerView;
 
-/// How long clients may cache a list, in ms: the folder can change at any time.
+/// Time that clients may cache a list, in ms. The plugin folder can change at any time.
 const TTL_MS: u64 = 0;
 
-/// Bytes of a page: what exceeds them is on the next one, except an item that is larger alone.
+/// Maximum size of a page, in bytes. Further items go to the next page. A larger item gets its own
+/// page.
 const PAGE: usize = 4 << 20;
 
-/// What is listed.
+/// A list that can be returned in pages.
 pub(crate) trait PagedList {
-    /// The list.
+    /// The kind of the list.
     const LIST: ListKind;
-    /// What it lists.
+    /// Type of the items.
     type Entry: Send + Sync + 'static;
 
-    /// At most `limit` items after `after`, as [`Host`] orders them.
+    /// Returns at most `limit` items after `after`, in the order of [`Host`].
     fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> host::ListPage<Self::Entry>;
 
-    /// The name or URI by which the list is ordered.
+    /// Returns the name or URI by which the list is ordered.
     fn name(entry: &Self::Entry) -> &str;
 
-    /// About as many bytes as its JSON has.
+    /// Returns the approximate size of the item's JSON, in bytes.
     fn size(entry: &Self::Entry) -> usize;
 
-    /// The same in the words that all APIs for models have in common.
+    /// Returns the item restricted to the JSON Schema keywords that all model APIs support.
     fn portable(_host: &dyn Host, entry: Arc<Self::Entry>) -> Arc<Self::Entry> {
         entry
     }
 
-    /// Its JSON.
+    /// Returns the item's JSON.
     fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
 }
 
@@ -57,17 +59,17 @@ struct PagingParams {
     cursor: Option<String>,
 }
 
-/// The result of a list method, or of another one whose result is JSON that was written already.
+/// The result of a method whose main member is JSON that is already encoded, such as a list method.
 #[derive(Debug)]
 pub(crate) struct ListResult {
-    /// The member that has it.
+    /// Name of the member that contains `items`.
     member: &'static str,
     items: JsonText,
     rest: Map<String, Value>,
 }
 
 impl ListResult {
-    /// A result that has `items` as `member`, of which `next` is the cursor if there are more.
+    /// Creates a result with `items` as `member`. `next` is the cursor if there are more items.
     pub(crate) fn new(
         session: &Session,
         caller: &Caller,
@@ -102,11 +104,11 @@ impl Serialize for ListResult {
     }
 }
 
-/// The result of a list method. Waits for plugins that are still loading at startup.
+/// Returns the result of a list method. Waits for plugins that are still loading at startup.
 ///
 /// # Errors
 ///
-/// The parameters are malformed, or the cursor is not one of this list.
+/// Returns an error if the parameters are malformed, or if the cursor does not belong to this list.
 pub(crate) async fn answer<P: PagedList>(
     session: &Session,
     caller: &Caller,
@@ -125,7 +127,7 @@ pub(crate) async fn answer<P: PagedList>(
     Ok(ListResult::new(session, caller, revision, P::LIST.member(), page.items.clone(), next))
 }
 
-/// The page after `after`, and the lists that it is part of.
+/// Returns the page after `after`, and the view of the lists that it belongs to.
 async fn page<P: PagedList>(
     session: &Session,
     caller: &Caller,
@@ -153,8 +155,8 @@ async fn page<P: PagedList>(
     Ok((page, view))
 }
 
-/// Writes a page of these items, as far as they fit, as `portable` has them if it is given. Megabytes of text: not on a thread
-/// of the protocol.
+/// Encodes a page of these items, as far as they fit, on a blocking thread: it may be megabytes of
+/// text. If `portable` is given, it converts the items.
 pub(crate) async fn write_elsewhere<P: PagedList>(
     items: Vec<Arc<P::Entry>>,
     more: bool,
@@ -172,7 +174,7 @@ pub(crate) async fn write_elsewhere<P: PagedList>(
     page.map_err(|error| internal(&format!("writing a list failed: {error}")))
 }
 
-/// Writes a page of these items, as far as they fit. `more` says whether others come after them.
+/// Encodes a page of these items, as far as they fit. `more` is true if others follow them.
 fn write<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> CachedPage {
     let mut room = PAGE;
     let fit = |entry: &&Arc<P::Entry>| room.checked_sub(P::size(entry)).map(|left| room = left).is_some();

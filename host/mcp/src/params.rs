@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 use crate::jsonrpc::{Error, INVALID_PARAMS, cut};
 use crate::object::object;
 
-/// The part of the parameters that every method has.
+/// The parameters that every method has.
 #[derive(Deserialize)]
 struct CommonParams {
     #[serde(rename = "_meta", default, deserialize_with = "object")]
     _meta: IgnoredObject,
 }
 
-/// An object, whatever its members are.
+/// An object with any members.
 #[derive(Default)]
 struct IgnoredObject;
 
@@ -24,11 +24,13 @@ impl<'de> Deserialize<'de> for IgnoredObject {
     }
 }
 
-/// Parses the parameters of a method that does not use `_meta`; absent ones count as an empty object.
+/// Parses the parameters of a method that does not use `_meta`. Absent parameters count as an empty
+/// object.
 ///
 /// # Errors
 ///
-/// [`INVALID_PARAMS`] if they are not an object or invalid for the method, or if `_meta` is not an object.
+/// Returns [`INVALID_PARAMS`] if the parameters are not an object or invalid for the method, or if
+/// `_meta` is not an object.
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
     if params.is_some_and(|params| params.get().contains("_meta")) {
         read_with_meta::<CommonParams>(params)?;
@@ -36,18 +38,19 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Resu
     read_with_meta(params)
 }
 
-/// Parses the parameters of a method whose type has `_meta`; absent ones count as an empty object.
+/// Parses the parameters of a method whose type has `_meta`. Absent parameters count as an empty
+/// object.
 ///
 /// # Errors
 ///
-/// [`INVALID_PARAMS`] if they are not an object or invalid for the method.
+/// Returns [`INVALID_PARAMS`] if the parameters are not an object or invalid for the method.
 pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
         return Err(Error::new(INVALID_PARAMS, "params must be an object"));
     }
     serde_json::from_str(text).map_err(|error| {
-        // It may quote what the client sent.
+        // The error may quote client input.
         Error::new(INVALID_PARAMS, format!("Invalid params: {}", cut(&error.to_string())))
     })
 }

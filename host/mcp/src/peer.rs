@@ -14,42 +14,42 @@ use crate::session::{Session, SessionChannel, SessionLife};
 use crate::stub::Stub;
 use crate::{dispatch, jsonrpc};
 
-/// A message that takes longer than this does not come.
+/// Timeout for a message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A client.
+/// A test client.
 pub(crate) struct Peer {
     pub(crate) host: Arc<Stub>,
     pub(crate) session: Arc<Session>,
     caller: Caller,
     revision: Revision,
-    /// What the client declares.
+    /// Capabilities that the client declares.
     capabilities: Value,
     outbox: Outbox,
     messages: OutboxReceiver,
     /// The id of the last request.
     id: u64,
-    /// Notifications that came before a response.
+    /// Notifications that arrived before a response.
     heard: Vec<Value>,
 }
 
 impl Peer {
-    /// A client of a stub, with a session if the revision has sessions.
+    /// Creates a client of a stub, with a session if the revision has sessions.
     pub(crate) async fn new(revision: Revision) -> Self {
         Self::of(Stub::new(), revision, CallerRights::All).await
     }
 
-    /// A client of this stub with these rights.
+    /// Creates a client of this stub with these rights.
     pub(crate) async fn of(host: Arc<Stub>, revision: Revision, rights: CallerRights) -> Self {
         Self::begin(host, revision, rights, json!({})).await
     }
 
-    /// A client of this stub that declares these capabilities.
+    /// Creates a client of this stub that declares these capabilities.
     pub(crate) async fn declaring(host: Arc<Stub>, revision: Revision, capabilities: Value) -> Self {
         Self::begin(host, revision, CallerRights::All, capabilities).await
     }
 
-    /// A client of the caller with this name.
+    /// Creates a client of the caller with this name.
     pub(crate) async fn named(host: Arc<Stub>, name: &str, revision: Revision, capabilities: Value) -> Self {
         let caller = Caller { name: name.to_owned(), ..Caller::local(host.client(name)) };
         Self::of_caller(host, revision, caller, capabilities).await
@@ -85,12 +85,13 @@ impl Peer {
         self.send_text(&message.to_string()).await;
     }
 
-    /// Sends a message as it is.
+    /// Sends a message unchanged.
     pub(crate) async fn send_text(&mut self, text: &str) {
         dispatch::receive(&self.session, &self.caller, jsonrpc::decode(text.as_bytes()), &self.outbox).await;
     }
 
-    /// Sends a request and returns its id. Requests that state their own rules state them.
+    /// Sends a request and returns its id. If the revision has no sessions, the request states the
+    /// rules.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> u64 {
         self.id += 1;
         let params = self.stating(params);
@@ -98,7 +99,7 @@ impl Peer {
         self.id
     }
 
-    /// Parameters with the rules that the revision wants in them.
+    /// Adds the rules that the revision requires to the parameters.
     pub(crate) fn stating(&self, mut params: Value) -> Value {
         if !self.revision.features().sessions {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = self.revision.as_str().into();
@@ -112,7 +113,7 @@ impl Peer {
         self.request("tools/call", json!({"name": "a"})).await
     }
 
-    /// Responds to a request of the server.
+    /// Responds to a request from the server.
     pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     }
@@ -123,12 +124,12 @@ impl Peer {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
     }
 
-    /// Stops reading, as a client that was killed.
+    /// Stops reading, like a client that was killed.
     pub(crate) fn go_away(&mut self) {
         self.messages = outbox::channel().1;
     }
 
-    /// The response to a request.
+    /// Sends a request and returns the response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params).await;
         loop {
@@ -140,24 +141,24 @@ impl Peer {
         }
     }
 
-    /// The result of a request.
+    /// Sends a request and returns the result.
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
         let response = self.ask(method, params).await;
         response.get("result").unwrap_or_else(|| panic!("{method}: {response}")).clone()
     }
 
-    /// The error of a request.
+    /// Sends a request and returns the error.
     pub(crate) async fn error(&mut self, method: &str, params: Value) -> Value {
         let response = self.ask(method, params).await;
         response.get("error").unwrap_or_else(|| panic!("{method}: {response:.200}")).clone()
     }
 
-    /// The next notification.
+    /// Returns the next notification.
     pub(crate) async fn hear(&mut self) -> Value {
         if self.heard.is_empty() { self.receive().await } else { self.heard.remove(0) }
     }
 
-    /// The next message.
+    /// Returns the next message.
     pub(crate) async fn receive(&mut self) -> Value {
         let message = tokio::time::timeout(PATIENCE, self.messages.recv()).await.expect("a message in time");
         serde_json::from_slice(&message.expect("a message").text).unwrap()
@@ -165,13 +166,13 @@ impl Peer {
 }
 
 impl Peer {
-    /// The next message, if there is one already.
+    /// Returns the next message if one is queued.
     pub(crate) fn already(&mut self) -> Option<Value> {
         Some(serde_json::from_slice(&self.messages.try_recv()?.text).unwrap())
     }
 }
 
-/// Rights to what matches one pattern.
+/// Returns rights to names that match one pattern.
 pub(crate) fn only(pattern: &str) -> CallerRights {
     CallerRights::Only(vec![NamePattern::try_from(pattern.to_owned()).unwrap()])
 }

@@ -1,4 +1,4 @@
-//! The requests that the server has sent to a client and that have no response yet.
+//! Requests that the server has sent to a client and that have no response yet.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,19 +11,19 @@ use crate::jsonrpc::{Error, INTERNAL_ERROR, RequestId};
 use crate::quota::{QuotaPortion, SharedQuota};
 use crate::weight;
 
-/// The most requests of one session that wait at once.
+/// Maximum number of pending requests per session.
 pub(crate) const MOST: usize = 4096;
 
-/// Longest response, in bytes: the largest journal that an operator can allow.
+/// Maximum length of a response, in bytes: the largest journal that an operator can allow.
 const LONGEST: usize = 1 << 20;
 
-/// What a response may take once it is parsed, in bytes.
+/// Maximum size of a parsed response, in bytes.
 const HEAVIEST: usize = 8 << 20;
 
-/// The requests of one session that wait for a response.
+/// The requests of one session that have no response yet.
 ///
-/// Nobody else can respond: a session has a table of its own. Their ids begin with random digits, so that a client that
-/// confuses its sessions is not understood by accident.
+/// Only the session's client can respond: each session has its own table. The ids begin with random
+/// digits, so that a client that confuses its sessions does not match a request by accident.
 #[derive(Default)]
 pub(crate) struct PendingClientRequests {
     table: Mutex<PendingTable>,
@@ -31,14 +31,14 @@ pub(crate) struct PendingClientRequests {
 
 #[derive(Default)]
 struct PendingTable {
-    /// The beginning of every id; empty before the first.
+    /// Prefix of every id; empty before the first request.
     prefix: Box<str>,
-    /// Requests sent so far.
+    /// Number of requests registered so far.
     count: u64,
     waiting: HashMap<u64, WaitingRequest>,
 }
 
-/// One request that waits: its number among those of its call.
+/// A pending request: its responses and its index among the requests of its call.
 struct WaitingRequest {
     responses: Arc<PendingResponses>,
     number: usize,
@@ -50,11 +50,10 @@ struct PendingResponses {
     notify: Notify,
 }
 
-/// A response: the text of the result, a JSON object, and the bytes that it holds of those that requests may take; or the
-/// client's error.
+/// A response: the result's text, a JSON object, with its quota reservation, or the client's error.
 pub(crate) type PendingResponse = Result<(Box<str>, QuotaPortion), Error>;
 
-/// The requests of one call. Dropping it forgets those that have no response.
+/// The requests of one call. Dropping it removes those that have no response.
 pub(crate) struct CallRequests<'a> {
     pending: &'a PendingClientRequests,
     first: u64,
@@ -63,7 +62,7 @@ pub(crate) struct CallRequests<'a> {
 }
 
 impl PendingClientRequests {
-    /// Registers `count` requests of one call; `None` if too many are waiting.
+    /// Registers `count` requests of one call. Returns `None` if too many are pending.
     pub(crate) fn open(&self, count: usize) -> Option<CallRequests<'_>> {
         let responses =
             PendingResponses { arrived: Mutex::new((0..count).map(|_| None).collect()), notify: Notify::new() };
@@ -85,8 +84,8 @@ impl PendingClientRequests {
         Some(CallRequests { pending: self, first, responses, count })
     }
 
-    /// Takes the response of `caller` to the request with this id. A response to a request that is not waiting is ignored:
-    /// false.
+    /// Accepts the response of `caller` to the request with this id. Ignores a response to a
+    /// request that is not pending, and returns false.
     pub(crate) fn respond(
         &self,
         id: Option<&RequestId>,
@@ -109,7 +108,7 @@ impl PendingClientRequests {
         true
     }
 
-    /// Whether none waits.
+    /// Returns whether no request is pending.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.table().waiting.is_empty()
@@ -121,7 +120,8 @@ impl PendingClientRequests {
     }
 }
 
-/// The text of a result, within bounds. It is measured and not parsed: the sandbox does that, on a guest's account.
+/// Returns the text of a result, within bounds. Estimates its size without parsing: the sandbox
+/// parses it, at the guest's expense.
 fn received(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> PendingResponse {
     let text = result.get();
     let refused = |what: &str| Error::new(INTERNAL_ERROR, what);
@@ -143,20 +143,21 @@ impl PendingResponses {
 }
 
 impl CallRequests<'_> {
-    /// The ids of the requests.
+    /// Returns the ids of the requests.
     pub(crate) fn ids(&self) -> Vec<RequestId> {
         let prefix = self.pending.table().prefix.clone();
         (self.first..).take(self.count).map(|number| id(&prefix, number)).collect()
     }
 
-    /// The ids of those among the first `sent` that have no response.
+    /// Returns the ids of those among the first `sent` requests that have no response.
     pub(crate) fn open(&self, sent: usize) -> Vec<RequestId> {
         let table = self.pending.table();
         let open = (self.first..).take(self.count.min(sent)).filter(|number| table.waiting.contains_key(number));
         open.map(|number| id(&table.prefix, number)).collect()
     }
 
-    /// Waits until each has a response, or one has an error. Returns those that are there, in the order of the requests.
+    /// Waits until each request has a response, or one has an error. Returns the available
+    /// responses, in the order of the requests.
     pub(crate) async fn responses(&self) -> Vec<Option<PendingResponse>> {
         loop {
             {
@@ -183,7 +184,7 @@ impl Drop for CallRequests<'_> {
             table.waiting.remove(&number);
         }
         if table.waiting.is_empty() {
-            // A thousand questions at once must not cost memory for the rest of the session.
+            // A thousand questions at once must not hold memory for the rest of the session.
             table.waiting.shrink_to_fit();
         }
     }

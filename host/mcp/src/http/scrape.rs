@@ -1,4 +1,4 @@
-//! `/metrics`: what operators read, in the form that their program prefers.
+//! The `/metrics` endpoint, in the exposition format that the client prefers.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn write(app: Arc<HttpState>, form: MetricsForm) -> Option<Bytes> {
     app.host.metrics(form, app.traffic()).await.map(Bytes::from)
 }
 
-/// The form that a client prefers: OpenMetrics if it says so.
+/// Returns the format that a client prefers: OpenMetrics only if the client accepts it by name.
 fn form(headers: &HeaderMap) -> MetricsForm {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let (mut open, mut plain) = (0.0, 0.0);

@@ -1,7 +1,8 @@
-//! What operators read, written once for all who ask at the same time.
+//! Cache of rendered metrics, shared by concurrent requests.
 //!
-//! Writing it takes a while, so it happens once at a time, and for all who asked before it began. However many ask at once,
-//! and whether they wait for the answer or not: one task works for them.
+//! Rendering takes time, so only one task renders at once. Its result serves all requests that
+//! arrived before it started. This holds for any number of concurrent requests, even if their
+//! clients disconnect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +13,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::host::MetricsForm;
 
-/// How long a request waits for its answer: a file system can hang.
+/// Time that a request waits for its response. A file system can hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was written last.
+/// The most recently rendered metrics.
 #[derive(Debug)]
 pub(super) struct MetricsCache {
     last: Arc<Mutex<Option<MetricsPage>>>,
@@ -26,7 +27,7 @@ pub(super) struct MetricsCache {
 #[derive(Debug)]
 struct MetricsPage {
     form: MetricsForm,
-    /// When writing it began: it has everything that was counted before.
+    /// When rendering started. The text includes everything counted before.
     began: Instant,
     text: Bytes,
 }
@@ -38,7 +39,7 @@ impl Default for MetricsCache {
 }
 
 impl MetricsCache {
-    /// The metrics of now, or of a moment since this was called; `None` if they cannot be told in time.
+    /// Returns metrics rendered after this call, or `None` if they are not available in time.
     pub(super) async fn read<W>(&self, form: MetricsForm, write: impl FnOnce() -> W + Send + 'static) -> Option<Bytes>
     where
         W: Future<Output = Option<Bytes>> + Send + 'static,
@@ -49,13 +50,13 @@ impl MetricsCache {
         if let Some(page) = last.as_ref().filter(|page| page.form == form && page.began > arrived) {
             return Some(page.text.clone());
         }
-        // A task of its own: whoever asked may leave, and another one must not begin beside it.
+        // A separate task: the client may disconnect, and no second task may start meanwhile.
         let writing = tokio::spawn(keep(last, form, async move { write().await }));
         timeout_at(late, writing).await.ok()?.ok()?
     }
 }
 
-/// Keeps what is written for those who wait.
+/// Renders the metrics and stores them for the requests that wait.
 async fn keep(
     mut last: OwnedMutexGuard<Option<MetricsPage>>,
     form: MetricsForm,
@@ -91,7 +92,7 @@ mod tests {
         let all = join_all((0..1000).map(|_| read(FORM))).await;
         assert!(all.iter().all(Option::is_some));
         assert!(written.load(Ordering::Relaxed) <= 2, "{written:?}");
-        // Whoever asks later gets what is counted since.
+        // A later request gets newer counts.
         let before = written.load(Ordering::Relaxed).to_string();
         assert_eq!(read(FORM).await.unwrap(), before);
         assert_ne!(read(MetricsForm::OpenMetrics).await.unwrap(), before);

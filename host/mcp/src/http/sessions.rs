@@ -1,4 +1,4 @@
-//! The sessions that `initialize` created: a bounded table from which idle ones are removed.
+//! Sessions created by `initialize`: a bounded table with eviction of idle sessions.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -21,20 +21,21 @@ use crate::outbox::Outbox;
 use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::session::Session;
 
-/// Random bytes in a session's id: 128 bits cannot be guessed.
+/// Random bytes in a session id. 128 bits cannot be guessed.
 const ID_BYTES: usize = 16;
 
-/// Streams of one session for messages that belong to no request. When there are more, the oldest ends.
+/// Maximum number of open streams per session for messages that belong to no request. Beyond this,
+/// the oldest ends.
 const STREAMS: usize = 4;
 
 /// All sessions.
 pub(super) struct SessionTable {
     table: Mutex<HashMap<String, Arc<HttpSession>>>,
-    /// All sessions, of which a caller has so many.
+    /// Session quota per caller.
     callers: Arc<SharedQuota>,
-    /// All sessions, of which so many came from one address.
+    /// Session quota per network of origin.
     addresses: Arc<SharedQuota>,
-    /// Bytes that are kept of streams, of which a caller has so many.
+    /// Quota per caller for bytes retained for resumable streams.
     kept: Arc<SharedQuota>,
     idle: Duration,
     resume: Duration,
@@ -43,20 +44,21 @@ pub(super) struct SessionTable {
 /// One session.
 pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
-    /// What it counts as: an address, or a network.
+    /// Quota key of the origin: an address or a network.
     network: String,
     used: Mutex<Instant>,
-    /// The open streams for messages that belong to no request, in the order in which they were opened.
+    /// Open streams for messages that belong to no request, in opening order.
     streams: watch::Sender<BTreeSet<u64>>,
-    /// What was sent on them.
+    /// Messages sent on these streams.
     pub(super) news: Arc<SessionNews>,
-    /// The streams of its requests.
+    /// Response streams of the session's requests.
     pub(super) responses: Arc<ResponseStreams>,
-    /// Its part of what its caller and its address may have, given back as soon as it leaves the table.
+    /// Shares of the caller's and the network's quotas. Released as soon as the session leaves the
+    /// table.
     places: Mutex<[QuotaPortion; 2]>,
 }
 
-/// The sessions among which one is sought that makes room for another.
+/// The sessions that are candidates for eviction.
 #[derive(Clone, Copy)]
 enum EvictionScope<'a> {
     Caller(&'a str),
@@ -65,7 +67,7 @@ enum EvictionScope<'a> {
 }
 
 impl SessionTable {
-    /// An empty table with these limits.
+    /// Creates an empty table with these limits.
     pub(super) fn new(options: &HttpOptions) -> Self {
         Self {
             table: Mutex::default(),
@@ -77,11 +79,13 @@ impl SessionTable {
         }
     }
 
-    /// Adds a session that was opened from `source`; false if there is no room for it.
+    /// Adds a session that was opened from `source`. Returns false if the table has no capacity for
+    /// it.
     ///
-    /// A caller that has its share loses its own session that was idle longest. If there is no room in all, or for its
-    /// address, whoever has the most sessions loses one, but only if that is the caller itself, or has more than it: so
-    /// nobody can take a place from callers that have fewer.
+    /// If the caller is at its quota, its own longest-idle session is evicted. If the table or the
+    /// network's quota is full, the caller with the most sessions loses one, but only if that is
+    /// the caller itself or a caller with more sessions. A caller can therefore never evict
+    /// sessions of callers that have fewer.
     pub(super) fn insert(&self, id: String, session: Arc<Session>, source: PeerSource) -> bool {
         let (network, caller) = (source.network(), session.opener.name.clone());
         let mut table = self.table();
@@ -95,7 +99,7 @@ impl SessionTable {
             let Some(entry) = victim(&table, &caller, full).and_then(|id| table.remove(&id)) else { return false };
             entry.end();
         };
-        // Where nothing may be kept, there is no room for it.
+        // Without resumption, the quota is empty.
         let kept = if self.resume.is_zero() { SharedQuota::new(0, 0) } else { Arc::clone(&self.kept) };
         let Ok(held) = kept.take(&caller, 0) else { return false };
         let entry = HttpSession {
@@ -111,12 +115,12 @@ impl SessionTable {
         true
     }
 
-    /// How many there are.
+    /// Returns the number of sessions.
     pub(super) fn count(&self) -> usize {
         self.callers.by_all()
     }
 
-    /// The session with this id, if it belongs to `caller`.
+    /// Returns the session with this id, if it belongs to `caller`.
     pub(super) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
         let entry = self.table().get(id).filter(|entry| entry.session.is_of(caller)).cloned()?;
         entry.touch();
@@ -137,7 +141,8 @@ impl SessionTable {
         removed.is_some()
     }
 
-    /// Ends sessions that were idle for too long, and streams that nobody went on with, until `stop` is cancelled.
+    /// Ends sessions that were idle for too long, and streams that no client resumed in time, until
+    /// `stop` is cancelled.
     pub(super) async fn expire(&self, stop: CancellationToken) {
         // Precision does not matter here.
         let shortest = if self.resume.is_zero() { self.idle } else { self.idle.min(self.resume) };
@@ -162,10 +167,11 @@ impl SessionTable {
 }
 
 impl HttpSession {
-    /// Notifies the client of changes that `rights` show, through `outbox`, while it reads and `trust` lasts: the rights
-    /// and the trust of the request that opened the stream. If the client has several streams open, only the newest is
-    /// used. Unlike a request, a stream has nothing to deliver to a client that has `half_closed` its connection: what it
-    /// would be told waits for its next stream.
+    /// Sends notifications of changes that `rights` make visible through `outbox`, while the client
+    /// reads and `trust` is valid. Both are those of the request that opened the stream. If the
+    /// client has several streams open, only the newest is used. Unlike a request, a stream has no
+    /// response to deliver to a client that has `half_closed` its connection: pending notifications
+    /// wait for the next stream.
     pub(super) async fn stream(
         self: Arc<Self>,
         rights: CallerRights,
@@ -196,7 +202,7 @@ impl HttpSession {
             () = telling => {}
             () = outbox.closed() => {}
             () = half_closed.cancelled() => {}
-            // Others were opened later. A client needs one.
+            // Newer streams have replaced this one. A client needs one.
             _ = crowd.wait_for(|streams| streams.iter().rev().nth(STREAMS - 1) > Some(&mine)) => {}
             () = trust.lapse() => {}
             () = self.session.life.closing.cancelled() => {}
@@ -220,7 +226,7 @@ impl HttpSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session, which has left the table. Requests may still hold it.
+    /// Ends the session after its removal from the table. Requests may still hold a reference.
     fn end(&self) {
         self.session.life.ended.cancel();
         self.session.subscriptions.clear();
@@ -231,7 +237,7 @@ impl HttpSession {
     }
 }
 
-/// The session that makes room for one of `caller`.
+/// Returns the id of the session to evict for `caller`.
 fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: EvictionScope<'_>) -> Option<String> {
     let within = || {
         table.iter().filter(move |(_, entry)| match scope {
@@ -253,7 +259,7 @@ fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: Evicti
     idle.min_by_key(|(_, has, used)| (Reverse(*has), *used)).map(|(id, ..)| id.clone())
 }
 
-/// A random id.
+/// Returns a random session id.
 pub(super) fn new_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0; ID_BYTES];
     getrandom::fill(&mut bytes)?;
@@ -295,7 +301,7 @@ mod tests {
             let event = events.next().await;
             told.push(event["params"]["uri"].as_str().or(event["method"].as_str()).unwrap().to_owned());
         }
-        // Lists and resources are told independently.
+        // Lists and resources are reported independently.
         told.sort_by_key(|told| told.starts_with("test:"));
         assert_eq!(told, ["notifications/prompts/list_changed", "test://b", "test://a"]);
         host.updates().changed("test://a");
@@ -317,7 +323,7 @@ mod tests {
         }
         subscribe(&client, &sessions[0], "resources/unsubscribe", "test://a").await;
         assert_eq!(host.updates().bytes_of(caller), 256 + "test://a".len());
-        // A session that ends gives back at once what it has.
+        // A session releases its quota as soon as it ends.
         assert_eq!(client.exchange("DELETE", &sessions[1], "").await.status, 204);
         assert_eq!(host.updates().bytes_of(caller), 0);
         client.stop().await;

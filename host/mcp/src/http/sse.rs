@@ -25,7 +25,7 @@ use crate::session::{Session, SessionChannel};
 /// Path at which clients open their stream.
 pub(super) const PATH: &str = "/sse";
 
-/// Path to which they post messages.
+/// Path to which clients post messages.
 pub(super) const MESSAGES: &str = "/messages";
 
 /// Ends the session when its stream ends.
@@ -72,7 +72,7 @@ pub(super) async fn open(
     reply::events(Some(endpoint), all, keep_alive)
 }
 
-/// All messages of a session, until the server stops or the client is no longer trusted.
+/// Source of all messages of a session, until the server stops or the client's trust lapses.
 struct SessionMessages {
     messages: OutboxReceiver,
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -89,12 +89,13 @@ impl EventSource for SessionMessages {
     }
 }
 
-/// A path as a reference relative to [`PATH`], which holds if a proxy serves both below a prefix.
+/// Returns a path as a reference relative to [`PATH`]. It stays valid if a proxy serves both below
+/// a prefix.
 fn relative(path: &str) -> &str {
     path.trim_start_matches('/')
 }
 
-/// Receives a message; the response goes to the stream.
+/// Handles a posted message. The response goes to the stream.
 pub(super) async fn post(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,

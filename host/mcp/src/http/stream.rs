@@ -1,4 +1,4 @@
-//! What a server listens on, and the sockets of its connections: of TCP, or of Unix.
+//! Listeners and connection sockets, for TCP and for Unix sockets.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,15 +14,15 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use super::address::ListenAddress;
 use super::peer::PeerSource;
 
-/// Bytes that the system holds of what was sent on a connection and is not read yet. The system's own bound is megabytes
-/// per connection of TCP, and not any client's budget. What does not fit waits with the client. What is sent to a Unix
-/// socket counts as its sender's, and has a bound there.
+/// Receive buffer of a connection, in bytes. The default of the system is megabytes per TCP
+/// connection, and is not charged to any client's budget. The rest of the data waits at the client.
+/// Data sent to a Unix socket is charged to its sender, and bounded there.
 const UNREAD: usize = 256 << 10;
 
-/// What a server listens on.
+/// A listening socket.
 #[derive(Debug)]
 pub enum SocketListener {
-    /// A port.
+    /// A TCP port.
     Tcp(TcpListener),
     /// A Unix socket.
     Unix(UnixListener),
@@ -41,11 +41,11 @@ impl From<UnixListener> for SocketListener {
 }
 
 impl SocketListener {
-    /// Where it listens.
+    /// Returns the local address.
     ///
     /// # Errors
     ///
-    /// The system does not say it, or it is a Unix socket without a path.
+    /// Returns an error if the system does not report the address, or if a Unix socket has no path.
     pub fn address(&self) -> anyhow::Result<ListenAddress> {
         let address = match self {
             Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Internet),
@@ -57,21 +57,22 @@ impl SocketListener {
         address.context("failed to read the listener's address")
     }
 
-    /// Bounds what the system holds of each connection.
+    /// Bounds the receive buffer of each connection.
     pub(super) fn bound(&self) -> io::Result<()> {
         match self {
-            // Connections inherit it.
+            // Accepted connections inherit the option.
             Self::Tcp(listener) => Ok(set_socket_recv_buffer_size(listener, UNREAD)?),
             Self::Unix(_) => Ok(()),
         }
     }
 
-    /// The next connection, and where it comes from.
+    /// Accepts the next connection, and returns its origin.
     pub(super) async fn accept(&self) -> io::Result<(SocketStream, PeerSource)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                // Responses are small, and clients wait for them. A connection that has ended says so when it is read.
+                // Responses are small and latency-sensitive. If the connection has ended, the next
+                // read reports it.
                 drop(stream.set_nodelay(true));
                 Ok((SocketStream::Tcp(stream), PeerSource::Internet(peer.ip())))
             }
@@ -84,7 +85,7 @@ impl SocketListener {
     }
 }
 
-/// The socket of a connection.
+/// A connection's socket.
 #[derive(Debug)]
 pub(super) enum SocketStream {
     Tcp(TcpStream),
@@ -143,7 +144,8 @@ impl SocketStream {
         }
     }
 
-    /// Waits until there may be something to read; says whether the peer has closed its side.
+    /// Waits until the socket may be readable. The result states whether the peer has closed its
+    /// sending side.
     pub(super) async fn readable(&self) -> io::Result<Ready> {
         match self {
             Self::Tcp(stream) => stream.ready(Interest::READABLE).await,
@@ -151,7 +153,7 @@ impl SocketStream {
         }
     }
 
-    /// Waits until there is something to read, and leaves it there; 0 if nothing more comes.
+    /// Waits until data arrives, and leaves it in the buffer. Returns 0 at the end of the stream.
     pub(super) async fn peek(&self) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.peek(&mut [0]).await,

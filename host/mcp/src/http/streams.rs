@@ -1,4 +1,4 @@
-//! The open streams of the HTTP+SSE transport of 2024-11-05.
+//! Open streams of the HTTP+SSE transport of 2024-11-05.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::outbox::Outbox;
 use crate::session::Session;
 
-/// The open streams, by the id in the URL that each client received.
+/// Open streams, by the id in the URL that each client received.
 #[derive(Default)]
 pub(super) struct SseStreams {
     open: Mutex<HashMap<String, OpenStream>>,

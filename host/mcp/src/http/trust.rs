@@ -1,4 +1,4 @@
-//! What the trust in a caller rests on, for requests that outlive the moment in which they were checked.
+//! Evidence that a caller is still authorized, for requests that outlive their authentication.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,42 +9,42 @@ use tokio_util::sync::CancellationToken;
 
 use super::keys::{IssuerKeys, READ};
 
-/// What the trust in a caller rests on.
+/// Evidence that a caller is authorized.
 #[derive(Clone)]
 pub(super) enum CallerTrust {
-    /// On the configuration, until this is cancelled because it changed.
+    /// The configuration, until a change cancels this token.
     Standing(CancellationToken),
-    /// On a token.
+    /// A bearer token.
     Token(TokenTrust),
 }
 
-/// What the trust in a token rests on.
+/// Evidence that a token is valid.
 #[derive(Clone)]
 pub(super) struct TokenTrust {
-    /// The keys of its issuer.
+    /// The issuer's keys.
     pub issuer: Arc<IssuerKeys>,
-    /// The one that verified it.
+    /// The key that verified the token.
     pub key: Arc<Jwk>,
-    /// From when it is rejected, in seconds since 1970.
+    /// Expiry time, in seconds since 1970.
     pub until: u64,
 }
 
 impl TokenTrust {
-    /// Whether the token has not expired and its key has not been removed.
+    /// Returns whether the token has not expired and its key has not been removed.
     pub(super) fn holds(&self) -> bool {
         self.until > get_current_timestamp() && self.issuer.contain(&self.key)
     }
 }
 
 impl CallerTrust {
-    /// Waits until the token expires, its key is removed, or the configuration changed.
+    /// Waits until the token expires, its key is removed, or the configuration changes.
     pub(super) async fn lapse(&self) {
         let token = match self {
             Self::Standing(revoked) => return revoked.cancelled().await,
             Self::Token(token) => token,
         };
         while token.holds() {
-            // In small steps, because the clock can be set.
+            // Waits in small steps, because the clock can be set.
             let left = Duration::from_secs(token.until.saturating_sub(get_current_timestamp()));
             tokio::time::sleep(left.clamp(Duration::from_millis(100), READ)).await;
         }

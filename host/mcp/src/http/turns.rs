@@ -1,8 +1,10 @@
-//! Turns of connections on the protocol's thread, so that the many connections of one peer do not delay those of another.
+//! Fair scheduling of connections on the protocol's thread. The many connections of one peer do not
+//! delay those of another.
 //!
-//! The runtime polls whatever is ready, one after the other. A peer with hundreds of busy connections would thus have
-//! hundreds of turns before another peer has its next one. Here, all connections of one network together have a share of
-//! each pass over what is ready. When it is spent, the others wait for the next pass.
+//! The runtime polls ready tasks one after the other. A peer with hundreds of busy connections
+//! would get hundreds of polls before another peer gets its next one. With this module, the
+//! connections of one network share a time budget in each pass over the ready tasks. Once it is
+//! spent, they wait for the next pass.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -15,73 +17,73 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-/// How long the connections of one network may compute in one pass: one or two requests.
+/// Time budget of one network in one pass: one or two requests.
 const SHARE: Duration = Duration::from_micros(250);
 
-/// Connections of one network that may go on in a new pass. Each takes part of the share; those that come too late wait
-/// again.
+/// Maximum number of waiting connections of one network that are woken in a new pass. Each uses
+/// part of the budget. Connections that find it spent wait again.
 const WOKEN: usize = 8;
 
-/// How long a network waits after each piece of what it sends. With pieces of 64 KiB, that is 64 MB/s, for which the system
-/// and the protocol's thread need a fraction of one core.
+/// Pause of a network after each chunk that it sends. With chunks of 64 KiB, that is 64 MB/s, for
+/// which the system and the protocol's thread need a fraction of one core.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The turns of all connections.
+/// Scheduler of all connections.
 #[derive(Debug, Default)]
 pub(super) struct FairScheduler {
     networks: Mutex<HashMap<Arc<str>, Arc<NetworkShare>>>,
-    /// The number of the pass.
+    /// Number of the current pass.
     pass: AtomicU64,
-    /// Somebody waits for the next pass.
+    /// Notified when a connection waits for the next pass.
     waiting: Notify,
 }
 
-/// What the connections of one network have.
+/// Resources shared by the connections of one network.
 #[derive(Debug)]
 struct NetworkShare {
     spent: Mutex<NetworkUsage>,
-    /// Held by the connection that reads the next piece of much.
+    /// Held by the connection that reads the next chunk of a long body.
     piece: Semaphore,
 }
 
-/// What the connections of one network have had, and those that wait.
+/// Time that the connections of one network have used, and the connections that wait.
 #[derive(Debug, Default)]
 struct NetworkUsage {
-    /// In the pass with this number.
+    /// Pass to which `time` refers.
     pass: u64,
     time: Duration,
-    /// The connections that wait, in the order in which they came.
+    /// Waiting connections, in order of arrival.
     waiting: BTreeMap<u64, Waker>,
-    /// The place in that order of the next one.
+    /// Position of the next connection in that order.
     next: u64,
 }
 
-/// A connection of a network. Dropping it forgets the network if it was the last one.
+/// A connection of a network. Dropping the last one removes the network.
 #[derive(Debug)]
 struct NetworkMember {
     turns: Arc<FairScheduler>,
     network: Arc<str>,
     share: Arc<NetworkShare>,
-    /// Its place among those that wait, until it has its turn.
+    /// Position in the wait queue, until the connection is polled again.
     place: Option<u64>,
 }
 
-/// The pace at which the connections of a network read what is long. Bodies cost the system and the protocol's thread time
-/// whatever becomes of them, and nobody but the sender waits for them.
+/// Rate limit for long bodies of a network. Bodies cost the system and the protocol's thread time
+/// even if they are rejected, and only their sender waits for them.
 #[derive(Debug)]
 pub(super) struct ReadPace {
     turns: Arc<FairScheduler>,
     share: Arc<NetworkShare>,
 }
 
-/// A future that has only the turns that its network may have.
+/// A future that is polled within the budget of its network.
 pub(super) struct InTurn<T> {
     inner: Pin<Box<dyn Future<Output = T> + Send>>,
     member: NetworkMember,
 }
 
 impl FairScheduler {
-    /// `inner` with the turns of a connection from `network`.
+    /// Wraps `inner`, the future of a connection from `network`.
     pub(super) fn of<T>(
         self: &Arc<Self>,
         network: &Arc<str>,
@@ -92,18 +94,20 @@ impl FairScheduler {
         InTurn { inner: Box::pin(inner), member }
     }
 
-    /// The pace of a connection from `network`.
+    /// Returns the rate limit of a connection from `network`.
     pub(super) fn pace(self: &Arc<Self>, network: &str) -> ReadPace {
         let share = self.networks().get(network).cloned().unwrap_or_default();
         ReadPace { turns: Arc::clone(self), share }
     }
 
-    /// Whether there are connections of several networks. One that is alone takes nothing from others.
+    /// Returns whether there are connections of several networks. A single network takes no time
+    /// from others.
     fn is_crowded(&self) -> bool {
         self.networks().len() > 1
     }
 
-    /// Begins passes for as long as it is polled. It must run on the runtime that polls the connections.
+    /// Starts passes for as long as it is polled. It must run on the runtime that polls the
+    /// connections.
     pub(super) async fn begin_passes(&self) {
         loop {
             self.waiting.notified().await;
@@ -113,7 +117,7 @@ impl FairScheduler {
                 if woken == 0 {
                     break;
                 }
-                // Whatever is ready now is polled before the next pass.
+                // All tasks that are ready now are polled before the next pass.
                 yield_now().await;
             }
         }
@@ -126,12 +130,12 @@ impl FairScheduler {
 }
 
 impl ReadPace {
-    /// Whether others are delayed if this network reads as fast as it can.
+    /// Returns whether unlimited reads by this network would delay others.
     pub(super) fn matters(&self) -> bool {
         self.turns.is_crowded()
     }
 
-    /// Waits until it may read the next piece.
+    /// Waits until the next chunk may be read.
     pub(super) async fn next(&self) {
         let _piece = self.share.piece.acquire().await;
         sleep(PAUSE).await;
@@ -145,7 +149,7 @@ impl Default for NetworkShare {
 }
 
 impl NetworkShare {
-    /// Lets some of those that wait go on; how many.
+    /// Wakes some of the waiting connections, and returns their number.
     fn wake(&self) -> usize {
         let mut spent = self.spent();
         let mut woken = 0;
@@ -165,7 +169,7 @@ impl NetworkShare {
 }
 
 impl NetworkMember {
-    /// Whether it is its turn. If not, `waker` is woken when it may be.
+    /// Returns whether the connection may be polled now. If not, `waker` is woken when it may be.
     fn is_next(&mut self, waker: &Waker) -> bool {
         let pass = self.turns.pass.load(Ordering::Relaxed);
         let mut spent = self.share.spent();
@@ -210,7 +214,7 @@ impl Drop for NetworkMember {
             self.share.spent().waiting.remove(&place);
         }
         let mut networks = self.turns.networks();
-        // This one's and the table's.
+        // The references of this connection and of the table.
         if Arc::strong_count(&self.share) == 2 {
             networks.remove(&self.network);
         }
@@ -223,10 +227,11 @@ mod tests {
 
     use super::*;
 
-    /// Connections of the peer that has many.
+    /// Number of connections of the busy peer.
     const MANY: usize = 300;
 
-    /// Turns of all connections of `crowd` between two of one connection of `other`, on average.
+    /// Returns the average number of polls of all connections of `crowd` between two polls of one
+    /// connection of `other`.
     async fn between(crowd: &str, other: &str) -> usize {
         let (turns, over, had) =
             (Arc::new(FairScheduler::default()), Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
@@ -239,7 +244,7 @@ mod tests {
                 while !over.load(Ordering::Relaxed) {
                     had.fetch_add(1, Ordering::Relaxed);
                     let began = Instant::now();
-                    // Each turn takes the whole share.
+                    // Each poll uses the whole budget.
                     while began.elapsed() < SHARE {}
                     yield_now().await;
                 }

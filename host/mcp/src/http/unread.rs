@@ -1,8 +1,10 @@
-//! What a client is still sending when it has its response: the rest of a body that nobody reads.
+//! Lingering close: drains the rest of a request body that the client is still sending after its
+//! response.
 //!
-//! A system that closes a socket with unread bytes sends a reset, and a client that gets one loses the response that it has
-//! not read yet. So such a connection is closed in two steps (a lingering close): the server says that it sends nothing
-//! more, and reads and forgets what still comes, within bounds.
+//! A system that closes a socket with unread bytes sends a reset. A client that gets a reset loses
+//! the response that it has not read yet. Such a connection is therefore closed in two steps (a
+//! lingering close): the server shuts down its sending side, and then reads and discards the
+//! remaining data, within bounds.
 
 use std::io;
 use std::pin::Pin;
@@ -19,41 +21,43 @@ use tokio::time::{Instant, timeout_at};
 use super::stream::SocketStream;
 use super::turns::ReadPace;
 
-/// Bytes that are read at a time: as many as the system holds of a connection. They are there only while they are read.
+/// Size of the read buffer, in bytes: as large as the system's receive buffer for a connection. It
+/// is allocated only during a read.
 const PIECE: usize = 256 << 10;
 
-/// What is read and forgotten of one connection. It has its place meanwhile, as an idle one has.
+/// Bounds of the drain of one connection. Like an idle connection, it occupies its slot during the
+/// drain.
 const BOUNDS: DrainBounds =
     DrainBounds { bytes: 16 << 20, time: Duration::from_secs(5), silence: Duration::from_secs(1) };
 
 #[derive(Clone, Copy)]
 struct DrainBounds {
-    /// Several times the longest body that is accepted by default.
+    /// Maximum number of bytes: several times the largest body accepted by default.
     bytes: usize,
-    /// How long reading may go on.
+    /// Maximum duration of the drain.
     time: Duration,
-    /// How long nothing may arrive meanwhile.
+    /// Maximum time without data.
     silence: Duration,
 }
 
-/// Whether the body of the newest request of a connection was read to its end.
+/// Tracks whether the body of a connection's most recent request was read to its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnreadBody(Arc<AtomicBool>);
 
-/// The body of a request, which notes that it was read to its end.
+/// A request body that records when it was read to its end.
 pub(super) struct TrackedBody {
     body: Incoming,
     unread: UnreadBody,
 }
 
 impl UnreadBody {
-    /// `body`, of which nothing is read yet.
+    /// Wraps `body`, of which nothing is read yet.
     pub(super) fn note(&self, body: Incoming) -> TrackedBody {
         self.set(!body.is_end_stream());
         TrackedBody { body, unread: self.clone() }
     }
 
-    /// Whether something of the body may still come.
+    /// Returns whether more of the body may arrive.
     pub(super) fn is_left(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -87,16 +91,17 @@ impl Body for TrackedBody {
     }
 }
 
-/// Ends the sending side of a connection whose response is written, and forgets what still arrives: until the client closes
-/// its side, and within bounds.
+/// Shuts down the sending side of a connection whose response is written, and discards incoming
+/// data until the client closes its side, within bounds.
 pub(super) async fn drain(stream: &SocketStream, pace: &ReadPace) {
     if shutdown(stream, Shutdown::Write).is_ok() {
-        // Whatever ends it, the connection is closed now.
+        // The connection is closed now, whatever the result.
         drop(forget(stream, pace, BOUNDS).await);
     }
 }
 
-/// Reads within `bounds`, at this pace even if nobody else is there; about how many bytes there were.
+/// Reads within `bounds`, rate-limited even if no other network is connected. Returns approximately
+/// how many bytes arrived.
 async fn forget(stream: &SocketStream, pace: &ReadPace, bounds: DrainBounds) -> io::Result<usize> {
     let end = Instant::now() + bounds.time;
     let mut forgotten = 0;
@@ -149,7 +154,7 @@ mod tests {
         tokio::join!(serving, asking);
     }
 
-    /// Reads within `bounds` from a peer that sends as long as it can.
+    /// Drains, within `bounds`, a peer that sends as long as it can.
     async fn flooded(bounds: DrainBounds) -> io::Result<usize> {
         let (stream, mut peer) = pair().await;
         let sending = tokio::spawn(async move { while peer.write_all(&vec![7; PIECE]).await.is_ok() {} });

@@ -1,4 +1,4 @@
-//! The socket of a connection, which ends if its peer stops reading.
+//! The socket of a connection, with a timeout for peers that stop reading.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,36 +13,37 @@ use tokio::time::{Sleep, sleep};
 use super::stream::SocketStream;
 use super::turns::ReadPace;
 
-/// First interval of looking for what the system does not signal. Each one is twice as long as the one before.
+/// First interval for polling states that the system does not signal. Each interval is twice the
+/// previous one.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Longest such interval: a client can make the server look for as long as it likes.
+/// Maximum polling interval. A client can keep the server polling for as long as it likes.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Bytes that are read before others have their turn, and the pace matters.
+/// Bytes that are read before other connections are polled, and before the rate limit applies.
 const TURN: usize = 64 << 10;
 
-/// The socket of a connection.
+/// A connection's socket, as an I/O stream.
 pub(super) struct ConnectionSocket {
     stream: Arc<SocketStream>,
-    /// Bytes that were read since others had their turn.
+    /// Bytes read since other connections were last polled.
     read: usize,
     pace: Arc<ReadPace>,
-    /// Until the next piece of much may be read.
+    /// Completes when the next chunk may be read.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// How long the peer may accept nothing while there is something to write.
+    /// Maximum time that the peer may accept nothing while there is data to write.
     patience: Duration,
-    /// Runs while the peer accepts nothing.
+    /// Timer that runs while the peer accepts nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl ConnectionSocket {
-    /// A socket whose peer may accept nothing for `patience`.
+    /// Creates a socket whose peer may accept nothing for `patience`.
     pub(super) fn new(stream: Arc<SocketStream>, pace: Arc<ReadPace>, patience: Duration) -> Self {
         Self { stream, read: 0, pace, pause: None, patience, stalled: None }
     }
 
-    /// Writes as soon as the peer accepts something.
+    /// Writes as soon as the peer accepts data.
     fn poll_write_with(
         &mut self,
         context: &mut Context<'_>,
@@ -123,25 +124,26 @@ impl AsyncWrite for ConnectionSocket {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is left to do: the socket is closed right after this.
+    /// Does nothing: the socket is closed right after this.
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 }
 
-/// Waits until the peer has closed its side: it sends nothing more. It may still read.
+/// Waits until the peer has closed its sending side. The peer may still read.
 pub(super) async fn half_closed(stream: &SocketStream) -> io::Result<()> {
     let mut look = LOOK;
-    // Peeking waits as long as there is nothing to read, and then returns 0 if nothing more comes.
+    // `peek` waits for data, and returns 0 at the end of the stream.
     while stream.peek().await? > 0 && !stream.readable().await?.is_read_closed() {
-        // Something is being read, or waits until the request before it is answered.
+        // Data is being read, or waits until the previous request is answered.
         sleep(look).await;
         look = (2 * look).min(SELDOM);
     }
     Ok(())
 }
 
-/// Waits until the peer has closed both sides. It says so only when something was sent to it.
+/// Waits until the peer has closed both sides. The system reports this only after data was sent to
+/// the peer.
 pub(super) async fn gone(stream: &SocketStream) {
     let mut look = LOOK;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -208,7 +210,7 @@ mod tests {
                         Poll::Ready(Ok(())) if rest.filled().is_empty() => return Poll::Ready(Ok(turn)),
                         Poll::Ready(Ok(())) => turn += rest.filled().len(),
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                        // The next turn.
+                        // The next quantum.
                         Poll::Pending if turn > 0 => return Poll::Ready(Ok(turn)),
                         Poll::Pending => return Poll::Pending,
                     }
@@ -250,7 +252,7 @@ mod tests {
         let mut answer = [0; 9];
         peer.read_exact(&mut answer).await.unwrap();
         drop(peer);
-        // That it is gone is seen when something is sent.
+        // The closure is detected when data is sent.
         stream.try_write(b"more").unwrap();
         gone(&stream).await;
     }
@@ -293,7 +295,7 @@ mod tests {
             let sending = tokio::spawn(async move { peer.write_all(&vec![7; 2 * TURN]).await.map(|()| peer) });
             let mut wire = ConnectionSocket::new(stream, Arc::new(turns.pace(NETWORK)), Duration::from_mins(1));
             let mut buffer = vec![0; 2 * TURN];
-            // One turn, however it arrives.
+            // One quantum, in any number of reads.
             while wire.read < TURN {
                 wire.stream.readable().await.unwrap();
                 let most = TURN - wire.read;

@@ -27,7 +27,7 @@ fn host(script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> +
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script)
 }
 
-/// The next run after these questions.
+/// Ends a run with these questions.
 fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
     let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
     let journal =
@@ -35,12 +35,12 @@ fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
     CallReply::Questions(QuestionRound { questions, journal })
 }
 
-/// So many seconds from now.
+/// Returns the time in this number of seconds.
 fn until(seconds: u64) -> u64 {
     request_state::now() + 1000 * seconds
 }
 
-/// A plugin that asks one question, and returns the answer.
+/// A plugin that asks one question and returns the answer.
 fn asking(kind: QuestionKind) -> Arc<Stub> {
     host(move |call| {
         Some(Ok(match call.journal.answers.get("k") {
@@ -303,7 +303,7 @@ async fn answers_are_not_lost_because_others_are_served() {
     let question = peer.receive().await;
     peer.answer(&question, json!({"n": 1})).await;
     assert_eq!(text(&peer.receive().await), r#"{"n":1}"#);
-    // Later than the answers are good: the client is told.
+    // The retry would be later than the answers are valid: the client gets an error.
     let host = self::host(|call| {
         if call.journal.answers.is_empty() {
             return Some(Ok(ask(call, &[("k", QuestionKind::Roots)])));
@@ -366,7 +366,8 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
     assert_eq!(text(&peer.receive().await), "yes");
     assert_eq!(intake.of(&name), 0);
 
-    // Of a caller with room for a call and for no more, nothing is kept, and the client is asked all the same.
+    // If the caller's quota has room for one call only, nothing is retained. The client still gets
+    // the question.
     let mut taken = Vec::new();
     while let Ok(portion) = intake.take(&name, LONG / 2) {
         taken.push(portion);
@@ -430,7 +431,7 @@ async fn a_client_that_is_not_ready_is_asked_later_and_one_that_declared_nothing
     assert_eq!(peer.ask("ping", json!({})).await["result"], json!({}), "the first that it hears");
     peer.session.negotiated.send_modify(|negotiated| negotiated.initialized = true);
     assert_eq!(peer.receive().await["method"], "elicitation/create");
-    // A sandbox that asks all the same: nothing is sent.
+    // If the sandbox returns a question anyway, nothing is sent.
     let host = host(|call| Some(Ok(ask(call, &[("k", QuestionKind::Url)]))));
     let mut peer = Peer::declaring(host.clone(), Revision::V2025_11_25, json!({"elicitation": {}})).await;
     let error = &peer.ask("tools/call", json!({"name": "a"})).await["error"];
@@ -495,19 +496,19 @@ async fn a_session_has_so_many_open_questions() {
     assert_eq!(peer.receive().await["method"], "roots/list");
 }
 
-/// Bytes that this process has in memory.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// Says to a process that it is alone.
+/// Environment variable that is set for a process that runs only this test.
 const ALONE: &str = "TOOLBAY_TEST_ALONE";
 
 #[tokio::test]
 async fn a_thousand_waiting_calls_cost_little() {
     if std::env::var_os(ALONE).is_none() {
-        // Other tests of this process would count, too.
+        // Other tests in this process would distort the measurement.
         let name = "interview::tests::a_thousand_waiting_calls_cost_little";
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = command.args([name, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
@@ -518,7 +519,7 @@ async fn a_thousand_waiting_calls_cost_little() {
     let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
     let mut last = Vec::new();
     let mut measured = Vec::new();
-    // The first thousand also pays for what is allocated once.
+    // The first thousand calls include one-time allocations.
     for _ in 0..3 {
         let before = resident();
         for n in 0..1000 {

@@ -16,7 +16,7 @@ use crate::revision::Revision;
 use crate::stdio;
 use crate::stub::Stub;
 
-/// A host whose tool asks for folders.
+/// A host whose tool requests the client's roots.
 fn host() -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), |call| {
         Some(Ok(match call.journal.answers.get("k") {
@@ -54,7 +54,7 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
         let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;
         let question = stream.next().await;
         assert_eq!(question["method"], "roots/list");
-        // From another session, the answer is accepted and ignored.
+        // An answer from another session is accepted and ignored.
         let mut accepted = Vec::new();
         for header in [&other, &session, &session] {
             accepted.push(client.post(header, &answer(&question)).await.status);
@@ -63,7 +63,7 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
         let response = stream.next().await;
         assert_eq!((&response["id"], text(&response)), (&json!(1), r#"{"roots":[]}"#));
     }
-    // In a batch, where there are batches.
+    // In a batch, for revisions with batches.
     let session = client.session_of(Revision::V2025_03_26, everything()).await;
     let batch = json!([call(1, &json!({})), call(2, &json!({}))]);
     let mut stream = client.events_of("/mcp", "POST", &session, &batch.to_string()).await;
@@ -75,7 +75,7 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
 
 #[tokio::test]
 async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_it() {
-    // What is written to it finds out that nobody reads.
+    // Only a write detects that the client no longer reads.
     let soon = Duration::from_millis(20);
     let options = HttpOptions { keep_alive: soon, resume: soon, ..HttpOptions::default() };
     let client = TestHttpClient::new(host(), options).await;
@@ -83,7 +83,8 @@ async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_i
     let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;
     let question = stream.next().await;
     drop(stream);
-    // The id of the call is free as soon as the server has noticed, and the stream is not kept any more.
+    // The id of the call is free as soon as the server has detected this. The stream is no longer
+    // retained.
     loop {
         let mut stream = client.events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string()).await;
         if stream.is_stream().await {
@@ -115,7 +116,7 @@ async fn without_a_session_a_question_is_a_result_and_a_missing_capability_a_sta
     let missing = client.post(headers, &call(3, &meta(json!({"sampling": {}})))).await;
     assert_eq!((missing.status, &missing.body["error"]["code"]), (400, &json!(-32021)));
     assert_eq!(missing.body["error"]["data"], json!({"requiredCapabilities": {"roots": {}}}));
-    // There is nothing that it could answer.
+    // The response matches no request.
     let stray = json!({"jsonrpc": "2.0", "id": "x", "result": {}});
     assert_eq!(client.post("Mcp-Protocol-Version: 2026-07-28\r\n", &stray).await.status, 202);
     client.stop().await;

@@ -1,4 +1,4 @@
-//! `tools/call`: the name and the arguments of a call.
+//! `tools/call`: parses the name and the arguments of a call.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,17 +23,18 @@ struct CallToolParams<A: Default> {
     task: Option<Box<RawValue>>,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
 ///
-/// They are malformed.
+/// Returns an error if the parameters are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
     let whole = match extent {
         ReadExtent::Whole => params::read_with_meta::<CallToolParams<Map<String, Value>>>(params),
         ReadExtent::Target => target(params),
     };
-    // What is valid JSON is the model's mistake: it learns of it as of every other mistake in the arguments.
+    // Valid JSON of the wrong shape is the model's mistake: it is reported like every other mistake
+    // in the arguments.
     let (whole, unreadable) = match whole {
         Ok(whole) => (whole, None),
         Err(error) => match params.and_then(unreadable) {
@@ -45,7 +46,7 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
     Ok(EntryParams { request: CallRequest::Tool { name, arguments }, meta, task, unreadable })
 }
 
-/// The parameters without the arguments.
+/// Parses the parameters, and ignores the arguments.
 fn target(params: Option<&RawValue>) -> Result<CallToolParams<Map<String, Value>>, Error> {
     let CallToolParams { name, arguments: IgnoredAny, meta, task } = params::read_with_meta(params)?;
     Ok(CallToolParams { name, arguments: Map::new(), meta, task })

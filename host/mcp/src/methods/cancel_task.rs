@@ -12,7 +12,7 @@ use crate::rules::RequestContext;
 use crate::session::Session;
 use crate::tasks::NotCancelled;
 
-/// Cancels a task of the caller. In the extension, one that has ended stays as it is.
+/// Cancels a task of the caller. In the tasks extension, a task that has ended is left as it is.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,

@@ -17,7 +17,7 @@ struct CancelledParams {
 pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
     match read::<CancelledParams>(params) {
         Ok(cancelled) => {
-            // An unknown id belongs to a request that has ended: ignored.
+            // An unknown id belongs to a request that has ended, and is ignored.
             if session.in_flight.cancel(&cancelled.request_id) {
                 tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason.as_deref().map(shorten), "request cancelled by the client");
             }

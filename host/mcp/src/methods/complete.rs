@@ -1,4 +1,4 @@
-//! `completion/complete`: an argument that a user is typing.
+//! `completion/complete`: parses the argument that a user is typing.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct CompleteParams {
     meta: RequestMeta,
 }
 
-/// The parameters of a request that is rejected whatever the user typed.
+/// The parameters of a request that is rejected regardless of the user's input.
 #[derive(Deserialize)]
 struct CompleteHead {
     #[serde(rename = "ref")]
@@ -53,11 +53,12 @@ struct CompleteContext {
     arguments: BTreeMap<String, String>,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
 ///
-/// They are malformed, or the URI is longer than that of any resource.
+/// Returns an error if the parameters are malformed, or if the URI is longer than that of any
+/// resource.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
     let CompleteParams { reference, argument, context, meta } = match extent {
         ReadExtent::Whole => params::read_with_meta(params)?,

@@ -8,7 +8,8 @@ use crate::revision::Revision;
 use crate::session::Session;
 use crate::shape;
 
-/// How long clients may cache the result, in ms: of all that is in it, only the instructions change, with the plugins.
+/// Time that clients may cache the result, in ms. Only the instructions in it change, with the
+/// plugins.
 const TTL_MS: u64 = 60_000;
 
 pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> MethodResult {

@@ -1,4 +1,4 @@
-//! `prompts/get`: the name of a prompt, and the arguments to fill in.
+//! `prompts/get`: parses the name of a prompt, and the arguments to fill in.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ struct GetPromptParams<A: Default> {
     meta: RequestMeta,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
 ///
-/// They are malformed.
+/// Returns an error if the parameters are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
     let GetPromptParams { name, arguments, meta } = match extent {
         ReadExtent::Whole => params::read_with_meta::<GetPromptParams<BTreeMap<String, String>>>(params)?,

@@ -16,11 +16,12 @@ struct GetSkillParams {
     uri: String,
 }
 
-/// The entry. Waits for plugins that are still loading at startup.
+/// Returns the entry of a skill. Waits for plugins that are still loading at startup.
 ///
 /// # Errors
 ///
-/// The parameters are malformed, or there is no such skill that the caller may read.
+/// Returns an error if the parameters are malformed, or if there is no such skill that the caller
+/// may read.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,

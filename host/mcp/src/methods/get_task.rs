@@ -1,4 +1,5 @@
-//! `tasks/get`: how far a task is, and in the extension also its questions and its result.
+//! `tasks/get`: returns the state of a task, and in the extension also its questions and its
+//! result.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,23 +15,23 @@ use crate::rules::RequestContext;
 use crate::session::Session;
 use crate::wish::undeclared;
 
-/// How much of an id is shown, in bytes: more than a task's id has.
+/// Maximum length of an id in a message, in bytes: longer than any task id.
 const ID: usize = 100;
 
-/// The parameters of the methods that are about one task.
+/// Parameters of the methods for a single task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TaskParams {
     pub(super) task_id: String,
 }
 
-/// The error for a task that the caller does not have.
+/// Returns the error for a task that the caller does not have.
 pub(super) fn unknown(id: &str) -> Error {
     let message = format!("Unknown task: {}. Tasks are forgotten when their time is over.", shown(id, ID));
     Error::new(INVALID_PARAMS, message)
 }
 
-/// Requires that the client declared the extension, where tasks are one.
+/// Checks that the client declared the tasks extension, in revisions where tasks are one.
 pub(super) fn check_declared(rules: &RequestContext) -> Result<(), Error> {
     if rules.revision.features().tasks_extension && !rules.capabilities.has_tasks() {
         return Err(undeclared("Methods of tasks cannot be called"));
@@ -38,11 +39,11 @@ pub(super) fn check_declared(rules: &RequestContext) -> Result<(), Error> {
     Ok(())
 }
 
-/// Answers the request with this id.
+/// Returns the response to the request with this id.
 ///
 /// # Errors
 ///
-/// The caller has no such task.
+/// Returns an error if the caller has no such task.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,

@@ -20,7 +20,7 @@ struct InitializeParams<'a> {
     protocol_version: String,
     #[serde(default, deserialize_with = "object")]
     capabilities: CapabilityNames,
-    /// Only for the log: clients may send anything here.
+    /// Used only for the log: clients may send anything here.
     #[serde(rename = "clientInfo", borrow)]
     client_info: Option<&'a RawValue>,
 }
@@ -31,8 +31,8 @@ struct ClientInfo {
     version: Option<String>,
 }
 
-/// Beginnings of the names of clients that ask for a list again when they are notified that it changed. Others may list once,
-/// when they connect. No revision lets a client say that it does.
+/// Name prefixes of clients that request a list again after a change notification. Other clients
+/// may list once, when they connect. No revision lets a client declare this.
 const FOLLOWING: [&str; 2] = ["claude-code", "Visual Studio Code"];
 
 fn follows_lists(name: &str) -> bool {
@@ -69,7 +69,8 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     result.insert("capabilities".into(), capabilities);
     result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));
     add_instructions(&mut result, session, caller).await;
-    // From now on, the client is told of changes. What was loaded meanwhile is in the lists that it asks for next.
+    // The client is notified of changes after this. Its next list requests include the plugins
+    // loaded in the meantime.
     session.known.begin(&caller.rights, session.host.view(&caller.rights));
     Ok(result)
 }

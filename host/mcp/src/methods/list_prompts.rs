@@ -1,4 +1,4 @@
-//! `prompts/list`: a page of the prompts that the caller may use.
+//! `prompts/list`: returns a page of the prompts that the caller may use.
 
 use serde::Serialize;
 use toolbay_model::Prompt;
@@ -10,7 +10,7 @@ use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
-/// The prompts.
+/// The list of prompts.
 pub(crate) struct PromptList;
 
 impl PagedList for PromptList {

@@ -1,4 +1,4 @@
-//! `resources/list`: a page of the resources that the caller may read.
+//! `resources/list`: returns a page of the resources that the caller may read.
 
 use serde::Serialize;
 use toolbay_model::ListedResource;
@@ -10,7 +10,7 @@ use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
-/// The resources.
+/// The list of resources.
 pub(crate) struct ResourceList;
 
 impl PagedList for ResourceList {

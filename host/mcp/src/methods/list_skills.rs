@@ -1,4 +1,4 @@
-//! `skills/list`: a page of the skills of which the caller may read every file.
+//! `skills/list`: returns a page of the skills whose files the caller may all read.
 
 use serde::Serialize;
 use toolbay_model::Skill;
@@ -9,7 +9,7 @@ use crate::list::ListKind;
 use crate::paging::PagedList;
 use crate::revision::Revision;
 
-/// The skills.
+/// The list of skills.
 pub(crate) struct SkillList;
 
 impl PagedList for SkillList {

@@ -1,4 +1,4 @@
-//! `tasks/list`: the tasks of a caller.
+//! `tasks/list`: returns a page of the caller's tasks.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,8 +16,8 @@ struct ListTasksParams {
     cursor: Option<String>,
 }
 
-/// A page of the caller's tasks, in the order in which they were created. Callers who are known by their address only may
-/// be several: they have no list.
+/// Returns a page of the caller's tasks, in order of creation. Callers that are identified only by
+/// their address have no list, because several callers may share an address.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,
@@ -28,7 +28,7 @@ pub(crate) async fn answer(
         return Err(Error::new(METHOD_NOT_FOUND, "Tasks are listed only for callers that authenticate."));
     }
     let ListTasksParams { cursor } = read(params)?;
-    // The id of the last task of the page before.
+    // The cursor is the id of the last task of the previous page.
     let limit = session.host.options().page_size;
     let mut tasks = session.host.tasks().list(&caller.name, cursor.as_deref(), limit + 1, revision).await;
     let more = tasks.len() > limit;

@@ -1,4 +1,4 @@
-//! `resources/templates/list`: a page of the resource templates that the caller may use.
+//! `resources/templates/list`: returns a page of the resource templates that the caller may use.
 
 use serde::Serialize;
 use toolbay_model::ListedResource;
@@ -10,7 +10,7 @@ use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
-/// The resource templates.
+/// The list of resource templates.
 pub(crate) struct TemplateList;
 
 impl PagedList for TemplateList {

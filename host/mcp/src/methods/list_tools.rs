@@ -1,4 +1,4 @@
-//! `tools/list`: a page of the tools that the caller may use.
+//! `tools/list`: returns a page of the tools that the caller may use.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::paging::PagedList;
 use crate::revision::Revision;
 use crate::shape;
 
-/// The tools.
+/// The list of tools.
 pub(crate) struct ToolList;
 
 impl PagedList for ToolList {

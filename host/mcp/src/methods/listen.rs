@@ -24,10 +24,10 @@ use crate::session::{Session, SessionChannel};
 use crate::updates::{LONGEST, MOST, SubscriptionRefused, UpdateSubscriber};
 use crate::view::CallerView;
 
-/// Longest id of a task that is looked for, in bytes.
+/// Maximum length of a task id in a filter, in bytes.
 const LONGEST_ID: usize = 128;
 
-/// What it takes to watch a task, in bytes.
+/// Quota charge of a watched task, in bytes.
 const WATCH: usize = 512;
 
 /// Key of the subscription's id in `_meta`.
@@ -54,8 +54,8 @@ struct ListenFilter {
     task_ids: FilterNames<LONGEST_ID>,
 }
 
-/// The URIs or ids in a filter, each once: as many as a subscriber can name, of which each has at most so many bytes. Others
-/// are not honoured, so they are not kept.
+/// Deduplicated URIs or ids in a filter. Entries beyond the limit of a subscriber, and entries of
+/// more than `BYTES` bytes, are not honoured and therefore dropped.
 #[derive(Default)]
 struct FilterNames<const BYTES: usize>(BTreeSet<String>);
 
@@ -83,7 +83,7 @@ impl<'de, const BYTES: usize> Visitor<'de> for FilterNames<BYTES> {
 }
 
 impl ListenFilter {
-    /// The changes of lists that are requested.
+    /// Returns the list changes that the filter requests.
     fn news(&self) -> Vec<ListChange> {
         let wanted = |news: &ListChange| match news {
             ListChange::Tools => self.tools_list_changed,
@@ -94,11 +94,13 @@ impl ListenFilter {
     }
 }
 
-/// Opens a subscription. Changes from now on that `caller` can see are reported, even if the acknowledgement is delayed.
+/// Opens a subscription. Subsequent changes that `caller` can see are reported, even if the
+/// acknowledgement is delayed.
 ///
 /// # Errors
 ///
-/// The request is malformed, its id is in use, or the client has too many requests open.
+/// Returns an error if the request is malformed, its id is in use, or the client has too many open
+/// requests.
 pub(crate) fn open(
     session: &Arc<Session>,
     caller: &Caller,
@@ -109,7 +111,7 @@ pub(crate) fn open(
     if !session.has_room() {
         return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
-    // What the filter takes until it is granted.
+    // Reservation for the filter until it is granted.
     let held = session.intake.take(&caller.name, request.params.map_or(0, |params| params.get().len()));
     let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
     let ListenParams { notifications: filter } = read(request.params)?;
@@ -125,7 +127,7 @@ pub(crate) fn open(
     session.spawn(async move {
         let (session, id) = (told, &request.id);
         if !filter.resource_subscriptions.0.is_empty() {
-            // Which resources there are is known when the plugins that existed at startup are loaded.
+            // The set of resources is complete when the plugins that existed at startup are loaded.
             tokio::select! {
                 () = session.host.complete() => {}
                 () = request.cancelled.cancelled() => {}
@@ -145,7 +147,7 @@ pub(crate) fn open(
         if !watched.is_empty() {
             granted.insert("taskIds".into(), watched.iter().map(|watched| Value::from(&*watched.id)).collect());
         }
-        // Nothing of the subscription is sent before this.
+        // The acknowledgement is the first message of the subscription.
         let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: id}});
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
         drop(acknowledged);
@@ -169,7 +171,8 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Notifies the client of what it asked for, until it disconnects. `known` is what it knows of the lists.
+/// Sends the requested notifications until the client disconnects. `known` is the view of the lists
+/// that the client has.
 async fn listen(
     session: &Session,
     caller: &Caller,
@@ -191,7 +194,7 @@ async fn listen(
             }
             told = now;
         }
-        // The lists do not change any more. Resources may.
+        // The lists no longer change. Resources may.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -200,16 +203,16 @@ async fn listen(
     }
 }
 
-/// A task that a client wants to be told of.
+/// A task whose status notifications a client requested.
 struct WatchedTask {
     id: Box<str>,
-    /// Says when something becomes of it; `None` if it has ended.
+    /// Signals changes of the task; `None` if it has ended.
     changes: Option<watch::Receiver<u64>>,
-    /// What this takes of the bytes of its caller.
+    /// Reservation from the caller's byte quota.
     _held: QuotaPortion,
 }
 
-/// The tasks of the caller among those that a filter names, as far as there is room.
+/// Returns the caller's tasks among those that a filter names, as far as the quota allows.
 async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revision: Revision) -> Vec<WatchedTask> {
     let (tasks, mut watched) = (session.host.tasks(), Vec::new());
     for id in ids {
@@ -230,8 +233,9 @@ async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revisi
     watched
 }
 
-/// Tells of each task what it is whenever that changes, and of those that have ended once. Changes that happen while a slow
-/// client reads are combined into one notification. Nothing is kept for such a client: one notification at a time is written.
+/// Reports the state of each task whenever it changes, and of ended tasks once. Changes while a
+/// slow client reads are combined into one notification. Nothing is buffered for such a client:
+/// notifications are encoded one at a time.
 async fn tell_of_tasks(
     session: &Session,
     caller: &Caller,
@@ -242,7 +246,7 @@ async fn tell_of_tasks(
 ) {
     let (meta, turn) = (&json!({SUBSCRIPTION_ID: id}), &Mutex::new(()));
     let telling = watched.into_iter().map(|watched| async move {
-        // All of it: it is counted for as long as this goes on.
+        // Moves the whole struct, so that its reservation lasts as long as this future.
         let WatchedTask { id: task, mut changes, _held } = watched;
         loop {
             let goes_on = match &mut changes {
@@ -251,7 +255,7 @@ async fn tell_of_tasks(
             };
             let _turn = turn.lock().await;
             let now = session.host.tasks().get(&caller.name, &task, revision).await;
-            // It is forgotten when its time is over.
+            // An expired task no longer exists.
             let Some(now) = now else { return };
             let Ok(mut detailed) = now.detailed() else { return };
             detailed.summary.insert("_meta".into(), meta.clone());
@@ -269,7 +273,7 @@ async fn tell_of_tasks(
     std::future::pending::<()>().await;
 }
 
-/// The part of a filter that is honoured.
+/// Returns the part of a filter that is honoured.
 async fn grant(
     host: &dyn Host,
     caller: &Caller,
@@ -282,8 +286,8 @@ async fn grant(
     lists.chain(resources).collect()
 }
 
-/// Subscribes to what the filter names, and returns what is honoured: resources that there are, that the caller may read,
-/// and for which there is room.
+/// Subscribes to the resources that the filter names. Returns the URIs that are honoured: the
+/// resource exists, the caller may read it, and the quota allows it.
 async fn subscribe(
     host: &dyn Host,
     caller: &Caller,
@@ -303,7 +307,8 @@ async fn subscribe(
     uris
 }
 
-/// Ends a subscription from the server's side: with its result alone, as clients treat a cancellation as a second end.
+/// Ends a subscription from the server's side. Sends only the result, because clients treat a
+/// cancellation as a second end.
 async fn conclude(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
     let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}))]);
     reply.send(session.result(id, result, Some(revision))).await;

@@ -1,4 +1,4 @@
-//! `resources/directory/read`: a page of what is directly in a folder of a skill.
+//! `resources/directory/read`: returns a page of the direct entries of a skill's directory.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,12 +21,12 @@ struct ReadDirectoryParams {
     cursor: Option<String>,
 }
 
-/// The page. Waits for plugins that are still loading at startup.
+/// Returns the page. Waits for plugins that are still loading at startup.
 ///
 /// # Errors
 ///
-/// The parameters are malformed, there is no such folder with anything that the caller may read, or the cursor is not one of
-/// this folder.
+/// Returns an error if the parameters are malformed, if there is no such directory with an entry
+/// that the caller may read, or if the cursor does not belong to this directory.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,

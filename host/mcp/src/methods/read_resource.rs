@@ -1,4 +1,4 @@
-//! `resources/read`: the URI of a resource.
+//! `resources/read`: parses the URI of a resource.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,11 +17,12 @@ struct ReadResourceParams {
     meta: RequestMeta,
 }
 
-/// Reads the parameters, which are only what is asked for.
+/// Parses the parameters. They contain only the target, so the extent does not apply.
 ///
 /// # Errors
 ///
-/// They are malformed, or the URI is longer than that of any resource.
+/// Returns an error if the parameters are malformed, or if the URI is longer than that of any
+/// resource.
 pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<EntryParams, Error> {
     let ReadResourceParams { uri, meta } = params::read_with_meta(params)?;
     if uri.len() > LONGEST {

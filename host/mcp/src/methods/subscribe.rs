@@ -1,4 +1,5 @@
-//! `resources/subscribe` and `resources/unsubscribe`: what a session wants to know of changes of.
+//! `resources/subscribe` and `resources/unsubscribe`: manage the resource subscriptions of a
+//! session.
 
 use serde::Deserialize;
 use serde_json::Map;

@@ -1,4 +1,5 @@
-//! `tasks/result`: waits until a task has ended, and asks the client its questions meanwhile.
+//! `tasks/result`: waits until a task has ended, and sends its questions to the client in the
+//! meantime.
 
 use std::sync::Arc;
 
@@ -15,11 +16,11 @@ use crate::revision::Revision;
 use crate::session::Session;
 use crate::tasks::{LiveTask, Task, TaskOutcome, TaskState};
 
-/// Waits for the end of a task. The response is sent then.
+/// Starts to wait for the end of a task. The response is sent after it.
 ///
 /// # Errors
 ///
-/// The caller has no such task, or too many requests open.
+/// Returns an error if the caller has no such task, or has too many open requests.
 pub(crate) async fn open(
     session: &Arc<Session>,
     caller: &Caller,
@@ -76,7 +77,7 @@ async fn ended(
         let Some(live) = tasks.live(owner, id) else {
             return tasks.get(owner, id, revision).await.ok_or_else(|| unknown(id));
         };
-        // Created first: it also notices what happens meanwhile.
+        // Subscribes before the check, to observe changes in the meantime.
         let mut states = live.states();
         let task = live.task();
         if task.state.is_final() {
@@ -88,14 +89,14 @@ async fn ended(
         }
         tokio::select! {
             ended = states.changed() => drop(ended),
-            // Whoever asked is gone.
+            // The request that sent the questions has ended.
             _asking = live.asking.lock(), if matches!(task.state, TaskState::InputRequired(_)) => {}
         }
     }
 }
 
-/// Puts the questions of a task to the client that waits for its result. They are withdrawn as soon as the task does not
-/// ask them any more: it was cancelled, or the time for the answers is over.
+/// Sends the questions of a task to the client that waits for its result. They are withdrawn as
+/// soon as the task no longer needs answers, because it was cancelled or its time limit has passed.
 async fn ask(
     session: &Session,
     owner: &str,
@@ -116,7 +117,7 @@ async fn ask(
     };
     match asked {
         Ok(held) => {
-            // They are counted again, one by one, for the call.
+            // Each answer is reserved again, for the call.
             drop(held);
             for asked in &open {
                 let Some(answer) = journal.answers.remove(&asked.question.key) else { continue };
@@ -128,14 +129,14 @@ async fn ask(
             }
         }
         Err(InterviewEnd::Failed(failure)) => live.refuse(failure),
-        // Another request for the result may ask again.
+        // Another request for the result may send the questions again.
         Err(InterviewEnd::Cancelled) => {}
     }
 }
 
-/// Waits until the task asks nothing.
+/// Waits until the task has no open questions.
 async fn settled(live: &LiveTask) {
-    // Created first: it also notices what happens meanwhile.
+    // Subscribes before the check, to observe changes in the meantime.
     let mut states = live.states();
     while matches!(live.task().state, TaskState::InputRequired(_)) {
         if states.changed().await.is_err() {
@@ -144,7 +145,7 @@ async fn settled(live: &LiveTask) {
     }
 }
 
-/// The response.
+/// Returns the response.
 fn result(session: &Session, request: &RegisteredRequest, task: &Task) -> OutgoingMessage {
     let error = match &task.state {
         TaskState::Ended(ended) => match &ended.outcome {

@@ -1,4 +1,4 @@
-//! `tasks/update`: answers to the questions of a task.
+//! `tasks/update`: accepts answers to the questions of a task.
 
 use serde_json::Map;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use crate::retry::RetriedRequest;
 use crate::rules::RequestContext;
 use crate::session::Session;
 
-/// Takes answers to some of the questions, or to all. Others are ignored.
+/// Accepts answers to all or some of the questions. Ignores other answers.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,
