@@ -13,7 +13,7 @@ use toolbay::{CompileConfig, Config, Describe, Server, ServerConfig};
 use toolbay_catalog::{
     CatalogPublisher, LoadError, LoadOutcome, PluginCandidate, PluginLoader, Snapshot, assemble, channel,
 };
-use toolbay_mcp::{Revision, definition_json, result_json};
+use toolbay_mcp::{Revision, result_json, tool_json};
 use toolbay_model::text::clean;
 use toolbay_model::{
     CallError, CallFailure, CallObserver, CallResult, LimitsPatch, LogLevel, ProgressUpdate, TargetKind,
@@ -149,7 +149,7 @@ impl Components {
     async fn call(&self) {
         let snapshot = self.server.snapshot();
         for (name, offer) in snapshot.tools.iter().take(CALLED) {
-            assert!(definition_json(&offer.tool).is_object());
+            assert!(tool_json(&offer.tool).is_object());
             for revision in Revision::ALL {
                 let answer = self.server.call(name.clone(), Map::new(), Arc::new(Watcher)).await;
                 judge(&answer);

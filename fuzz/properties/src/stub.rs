@@ -138,7 +138,7 @@ impl Host for Stub {
         &self.options
     }
 
-    fn changed(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
+    fn wait_for_change(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(std::future::pending())
     }
 
@@ -150,16 +150,16 @@ impl Host for Stub {
         true
     }
 
-    fn introduced(&self) -> BoxFuture<'_, ()> {
-        self.complete()
+    fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
+        self.wait_until_complete()
     }
 
-    fn complete(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    fn loaded<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
-        self.complete()
+    fn wait_for_tool<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
+        self.wait_until_complete()
     }
 
     fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
@@ -239,11 +239,11 @@ struct Everybody {
 }
 
 impl ClientShare for Everybody {
-    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+    fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async move { uris.into_iter().filter(|uri| self.uris.contains(uri)).collect() })
     }
 
-    fn queue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
+    fn enqueue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         Ok(Box::new(Free { names: Arc::clone(&self.names) }))
     }
 }

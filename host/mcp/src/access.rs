@@ -29,7 +29,7 @@ impl CallerRights {
     pub fn allow(&self, target: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Only(patterns) => patterns.iter().any(|pattern| pattern.fits(target)),
+            Self::Only(patterns) => patterns.iter().any(|pattern| pattern.matches(target)),
         }
     }
 }
@@ -42,7 +42,7 @@ impl NamePattern {
     }
 
     /// Returns whether a name or URI matches the pattern.
-    pub fn fits(&self, target: &str) -> bool {
+    pub fn matches(&self, target: &str) -> bool {
         if self.exact { target == self.beginning } else { target.starts_with(&self.beginning) }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         let cases =
             [("a", "a", true), ("a", "ab", false), ("a.*", "a.b", true), ("a.*", "ab", false), ("*", "a", true)];
         for (pattern, tool, fits) in cases {
-            assert_eq!(NamePattern::try_from(pattern.to_owned()).unwrap().fits(tool), fits, "{pattern} {tool}");
+            assert_eq!(NamePattern::try_from(pattern.to_owned()).unwrap().matches(tool), fits, "{pattern} {tool}");
         }
         for wrong in ["", "a*b", "**"] {
             assert!(NamePattern::try_from(wrong.to_owned()).is_err(), "{wrong}");

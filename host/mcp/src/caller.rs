@@ -6,7 +6,7 @@ use toolbay_model::CallerPreferences;
 
 use crate::access::CallerRights;
 use crate::host::ClientShare;
-use crate::updates::LONGEST;
+use crate::updates::MAX_URI_BYTES;
 
 /// The identity behind a request: its name, its rights and its share of the server's capacity.
 ///
@@ -41,14 +41,14 @@ impl Caller {
 
     /// Returns whether the name identifies one person or program, rather than every client at an
     /// address.
-    pub(crate) fn is_known(&self) -> bool {
+    pub(crate) fn is_identified(&self) -> bool {
         !self.name.starts_with("ip:")
     }
 
     /// Returns whether every caller has the same view as this one, so that a cache can serve all
     /// callers. This is the case if the caller may use everything and needs no token for that: then
     /// no caller has fewer rights.
-    pub(crate) fn sees_what_all_see(&self) -> bool {
+    pub(crate) fn has_public_view(&self) -> bool {
         matches!(self.rights, CallerRights::All) && !has_token(&self.name)
     }
 
@@ -64,9 +64,10 @@ impl Caller {
     }
 
     /// Returns the URIs in `uris` that belong to a resource that the caller may read.
-    pub(crate) async fn readable(&self, uris: impl Iterator<Item = &String>) -> Vec<String> {
-        let allowed: Vec<String> = uris.filter(|uri| uri.len() <= LONGEST && self.may_use(uri)).cloned().collect();
-        if allowed.is_empty() { allowed } else { self.client.existing(allowed).await }
+    pub(crate) async fn filter_readable(&self, uris: impl Iterator<Item = &String>) -> Vec<String> {
+        let allowed: Vec<String> =
+            uris.filter(|uri| uri.len() <= MAX_URI_BYTES && self.may_use(uri)).cloned().collect();
+        if allowed.is_empty() { allowed } else { self.client.existing_uris(allowed).await }
     }
 }
 

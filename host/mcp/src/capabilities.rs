@@ -13,10 +13,10 @@ use toolbay_model::{QuestionKind, QuestionKindSet};
 use crate::revision::Revision;
 
 /// Maximum number of names that are stored per client. The protocol has fewer than ten.
-const MOST: usize = 64;
+const MAX_NAMES: usize = 64;
 
 /// Maximum length of a stored name, in bytes.
-const LONGEST: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// The names of the capabilities that a client declared: at most 64, each with at most 128 bytes.
 /// Other names are ignored. Cheap to clone.
@@ -25,22 +25,22 @@ pub struct CapabilityNames {
     names: Arc<BTreeSet<Box<str>>>,
     /// The kinds of questions that the client declared, regardless of its revision.
     declared: QuestionKindSet,
-    /// If set, the client declared the extension [`TASKS`].
+    /// If set, the client declared the extension [`TASKS_EXTENSION`].
     tasks: bool,
 }
 
 /// Name of the extension for calls that continue as tasks.
-pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 impl CapabilityNames {
     /// Returns whether the client accepts a task as the result of a call (the extension of
     /// 2026-07-28).
-    pub(crate) fn has_tasks(&self) -> bool {
+    pub(crate) fn supports_tasks(&self) -> bool {
         self.tasks
     }
 
     /// Returns whether the client declared the capability with this name.
-    pub fn contain(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
@@ -92,16 +92,17 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
                     let value: Box<RawValue> = map.next_value()?;
                     // A value that is not an object declares nothing.
                     if let Ok(MemberNames(parts)) = serde_json::from_str(value.get()) {
-                        declared = kinds(&name, &parts).into_iter().fold(declared, QuestionKindSet::with);
+                        declared = declared_kinds(&name, &parts).into_iter().fold(declared, QuestionKindSet::with);
                     }
                 }
                 "extensions" => {
                     let value: Box<RawValue> = map.next_value()?;
-                    tasks = serde_json::from_str(value.get()).is_ok_and(|MemberNames(names)| names.contains(TASKS));
+                    tasks = serde_json::from_str(value.get())
+                        .is_ok_and(|MemberNames(names)| names.contains(TASKS_EXTENSION));
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
-            if names.len() < MOST && name.len() <= LONGEST {
+            if names.len() < MAX_NAMES && name.len() <= MAX_NAME_BYTES {
                 names.insert(name.into_boxed_str());
             }
         }
@@ -110,7 +111,7 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
 }
 
 /// Returns the kinds of questions that a capability with these members declares.
-fn kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
+fn declared_kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
     let when = |kind, declared: bool| declared.then_some(kind);
     match name {
         // An empty object means forms: that syntax is older than the modes.
@@ -146,7 +147,7 @@ impl<'de> Deserialize<'de> for MemberNames {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut names = BTreeSet::new();
                 while let Some((name, value)) = map.next_entry::<String, Option<IgnoredAny>>()? {
-                    if value.is_some() && names.len() < MOST && name.len() <= LONGEST {
+                    if value.is_some() && names.len() < MAX_NAMES && name.len() <= MAX_NAME_BYTES {
                         names.insert(name.into_boxed_str());
                     }
                 }
@@ -168,11 +169,11 @@ mod tests {
     #[test]
     fn names_are_kept_within_bounds() {
         let few = read(r#"{"roots": {"listChanged": true}, "sampling": [[]], "r\u006fots": 7}"#).unwrap();
-        assert!(few.contain("roots") && few.contain("sampling") && !few.contain("listChanged"));
+        assert!(few.contains("roots") && few.contains("sampling") && !few.contains("listChanged"));
         assert_eq!(few.names.len(), 2);
         let many: Vec<String> = (0..1000).map(|n| format!("\"{n}\":{{}}")).collect();
-        assert_eq!(read(&format!("{{{}}}", many.join(","))).unwrap().names.len(), MOST);
-        let long = format!(r#"{{"{}": {{}}, "a": {{}}}}"#, "x".repeat(LONGEST + 1));
+        assert_eq!(read(&format!("{{{}}}", many.join(","))).unwrap().names.len(), MAX_NAMES);
+        let long = format!(r#"{{"{}": {{}}, "a": {{}}}}"#, "x".repeat(MAX_NAME_BYTES + 1));
         assert_eq!(read(&long).unwrap().names.len(), 1);
         for wrong in ["[]", "7", "\"roots\"", "null"] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -13,15 +13,15 @@ use crate::session::Session;
 use crate::updates::UpdateSubscriber;
 
 /// Method of the notification that a resource has changed.
-const UPDATED: &str = "notifications/resources/updated";
+const RESOURCE_UPDATED_METHOD: &str = "notifications/resources/updated";
 
 /// Minimum time between two notifications that lists have changed. An editor that saves a file
 /// twenty times in a second changes a list twenty times, and for each notification a client
 /// requests the list and its model reads it again.
-const PAUSE: Duration = Duration::from_secs(1);
+const MIN_NOTIFICATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Limits how often a client is notified of changed lists: immediately at first, and then at most
-/// once per [`PAUSE`].
+/// once per [`MIN_NOTIFICATION_INTERVAL`].
 #[derive(Debug)]
 pub(crate) struct NotificationPace(Option<Instant>);
 
@@ -33,12 +33,12 @@ impl NotificationPace {
     /// Waits until the client may be notified.
     pub(crate) async fn wait(&self) {
         if let Some(last) = self.0 {
-            tokio::time::sleep_until(last + PAUSE).await;
+            tokio::time::sleep_until(last + MIN_NOTIFICATION_INTERVAL).await;
         }
     }
 
     /// Records that the client was notified.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn mark_notified(&mut self) {
         self.0 = Some(Instant::now());
     }
 }
@@ -46,11 +46,11 @@ impl NotificationPace {
 /// Notifies the client of changes that are visible with `rights`, until the session ends or the
 /// client disconnects. Changes that happen while a slow client reads, or within a second after a
 /// notification, are combined into one.
-pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outbox) {
+pub(crate) async fn notify_session(session: &Session, rights: &CallerRights, outbox: &Outbox) {
     let mut told = session.known.last(rights, session.host.view(rights));
     let lists = async {
         let mut pace = NotificationPace::new();
-        while session.host.changed(told.listing).await.is_some() {
+        while session.host.wait_for_change(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(rights);
             while let Some(news) = session.known.news(rights, told, now) {
@@ -59,7 +59,7 @@ pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outb
                 // The client may have requested the list before it read the notification.
                 if session.known.tell(rights, news, told, now) {
                     capacity.send(OutgoingMessage::notification(message));
-                    pace.begin();
+                    pace.mark_notified();
                 }
             }
             told = now;
@@ -71,28 +71,28 @@ pub(crate) async fn tell(session: &Session, rights: &CallerRights, outbox: &Outb
         () = session.life.ended.cancelled() => {}
         () = outbox.closed() => {}
         () = lists => {}
-        () = updates(&session.subscriptions, rights, None, outbox) => {}
+        () = notify_resource_updates(&session.subscriptions, rights, None, outbox) => {}
     }
 }
 
 /// Notifies a subscriber of changes to the resources that it named, within `rights`, until its
 /// client disconnects. `meta` is added to each notification. A change that could not be queued
 /// stays marked for the next stream.
-pub(crate) async fn updates(
+pub(crate) async fn notify_resource_updates(
     subscriber: &UpdateSubscriber,
     rights: &CallerRights,
     meta: Option<&Value>,
     outbox: &Outbox,
 ) {
     loop {
-        let uri = subscriber.changed(|uri| rights.allow(uri)).await;
+        let uri = subscriber.next_change(|uri| rights.allow(uri)).await;
         let params = match meta {
             Some(meta) => json!({"uri": &*uri, "_meta": meta}),
             None => json!({"uri": &*uri}),
         };
-        let message = jsonrpc::notification(UPDATED, Some(&params));
+        let message = jsonrpc::notification(RESOURCE_UPDATED_METHOD, Some(&params));
         let Some(capacity) = outbox.reserve(message.len()).await else { return };
-        if subscriber.take(&uri) {
+        if subscriber.clear_mark(&uri) {
             capacity.send(OutgoingMessage::notification(message));
         }
     }

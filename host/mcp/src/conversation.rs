@@ -9,7 +9,7 @@ use crate::host::{Host as _, ServerInfo};
 use crate::peer::{Peer, only};
 use crate::revision::Revision;
 use crate::stub::{ASKING, Stub, URIS};
-use crate::updates::{LONGEST, MOST};
+use crate::updates::{MAX_SUBSCRIPTIONS, MAX_URI_BYTES};
 
 /// The lists, with the items of the first and second page if a page has two items.
 const LISTS: [(&str, &str, &str, [&str; 3]); 4] = [
@@ -232,7 +232,7 @@ async fn a_subscription_is_told_what_it_asked_for() {
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {"_meta": meta}});
     assert_eq!(peer.hear().await, changed);
     for uri in ["test://c/d", "test://x", "test://b"] {
-        peer.host.updates().changed(uri);
+        peer.host.updates().notify_changed(uri);
     }
     let params = json!({"_meta": meta, "uri": "test://b"});
     assert_eq!(
@@ -282,13 +282,13 @@ async fn a_session_is_told_of_resources_that_it_subscribed_to() {
         let updated =
             |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
         for uri in ["test://b", "test://a", "memo://1/x"] {
-            host.updates().changed(uri);
+            host.updates().notify_changed(uri);
         }
         assert_eq!([peer.hear().await, peer.hear().await], [updated("test://a"), updated("memo://1/x")]);
         assert_eq!(peer.result("resources/unsubscribe", json!({"uri": "test://a"})).await, json!({}));
         assert_eq!(peer.result("resources/unsubscribe", json!({"uri": "test://never"})).await, json!({}));
-        host.updates().changed("test://a");
-        host.updates().changed("memo://1/x");
+        host.updates().notify_changed("test://a");
+        host.updates().notify_changed("memo://1/x");
         assert_eq!(peer.hear().await, updated("memo://1/x"));
         drop(peer);
     }
@@ -302,9 +302,9 @@ async fn a_slow_client_is_told_once_of_many_changes() {
     }
     // No message is read meanwhile: the notifying task gets no turn.
     for _ in 0..1000 {
-        peer.host.updates().changed("test://a");
+        peer.host.updates().notify_changed("test://a");
     }
-    peer.host.updates().changed("test://b");
+    peer.host.updates().notify_changed("test://b");
     let heard = [peer.hear().await, peer.hear().await];
     assert_eq!(heard.map(|told| told["params"]["uri"].clone()), ["test://a", "test://b"]);
 }
@@ -317,7 +317,7 @@ async fn ten_thousand_subscriptions_are_refused_in_words() {
         let response = peer.ask("resources/subscribe", json!({"uri": format!("memo://1/{n}")})).await;
         refused.extend(response.get("error").cloned());
     }
-    assert_eq!(refused.len(), 10_000 - MOST);
+    assert_eq!(refused.len(), 10_000 - MAX_SUBSCRIPTIONS);
     assert_eq!(refused[0]["code"], -32600);
     assert_eq!(
         refused[0]["message"],
@@ -327,7 +327,7 @@ async fn ten_thousand_subscriptions_are_refused_in_words() {
     let mut stream = Peer::of(Arc::clone(&peer.host), Revision::NEWEST, CallerRights::All).await;
     stream.request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": many}})).await;
     let honoured = stream.hear().await["params"]["notifications"]["resourceSubscriptions"].clone();
-    assert_eq!(honoured, json!(many[..MOST]));
+    assert_eq!(honoured, json!(many[..MAX_SUBSCRIPTIONS]));
 }
 
 #[tokio::test]
@@ -347,10 +347,10 @@ async fn a_uri_of_a_megabyte_is_refused_in_few_words() {
         }
         for (method, params) in cases {
             let error = peer.error(method, params).await;
-            assert!(error.to_string().len() < 2 * LONGEST, "{method}: {:.300}", error.to_string());
+            assert!(error.to_string().len() < 2 * MAX_URI_BYTES, "{method}: {:.300}", error.to_string());
             assert!(matches!(error["code"].as_i64(), Some(-32602 | -32002)), "{method}: {:.300}", error.to_string());
         }
-        let fits = format!("memo://1/{}", "x".repeat(LONGEST - 9));
+        let fits = format!("memo://1/{}", "x".repeat(MAX_URI_BYTES - 9));
         peer.result("resources/read", json!({"uri": fits})).await;
     }
 }
@@ -380,7 +380,7 @@ async fn a_batch_has_all_methods() {
     for answer in answers.as_array().unwrap() {
         assert_eq!(answer.get("error").is_some(), answer["id"] == 8, "{answer}");
     }
-    peer.host.updates().changed("test://a");
+    peer.host.updates().notify_changed("test://a");
     assert_eq!(peer.receive().await["method"], "notifications/resources/updated");
 }
 

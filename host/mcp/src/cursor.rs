@@ -8,16 +8,16 @@ use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::list::ListKind;
 
 /// First character of the cursors of a folder.
-const FOLDER: char = 'd';
+const FOLDER_PREFIX: char = 'd';
 
 /// Returns the cursor of the page of `list` that follows the item with this name or URI.
 pub(crate) fn encode(list: ListKind, name: &str) -> String {
-    BASE64.encode(format!("{}{name}", letter(list)))
+    BASE64.encode(format!("{}{name}", list_prefix(list)))
 }
 
 /// Returns the cursor of the page of a folder that follows the file or folder with this URI.
 pub(crate) fn encode_in_folder(uri: &str) -> String {
-    BASE64.encode(format!("{FOLDER}{uri}"))
+    BASE64.encode(format!("{FOLDER_PREFIX}{uri}"))
 }
 
 /// Returns the URI in a cursor of the folder `folder`. The empty cursor belongs to the first page.
@@ -26,9 +26,9 @@ pub(crate) fn encode_in_folder(uri: &str) -> String {
 ///
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this folder.
 pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Error> {
-    let uri = decode_after(FOLDER, cursor)?;
+    let uri = decode_after(FOLDER_PREFIX, cursor)?;
     let within = uri.strip_prefix(folder).is_some_and(|path| path.starts_with('/'));
-    if uri.is_empty() || within { Ok(uri) } else { Err(invalid()) }
+    if uri.is_empty() || within { Ok(uri) } else { Err(invalid_cursor()) }
 }
 
 /// Returns the name or URI in a cursor of `list`. The empty cursor belongs to the first page and
@@ -38,7 +38,7 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
 ///
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this list.
 pub(crate) fn decode(list: ListKind, cursor: &str) -> Result<String, Error> {
-    decode_after(letter(list), cursor)
+    decode_after(list_prefix(list), cursor)
 }
 
 fn decode_after(letter: char, cursor: &str) -> Result<String, Error> {
@@ -47,15 +47,15 @@ fn decode_after(letter: char, cursor: &str) -> Result<String, Error> {
     }
     let text = BASE64.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let name = text.as_deref().and_then(|text| text.strip_prefix(letter));
-    name.map(str::to_owned).ok_or_else(invalid)
+    name.map(str::to_owned).ok_or_else(invalid_cursor)
 }
 
-fn invalid() -> Error {
+fn invalid_cursor() -> Error {
     Error::new(INVALID_PARAMS, "Invalid cursor")
 }
 
 /// Returns the first character of the cursors of a list.
-const fn letter(list: ListKind) -> char {
+const fn list_prefix(list: ListKind) -> char {
     match list {
         ListKind::Tools => 't',
         ListKind::Prompts => 'p',

@@ -19,8 +19,7 @@ use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::tasks::{
-    LiveTask, NoRoom, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState, TaskTable, bytes_of_error,
-    written_bytes,
+    LiveTask, NoRoom, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState, TaskTable, error_size, serialized_size,
 };
 use crate::wish::TaskMode;
 
@@ -35,37 +34,37 @@ pub(crate) async fn start(
     calling: Box<PendingCall>,
     reply: &Outbox,
 ) -> Result<(), Error> {
-    let (request, tasks) = (calling.request().clone(), session.host.tasks().clone());
+    let (request, tasks) = (calling.registration().clone(), session.host.tasks().clone());
     let revision = calling.revision();
-    let (phase, ttl) = match calling.wish() {
+    let (phase, ttl) = match calling.task_mode() {
         TaskMode::Task { ttl } => (TaskPhase::Kept, ttl),
         TaskMode::Offered | TaskMode::None | TaskMode::Open(_) => (TaskPhase::Waited, None),
     };
     let live = tasks.create(&caller.name, revision, ttl, phase);
     let live = live.ok_or_else(|| outcome::internal("the system provides no random bytes").of(&request.id))?;
     if phase == TaskPhase::Kept
-        && let Err(exhausted) = tasks.add(&live).await
+        && let Err(exhausted) = tasks.register(&live).await
     {
         session.in_flight.finish(&request);
-        return Err(full(&tasks, exhausted).of(&request.id));
+        return Err(too_many_tasks_error(&tasks, exhausted).of(&request.id));
     }
     // From this point, the call belongs to the caller of this request and not to a session.
     let own = session.detached(Arc::new(caller.clone()));
     if phase == TaskPhase::Waited {
-        live.report_to(calling.observer(session, reply, live.cancel.clone()));
+        live.attach_peer(calling.observer(session, reply, live.cancel.clone()));
     }
     let (sender, receiver) = oneshot::channel();
-    let running = run(tasks.clone(), Arc::clone(&live), own, calling, sender);
+    let running = run_task(tasks.clone(), Arc::clone(&live), own, calling, sender);
     session.host.spawn(Box::pin(tasks.running().track_future(running)));
     let (told, reply) = (Arc::clone(session), reply.clone());
     session.spawn(async move {
-        answer(&told, &tasks, &live, &request, receiver, &reply).await;
+        respond(&told, &tasks, &live, &request, receiver, &reply).await;
     });
     Ok(())
 }
 
 /// Runs the call, and delivers its result to its current owner: the waiting request or the task.
-async fn run(
+async fn run_task(
     tasks: TaskTable,
     live: Arc<LiveTask>,
     session: Arc<Session>,
@@ -76,26 +75,28 @@ async fn run(
     let observer = Arc::new(TaskObserver { live: Arc::clone(&live), updates });
     let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
     let panicked =
-        |_| CompletedCall { told: Some(CallResponse::failed(outcome::internal("a task panicked"))), place: None };
+        |_| CompletedCall { told: Some(CallResponse::from_error(outcome::internal("a task panicked"))), place: None };
     let arrived = traveling.await.unwrap_or_else(panicked);
-    if live.turn(TaskPhase::Given) == TaskPhase::Given {
+    if live.decide_phase(TaskPhase::Given) == TaskPhase::Given {
         // The receiver is gone only if the request was cancelled.
         drop(waiting.send(arrived));
         return;
     }
     let CompletedCall { told, place } = arrived;
     let state = match told {
-        Some(CallResponse { result, .. }) => TaskState::Ended(Arc::new(ended(result, &session, &tasks, &live).await)),
+        Some(CallResponse { result, .. }) => {
+            TaskState::Ended(Arc::new(build_result(result, &session, &tasks, &live).await))
+        }
         None => TaskState::Cancelled,
     };
     drop(place);
-    live.turn_to(state);
-    tasks.settle(&live).await;
+    live.set_state(state);
+    tasks.finish(&live).await;
 }
 
 /// Builds the result that the request would have received. A result that exceeds the memory for the
 /// results of its caller becomes an error.
-async fn ended(
+async fn build_result(
     result: Result<Map<String, Value>, Error>,
     session: &Session,
     tasks: &TaskTable,
@@ -104,32 +105,32 @@ async fn ended(
     let task = live.task();
     let extension = task.revision.features().tasks_extension;
     let result = result.map(|mut result| {
-        session.complete(&mut result, task.revision);
+        session.add_common_members(&mut result, task.revision);
         if extension { result } else { interview::related(result, &task.id) }
     });
-    let bytes = result.as_ref().map_or_else(bytes_of_error, written_bytes);
+    let bytes = result.as_ref().map_or_else(error_size, serialized_size);
     match (tasks.reserve(live, bytes).await, result) {
         (Ok(()), Ok(result)) => {
-            TaskEnd::with(&result).unwrap_or_else(|error| TaskEnd::failed(outcome::internal(&error.to_string())))
+            TaskEnd::from_result(&result).unwrap_or_else(|error| TaskEnd::failed(outcome::internal(&error.to_string())))
         }
         (Ok(()), Err(error)) => TaskEnd::failed(error),
-        (Err(none), _) => TaskEnd::failed(lost(bytes, none)),
+        (Err(none), _) => TaskEnd::failed(lost_result_error(bytes, none)),
     }
 }
 
 /// Returns the error for a result of `bytes` bytes that exceeds the available memory.
-fn lost(bytes: usize, none: NoRoom) -> Error {
+fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
     let NoRoom::Exhausted(exhausted) = none else { return outcome::internal("the time of a task was over") };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "those of this caller" } else { "all of them" };
     outcome::busy(&format!(
         "The result was lost: it has {bytes} bytes, and of tasks {whose} can take {} bytes together (tasks.memory), more \
          than what is left. Wait until some are forgotten, or have less returned, and call again.",
-        exhausted.most()
+        exhausted.limit()
     ))
 }
 
 /// Returns the error for a task that exceeds the limits on tasks.
-fn full(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
+fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
     let TaskOptions { each, all, .. } = tasks.options();
     let whose =
         if matches!(exhausted, QuotaExhausted::Own(_)) { "This caller has" } else { "All callers together have" };
@@ -140,7 +141,7 @@ fn full(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
 }
 
 /// Responds to the request: with the result of the call, or with the task that it has become.
-async fn answer(
+async fn respond(
     session: &Arc<Session>,
     tasks: &TaskTable,
     live: &Arc<LiveTask>,
@@ -160,13 +161,13 @@ async fn answer(
             () = tokio::time::sleep(tasks.options().after) => None,
         };
         if let Some(arrived) = arrived {
-            return given(session, request, arrived.ok(), revision, reply).await;
+            return respond_with_end(session, request, arrived.ok(), revision, reply).await;
         }
         // A task that cannot be stored continues as the call of its request.
-        let kept = !request.cancelled.is_cancelled() && tasks.add(live).await.is_ok();
-        if live.turn(if kept { TaskPhase::Kept } else { TaskPhase::Given }) == TaskPhase::Given {
+        let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
+        if live.decide_phase(if kept { TaskPhase::Kept } else { TaskPhase::Given }) == TaskPhase::Given {
             if kept {
-                tasks.forget(live).await;
+                tasks.discard(live).await;
             }
             let arrived = tokio::select! {
                 biased;
@@ -176,11 +177,11 @@ async fn answer(
                 }
                 arrived = ended => arrived.ok(),
             };
-            return given(session, request, arrived, revision, reply).await;
+            return respond_with_end(session, request, arrived, revision, reply).await;
         }
     }
     // From this point, clients poll the task, regardless of open streams.
-    live.detach();
+    live.detach_peer();
     let task = live.task();
     let result = if revision.features().tasks_extension {
         let mut result = task.summary();
@@ -189,7 +190,7 @@ async fn answer(
     } else {
         Map::from_iter([("task".to_owned(), task.summary().into())])
     };
-    let answer = session.result(&request.id, result, Some(revision));
+    let answer = session.encode_result(&request.id, result, Some(revision));
     if !EncodedCall::new(request.clone(), Some(answer), None).send(session, reply).await {
         // No client knows that the task exists.
         live.cancel.cancel();
@@ -197,7 +198,7 @@ async fn answer(
 }
 
 /// Responds to the request with the result of its call.
-async fn given(
+async fn respond_with_end(
     session: &Session,
     request: &RegisteredRequest,
     arrived: Option<CompletedCall>,

@@ -24,7 +24,7 @@ use crate::methods::{
 use crate::outbox::{Outbox, OutgoingMessage};
 use crate::paging::{self, ListResult};
 use crate::revision::Revision;
-use crate::rules::{RequestContext, unattached};
+use crate::rules::{RequestContext, missing_session};
 use crate::session::{Session, SessionChannel};
 use crate::wish::TaskMode;
 
@@ -37,88 +37,90 @@ pub(crate) async fn receive(
     reply: &Outbox,
 ) {
     match incoming {
-        Ok(IncomingContent::Single(message)) => single(session, caller, message, reply).await,
-        Ok(IncomingContent::Batch(messages)) => batch(session, caller, messages, reply).await,
-        Err(error) => session.refuse(error, reply).await,
+        Ok(IncomingContent::Single(message)) => handle_message(session, caller, message, reply).await,
+        Ok(IncomingContent::Batch(messages)) => handle_batch(session, caller, messages, reply).await,
+        Err(error) => session.reject(error, reply).await,
     }
 }
 
-async fn single(session: &Arc<Session>, caller: &Caller, message: Message<'_>, reply: &Outbox) {
+async fn handle_message(session: &Arc<Session>, caller: &Caller, message: Message<'_>, reply: &Outbox) {
     match message {
         Message::Request(asked) => {
-            let rules = session.rules(asked.params);
-            request(session, caller, asked, rules, reply).await;
+            let rules = session.request_context(asked.params);
+            handle_request(session, caller, asked, rules, reply).await;
         }
-        Message::Notification { method, params } => notification(session, &method, params, reply),
-        Message::Response { id, outcome } => response(session, caller, id.as_ref(), outcome),
+        Message::Notification { method, params } => handle_notification(session, &method, params, reply),
+        Message::Response { id, outcome } => handle_response(session, caller, id.as_ref(), outcome),
     }
 }
 
 /// Handles a request of `caller` under these rules.
-pub(crate) async fn request(
+pub(crate) async fn handle_request(
     session: &Arc<Session>,
     caller: &Caller,
     request: Request<'_>,
     rules: Result<Option<RequestContext>, Error>,
     reply: &Outbox,
 ) {
-    let (method, rules) = match rules.and_then(|rules| Ok((method(session, &request, rules.as_ref())?, rules))) {
+    let (method, rules) = match rules.and_then(|rules| Ok((resolve_method(session, &request, rules.as_ref())?, rules)))
+    {
         Ok(known) => known,
-        Err(error) => return session.refuse(error.of(&request.id), reply).await,
+        Err(error) => return session.reject(error.of(&request.id), reply).await,
     };
     match (method, rules) {
-        (method, Some(rules)) if let Some(read) = entered(method) => {
-            match entry::begin(session, caller, &request, read, rules) {
-                Ok(calling) if matches!(calling.wish(), TaskMode::Open(_)) => {
+        (method, Some(rules)) if let Some(read) = params_reader(method) => {
+            match entry::begin_call(session, caller, &request, read, rules) {
+                Ok(calling) if matches!(calling.task_mode(), TaskMode::Open(_)) => {
                     // Without delaying other requests.
                     let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
                     session.spawn(async move {
-                        match calling.settle_wish(&waiting).await {
-                            Ok(calling) => start(&waiting, &caller, calling, &reply).await,
-                            Err(Some(error)) => waiting.refuse(error, &reply).await,
+                        match calling.resolve_task_mode(&waiting).await {
+                            Ok(calling) => start_call(&waiting, &caller, calling, &reply).await,
+                            Err(Some(error)) => waiting.reject(error, &reply).await,
                             Err(None) => {}
                         }
                     });
                 }
-                Ok(calling) => start(session, caller, calling, reply).await,
-                Err(error) => session.refuse(error, reply).await,
+                Ok(calling) => start_call(session, caller, calling, reply).await,
+                Err(error) => session.reject(error, reply).await,
             }
         }
         (McpMethod::TaskResult, Some(rules)) => {
             if let Err(error) = task_result::open(session, caller, &request, rules.revision, reply).await {
-                session.refuse(error.of(&request.id), reply).await;
+                session.reject(error.of(&request.id), reply).await;
             }
         }
         (McpMethod::Listen, Some(rules)) => {
             if let Err(error) = listen::open(session, caller, &request, &rules, reply) {
-                session.refuse(error.of(&request.id), reply).await;
+                session.reject(error.of(&request.id), reply).await;
             }
         }
         (method, Some(rules)) if method.waits_for_plugins() && !session.host.is_complete() => {
             // Waits for plugins that are still loading at startup, without delaying other requests.
             let (session, caller, reply, id) = (Arc::clone(session), caller.clone(), reply.clone(), request.id);
             let bytes = request.params.map_or(0, |params| params.get().len());
-            let held = match session.intake.take(&caller.name, bytes) {
+            let held = match session.intake.try_reserve(&caller.name, bytes) {
                 Ok(held) => held,
                 Err(exhausted) => {
-                    let error = Error::new(INVALID_REQUEST, entry::busy(exhausted).reason.to_string()).of(&id);
-                    return session.refuse(error, &reply).await;
+                    let error =
+                        Error::new(INVALID_REQUEST, entry::busy_rejection(exhausted).reason.to_string()).of(&id);
+                    return session.reject(error, &reply).await;
                 }
             };
             let params = request.params.map(ToOwned::to_owned);
             let waiting = Arc::clone(&session);
             session.spawn(async move {
                 let request = Request { id, method: method.name().into(), params: params.as_deref() };
-                reply.send(answer(&waiting, &caller, &request, method, Some(rules)).await).await;
+                reply.send(respond(&waiting, &caller, &request, method, Some(rules)).await).await;
                 drop(held);
             });
         }
-        (method, rules) => reply.send(answer(session, caller, &request, method, rules).await).await,
+        (method, rules) => reply.send(respond(session, caller, &request, method, rules).await).await,
     }
 }
 
 /// What reads the parameters of a method that enters a plugin; `None` if it enters none.
-fn entered(method: McpMethod) -> Option<ParamsReader> {
+fn params_reader(method: McpMethod) -> Option<ParamsReader> {
     match method {
         McpMethod::CallTool => Some(call_tool::read),
         McpMethod::GetPrompt => Some(get_prompt::read),
@@ -128,8 +130,12 @@ fn entered(method: McpMethod) -> Option<ParamsReader> {
     }
 }
 
-/// The method of a request, if it is available under `rules`.
-fn method(session: &Session, request: &Request<'_>, rules: Option<&RequestContext>) -> Result<McpMethod, Error> {
+/// The method of a request, if it is available under `request_context`.
+fn resolve_method(
+    session: &Session,
+    request: &Request<'_>,
+    rules: Option<&RequestContext>,
+) -> Result<McpMethod, Error> {
     let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", shorten(&request.method)));
     let method = McpMethod::parse(&request.method).ok_or_else(unknown)?;
     match rules {
@@ -142,12 +148,12 @@ fn method(session: &Session, request: &Request<'_>, rules: Option<&RequestContex
         }
         Some(_) => Err(unknown()),
         None if method.is_before_session() => Ok(method),
-        None => Err(unattached()),
+        None => Err(missing_session()),
     }
 }
 
 /// The response to a request that is answered at once.
-async fn answer(
+async fn respond(
     session: &Session,
     caller: &Caller,
     request: &Request<'_>,
@@ -157,7 +163,7 @@ async fn answer(
     let (revision, params) = (rules.as_ref().map(|rules| rules.revision), request.params);
     if let (McpMethod::GetTask, Some(rules)) = (method, &rules) {
         let answered = get_task::answer(session, caller, &request.id, params, rules).await;
-        return answered.unwrap_or_else(|error| session.refusal(&error.of(&request.id)));
+        return answered.unwrap_or_else(|error| session.encode_rejection(&error.of(&request.id)));
     }
     let answered: MethodResult = match (method, revision) {
         (McpMethod::Initialize, _) => initialize::answer(session, caller, params).await,
@@ -165,25 +171,37 @@ async fn answer(
         (McpMethod::SetLevel, _) => set_level::answer(session, params),
         (McpMethod::Discover, Some(revision)) => discover::answer(session, caller, revision).await,
         (McpMethod::ListTools, Some(revision)) => {
-            return listed(session, request, paging::answer::<ToolList>(session, caller, params, revision).await);
+            return encode_list(session, request, paging::answer::<ToolList>(session, caller, params, revision).await);
         }
         (McpMethod::ListPrompts, Some(revision)) => {
-            return listed(session, request, paging::answer::<PromptList>(session, caller, params, revision).await);
+            return encode_list(
+                session,
+                request,
+                paging::answer::<PromptList>(session, caller, params, revision).await,
+            );
         }
         (McpMethod::ListResources, Some(revision)) => {
-            return listed(session, request, paging::answer::<ResourceList>(session, caller, params, revision).await);
+            return encode_list(
+                session,
+                request,
+                paging::answer::<ResourceList>(session, caller, params, revision).await,
+            );
         }
         (McpMethod::ListTemplates, Some(revision)) => {
-            return listed(session, request, paging::answer::<TemplateList>(session, caller, params, revision).await);
+            return encode_list(
+                session,
+                request,
+                paging::answer::<TemplateList>(session, caller, params, revision).await,
+            );
         }
         (McpMethod::ListSkills, Some(revision)) => {
-            return listed(session, request, paging::answer::<SkillList>(session, caller, params, revision).await);
+            return encode_list(session, request, paging::answer::<SkillList>(session, caller, params, revision).await);
         }
         (McpMethod::GetSkill, Some(revision)) => {
-            return listed(session, request, get_skill::answer(session, caller, params, revision).await);
+            return encode_list(session, request, get_skill::answer(session, caller, params, revision).await);
         }
         (McpMethod::ReadFolder, Some(revision)) => {
-            return listed(session, request, read_folder::answer(session, caller, params, revision).await);
+            return encode_list(session, request, read_folder::answer(session, caller, params, revision).await);
         }
         (McpMethod::Subscribe, Some(revision)) => subscribe::subscribe(session, caller, params, revision).await,
         (McpMethod::CancelTask, _) if let Some(rules) = &rules => {
@@ -194,59 +212,64 @@ async fn answer(
         }
         (McpMethod::ListTasks, Some(revision)) => list_tasks::answer(session, caller, params, revision).await,
         (McpMethod::Unsubscribe, _) => subscribe::unsubscribe(session, params),
-        // Handled by `request`, or refused by `method`.
-        _ => Err(unattached()),
+        // Handled by `handle_request`, or refused by `resolve_method`.
+        _ => Err(missing_session()),
     };
     match answered {
-        Ok(result) => session.result(&request.id, result, revision),
-        Err(error) => session.refusal(&error.of(&request.id)),
+        Ok(result) => session.encode_result(&request.id, result, revision),
+        Err(error) => session.encode_rejection(&error.of(&request.id)),
     }
 }
 
-fn listed(session: &Session, request: &Request<'_>, listed: Result<ListResult, Error>) -> OutgoingMessage {
+fn encode_list(session: &Session, request: &Request<'_>, listed: Result<ListResult, Error>) -> OutgoingMessage {
     match listed {
         Ok(listed) => OutgoingMessage::answer(jsonrpc::result(&request.id, &listed)),
-        Err(error) => session.refusal(&error.of(&request.id)),
+        Err(error) => session.encode_rejection(&error.of(&request.id)),
     }
 }
 
 /// Handles a batch: all responses form one array; notifications have none.
-async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Message<'_>, Error>>, reply: &Outbox) {
+async fn handle_batch(
+    session: &Arc<Session>,
+    caller: &Caller,
+    messages: Vec<Result<Message<'_>, Error>>,
+    reply: &Outbox,
+) {
     let revision = session.negotiated.borrow().revision;
     if !revision.is_some_and(|revision| revision.features().batches) {
         let with_batches = Revision::ALL.into_iter().filter(|revision| revision.features().batches);
         let dates: Vec<&str> = with_batches.map(Revision::as_str).collect();
         let what = format!("batches are supported only in revision {}", dates.join(", "));
-        return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
+        return session.reject(Error::new(INVALID_REQUEST, what), reply).await;
     }
     let mut answers = Vec::new();
     let mut calls = Vec::new();
     for message in messages {
         match message {
-            Ok(Message::Request(request)) => match in_batch(session, caller, &request).await {
+            Ok(Message::Request(request)) => match start_batch_item(session, caller, &request).await {
                 Ok(InBatch::Answer(answer)) => answers.push(answer),
                 Ok(InBatch::Call(call)) => calls.push(call),
-                Err(error) => answers.push(session.refusal(&error.of(&request.id))),
+                Err(error) => answers.push(session.encode_rejection(&error.of(&request.id))),
             },
-            Ok(Message::Notification { method, params }) => notification(session, &method, params, reply),
-            Ok(Message::Response { id, outcome }) => response(session, caller, id.as_ref(), outcome),
-            Err(error) => answers.push(session.refusal(&error)),
+            Ok(Message::Notification { method, params }) => handle_notification(session, &method, params, reply),
+            Ok(Message::Response { id, outcome }) => handle_response(session, caller, id.as_ref(), outcome),
+            Err(error) => answers.push(session.encode_rejection(&error)),
         }
     }
     let (calling, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
         let mut running = Vec::new();
-        for call in join_all(calls.into_iter().map(|call| call.settle_wish(&calling))).await {
+        for call in join_all(calls.into_iter().map(|call| call.resolve_task_mode(&calling))).await {
             match call {
                 Ok(call) => running.push(call),
-                Err(error) => answers.extend(error.map(|error| calling.refusal(&error))),
+                Err(error) => answers.extend(error.map(|error| calling.encode_rejection(&error))),
             }
         }
         let ended = join_all(running.into_iter().map(|call| call.run(&calling, &reply))).await;
         let bytes: usize =
             ended.iter().map(EncodedCall::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
         let capacity = reply.reserve(bytes).await;
-        let (ended, places): (Vec<_>, Vec<_>) = ended.into_iter().map(|call| call.settle(&calling)).unzip();
+        let (ended, places): (Vec<_>, Vec<_>) = ended.into_iter().map(|call| call.finish(&calling)).unzip();
         answers.extend(ended.into_iter().flatten());
         if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {
             let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
@@ -262,22 +285,22 @@ enum InBatch {
     Call(Box<PendingCall>),
 }
 
-async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>) -> Result<InBatch, Error> {
-    let rules = session.rules(request.params)?;
-    match (method(session, request, rules.as_ref())?, rules) {
+async fn start_batch_item(session: &Arc<Session>, caller: &Caller, request: &Request<'_>) -> Result<InBatch, Error> {
+    let rules = session.request_context(request.params)?;
+    match (resolve_method(session, request, rules.as_ref())?, rules) {
         (McpMethod::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
-        (method, Some(rules)) if let Some(read) = entered(method) => {
-            entry::begin(session, caller, request, read, rules).map(InBatch::Call)
+        (method, Some(rules)) if let Some(read) = params_reader(method) => {
+            entry::begin_call(session, caller, request, read, rules).map(InBatch::Call)
         }
-        (method, rules) => Ok(InBatch::Answer(answer(session, caller, request, method, rules).await)),
+        (method, rules) => Ok(InBatch::Answer(respond(session, caller, request, method, rules).await)),
     }
 }
 
 /// Starts a call, as a task or as none.
-async fn start(session: &Arc<Session>, caller: &Caller, calling: Box<PendingCall>, reply: &Outbox) {
-    if calling.wish() != TaskMode::None {
+async fn start_call(session: &Arc<Session>, caller: &Caller, calling: Box<PendingCall>, reply: &Outbox) {
+    if calling.task_mode() != TaskMode::None {
         if let Err(error) = detached::start(session, caller, calling, reply).await {
-            session.refuse(error, reply).await;
+            session.reject(error, reply).await;
         }
         return;
     }
@@ -288,13 +311,13 @@ async fn start(session: &Arc<Session>, caller: &Caller, calling: Box<PendingCall
 }
 
 /// Takes the response to a request of the server.
-fn response(session: &Session, caller: &Caller, id: Option<&RequestId>, outcome: Result<&RawValue, Error>) {
+fn handle_response(session: &Session, caller: &Caller, id: Option<&RequestId>, outcome: Result<&RawValue, Error>) {
     if !session.pending.respond(id, outcome, &session.intake, &caller.name) {
         tracing::debug!("ignored a response to a request that is not waiting for one");
     }
 }
 
-fn notification(session: &Arc<Session>, method: &str, params: Option<&RawValue>, reply: &Outbox) {
+fn handle_notification(session: &Arc<Session>, method: &str, params: Option<&RawValue>, reply: &Outbox) {
     match method {
         "notifications/initialized" => initialized::receive(session, reply),
         "notifications/cancelled" => cancelled::receive(session, params),

@@ -53,7 +53,7 @@ impl OperatorAnswer {
 
     /// The same, with what is called if the call ends before it has an answer: its client has cancelled it, or has gone.
     #[must_use]
-    pub fn or_withdrawn(mut self, withdrawn: impl FnOnce() + Send + Sync + 'static) -> Self {
+    pub fn on_withdrawn(mut self, withdrawn: impl FnOnce() + Send + Sync + 'static) -> Self {
         self.withdrawn = Some(Box::new(withdrawn));
         self
     }
@@ -70,7 +70,7 @@ impl OperatorAnswer {
     }
 
     /// Waits for an answer; for ever if there is nobody who could give one. Can be cancelled without losing one.
-    pub async fn answered(elsewhere: &mut Option<Self>) -> AnsweredElsewhere {
+    pub async fn wait_for_answer(elsewhere: &mut Option<Self>) -> AnsweredElsewhere {
         if let Some(waiting) = elsewhere
             && let Some(receiver) = &mut waiting.receiver
         {

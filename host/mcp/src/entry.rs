@@ -38,10 +38,10 @@ use crate::weight;
 use crate::wish::TaskMode;
 
 /// When a request that found no room for its arguments may be tried again. Calls are short.
-const RETRY: Duration = Duration::from_secs(1);
+const BUSY_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// How soon a call that has its answers is queued again after it was rejected.
-const SOONEST: Duration = Duration::from_millis(10);
+const MIN_REQUEUE_DELAY: Duration = Duration::from_millis(10);
 
 /// What the parameters of a request say.
 pub(crate) struct EntryParams {
@@ -72,16 +72,16 @@ pub(crate) type ParamsReader = fn(Option<&RawValue>, ReadExtent) -> Result<Entry
 pub(crate) struct RequestMeta {
     #[serde(rename = "progressToken")]
     progress_token: Option<RequestId>,
-    #[serde(default, deserialize_with = "text")]
+    #[serde(default, deserialize_with = "lenient_text")]
     traceparent: Option<String>,
-    #[serde(default, deserialize_with = "text")]
+    #[serde(default, deserialize_with = "lenient_text")]
     tracestate: Option<String>,
-    #[serde(default, deserialize_with = "text")]
+    #[serde(default, deserialize_with = "lenient_text")]
     baggage: Option<String>,
 }
 
 /// A text; whatever else it is, is ignored: a trace context that is not valid does not fail a request.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+fn lenient_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())
 }
@@ -136,7 +136,7 @@ pub(crate) struct EncodedCall {
 /// # Errors
 ///
 /// The request is malformed; the error has its id.
-pub(crate) fn begin(
+pub(crate) fn begin_call(
     session: &Session,
     caller: &Caller,
     request: &Request<'_>,
@@ -153,14 +153,14 @@ fn read_call(
     read: ParamsReader,
     mut rules: RequestContext,
 ) -> Result<Box<PendingCall>, Error> {
-    let (asked, held) = match weigh(session, caller, request.params)? {
+    let (asked, held) = match reserve_for_params(session, caller, request.params)? {
         Ok(held) => (read(request.params, ReadExtent::Whole)?, Ok(held)),
         Err(rejection) => (read(request.params, ReadExtent::Target)?, Err(rejection)),
     };
     let EntryParams { request: wanted, meta, task, unreadable } = asked;
-    let wish = TaskMode::of(session, caller, &wanted, task.as_deref(), &rules)?;
-    let wanted = spelled(session, in_revision(wanted, &rules));
-    let answerable = answerable(&wanted, &rules);
+    let wish = TaskMode::from_request(session, caller, &wanted, task.as_deref(), &rules)?;
+    let wanted = with_listed_uri(session, restrict_to_revision(wanted, &rules));
+    let answerable = answerable_kinds(&wanted, &rules);
     let retry = match answerable {
         Some(_) if rules.revision.features().input_requests => Some(RetriedRequest::read(request.params)?),
         _ => None,
@@ -176,15 +176,15 @@ fn read_call(
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let asks = answerable.is_some_and(|answerable| answerable != QuestionKindSet::default());
     let kept = if asks || wish != TaskMode::None {
-        RetainedRequest::of(session, caller, request.params, read).map(Some)
+        RetainedRequest::retain(session, caller, request.params, read).map(Some)
     } else {
         Ok(None)
     };
     let target = wanted.target();
     let (place, held, kept) = match held.and_then(|held| Ok((held, kept?))) {
-        Ok((held, kept)) => (caller.client.queue(target).map_err(Box::new), held, kept),
+        Ok((held, kept)) => (caller.client.enqueue(target).map_err(Box::new), held, kept),
         Err(rejection) => {
-            caller.client.rejected(target, rejection);
+            caller.client.record_rejection(target, rejection);
             (Err(Box::new(rejection)), QuotaPortion::default(), None)
         }
     };
@@ -195,9 +195,9 @@ fn read_call(
         capabilities: rules.capabilities.clone(),
         answerable: answerable.unwrap_or_default(),
         journal: Arc::default(),
-        session: session.number_in(&rules),
+        session: session.number_for(&rules),
         trace,
-        wire: wire(session, caller, &request.id, &rules),
+        wire: trace_metadata(session, caller, &request.id, &rules),
         arguments: caller.preferences.arguments,
         held,
     };
@@ -206,22 +206,27 @@ fn read_call(
 }
 
 /// The request for a resource by the URI under which it is offered: rights are compared with that one.
-fn spelled(session: &Session, wanted: Wanted) -> Wanted {
+fn with_listed_uri(session: &Session, wanted: Wanted) -> Wanted {
     match wanted {
-        Wanted::Resource { uri } => Wanted::Resource { uri: session.host.spelling(&uri).unwrap_or(uri) },
+        Wanted::Resource { uri } => Wanted::Resource { uri: session.host.listed_uri(&uri).unwrap_or(uri) },
         other => other,
     }
 }
 
 /// What whoever traces the call wants to know, if anybody does.
-fn wire(session: &Session, caller: &Caller, id: &RequestId, rules: &RequestContext) -> Option<Box<RequestWire>> {
+fn trace_metadata(
+    session: &Session,
+    caller: &Caller,
+    id: &RequestId,
+    rules: &RequestContext,
+) -> Option<Box<RequestWire>> {
     let is_local = caller.name == Caller::LOCAL;
     let wire = || Box::new(RequestWire { id: id.to_string(), revision: rules.revision.as_str(), is_local });
     session.host.options().traced.then(wire)
 }
 
 /// The kinds of questions that the client answers during this request; `None` if the protocol allows no questions then.
-fn answerable(wanted: &Wanted, rules: &RequestContext) -> Option<QuestionKindSet> {
+fn answerable_kinds(wanted: &Wanted, rules: &RequestContext) -> Option<QuestionKindSet> {
     if matches!(wanted, Wanted::Completion(_)) {
         return None;
     }
@@ -229,7 +234,7 @@ fn answerable(wanted: &Wanted, rules: &RequestContext) -> Option<QuestionKindSet
 }
 
 /// What a client asks for, without what the revision does not know.
-fn in_revision(wanted: Wanted, rules: &RequestContext) -> Wanted {
+fn restrict_to_revision(wanted: Wanted, rules: &RequestContext) -> Wanted {
     match wanted {
         Wanted::Completion(request) if !rules.revision.features().completion_context => {
             Wanted::Completion(CompletionRequest { context: BTreeMap::new(), ..request })
@@ -243,13 +248,13 @@ fn in_revision(wanted: Wanted, rules: &RequestContext) -> Wanted {
 /// # Errors
 ///
 /// They would be more than one request may ever take. The inner error: there is no room for them now.
-fn weigh(
+fn reserve_for_params(
     session: &Session,
     caller: &Caller,
     params: Option<&RawValue>,
 ) -> Result<Result<QuotaPortion, CallRejection>, Error> {
-    let bytes = params.map_or(0, |params| weight::decoded(params.get()));
-    let most = session.host.options().bytes_of_one();
+    let bytes = params.map_or(0, |params| weight::decoded_size(params.get()));
+    let most = session.host.options().max_request_bytes();
     if bytes > most {
         let [bytes, most] = [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
         let what = format!(
@@ -258,39 +263,42 @@ fn weigh(
         );
         return Err(Error::new(INVALID_REQUEST, what));
     }
-    Ok(session.intake.take(&caller.name, bytes).map_err(busy))
+    Ok(session.intake.try_reserve(&caller.name, bytes).map_err(busy_rejection))
 }
 
 /// There is no room for a request now.
-pub(crate) fn busy(exhausted: QuotaExhausted) -> CallRejection {
+pub(crate) fn busy_rejection(exhausted: QuotaExhausted) -> CallRejection {
     CallRejection {
-        reason: RejectionReason::Busy { bound: CapacityLimit::Requests, most: exhausted.most() },
-        retry_after: Some(RETRY),
+        reason: RejectionReason::Busy { bound: CapacityLimit::Requests, most: exhausted.limit() },
+        retry_after: Some(BUSY_RETRY_DELAY),
     }
 }
 
 impl RetainedRequest {
-    fn of(
+    fn retain(
         session: &Session,
         caller: &Caller,
         params: Option<&RawValue>,
         read: ParamsReader,
     ) -> Result<Self, CallRejection> {
-        let held = session.intake.take(&caller.name, params.map_or(0, |params| params.get().len())).map_err(busy)?;
+        let held = session
+            .intake
+            .try_reserve(&caller.name, params.map_or(0, |params| params.get().len()))
+            .map_err(busy_rejection)?;
         Ok(Self { params: params.map(ToOwned::to_owned), read, _held: held })
     }
 
     /// What the client asks for, read again, and the bytes that it takes.
-    fn request(&self, session: &Session) -> Result<(Wanted, QuotaPortion), CallFailure> {
+    fn parse_again(&self, session: &Session) -> Result<(Wanted, QuotaPortion), CallFailure> {
         let params = self.params.as_deref();
         // It was read before, so it is not malformed.
-        let weighed = weigh(session, &session.opener, params).map_err(internal)?;
+        let weighed = reserve_for_params(session, &session.opener, params).map_err(internal_failure)?;
         let held = weighed.map_err(CallFailure::Rejected)?;
-        Ok((spelled(session, (self.read)(params, ReadExtent::Whole).map_err(internal)?.request), held))
+        Ok((with_listed_uri(session, (self.read)(params, ReadExtent::Whole).map_err(internal_failure)?.request), held))
     }
 }
 
-fn internal(error: Error) -> CallFailure {
+fn internal_failure(error: Error) -> CallFailure {
     CallFailure::Call(CallError::Internal(error.message))
 }
 
@@ -354,7 +362,7 @@ impl PendingCall {
     }
 
     /// What was registered for the call.
-    pub(crate) fn request(&self) -> &RegisteredRequest {
+    pub(crate) fn registration(&self) -> &RegisteredRequest {
         &self.request
     }
 
@@ -364,7 +372,7 @@ impl PendingCall {
     }
 
     /// Whether the call is to be a task.
-    pub(crate) fn wish(&self) -> TaskMode {
+    pub(crate) fn task_mode(&self) -> TaskMode {
         self.wish
     }
 
@@ -374,7 +382,7 @@ impl PendingCall {
     /// # Errors
     ///
     /// The tool can be called only as a task, or never. The call has ended; `None` if its client has cancelled it.
-    pub(crate) async fn settle_wish(mut self: Box<Self>, session: &Session) -> Result<Box<Self>, Option<Error>> {
+    pub(crate) async fn resolve_task_mode(mut self: Box<Self>, session: &Session) -> Result<Box<Self>, Option<Error>> {
         if self.place.is_err() {
             // It is not made anyway.
             self.wish = TaskMode::None;
@@ -385,7 +393,7 @@ impl PendingCall {
             // The call ends with that.
             () = self.request.cancelled.cancelled() => Ok(TaskMode::None),
             () = session.life.stopped.cancelled() => Ok(TaskMode::None),
-            settled = self.wish.settled(session, self.call.request.target(), &self.rules) => settled,
+            settled = self.wish.resolve(session, self.call.request.target(), &self.rules) => settled,
         };
         match settled {
             Ok(wish) => {
@@ -410,12 +418,12 @@ impl PendingCall {
         let observer = Arc::new(self.observer(session, reply, self.request.cancelled.clone()));
         let cancelled = self.request.cancelled.clone();
         let revision = self.rules.revision;
-        let (request, traveling) = self.travel(session, ReplyChannel::Reply(reply), observer, &cancelled);
+        let (request, traveling) = self.into_driver(session, ReplyChannel::Reply(reply), observer, &cancelled);
         let CompletedCall { told, place } = traveling.await;
-        let error = told.as_ref().and_then(CallResponse::error);
+        let error = told.as_ref().and_then(CallResponse::error_code);
         let answer = told.map(|told| told.encode(session, &request.id, revision));
         let mut called = EncodedCall::new(request, answer, place);
-        called.encoded(error);
+        called.mark_encoded(error);
         called
     }
 
@@ -426,13 +434,13 @@ impl PendingCall {
         live: &LiveTask,
         observer: Arc<dyn CallObserver>,
     ) -> CompletedCall {
-        let cancelled = live.cancelled().clone();
-        let (_request, traveling) = self.travel(session, ReplyChannel::Task(live), observer, &cancelled);
+        let cancelled = live.cancellation().clone();
+        let (_request, traveling) = self.into_driver(session, ReplyChannel::Task(live), observer, &cancelled);
         traveling.await
     }
 
     /// What was registered, and the call on its way.
-    fn travel<'a>(
+    fn into_driver<'a>(
         self: Box<Self>,
         session: &'a Session,
         way: ReplyChannel<'a>,
@@ -455,13 +463,13 @@ impl PendingCall {
             trace: call.trace.clone().map(Box::new),
             wire: call.wire.clone(),
         };
-        let traveling = async move { journey.travel(call, place, retry).await };
+        let traveling = async move { journey.drive(call, place, retry).await };
         (request, traveling)
     }
 }
 
 /// Gives a call what an earlier one left, and the answers to its questions.
-async fn resume(
+async fn restore_state(
     session: &Session,
     call: &mut ClientCall,
     retry: Box<RetriedRequest>,
@@ -472,8 +480,8 @@ async fn resume(
         return Ok(None);
     };
     let (states, caller) = (session.host.request_states(), &session.opener.name);
-    let opened = states.unseal(&state, RequestBinding::of(caller, &call.request)).map_err(outcome::invalid_state)?;
-    states.take(opened.ticket, caller).await.map_err(|refused| match refused {
+    let opened = states.unseal(&state, RequestBinding::new(caller, &call.request)).map_err(outcome::invalid_state)?;
+    states.redeem(opened.ticket, caller).await.map_err(|refused| match refused {
         TicketRefused::Used => outcome::invalid_state(InvalidState::Used),
         TicketRefused::Full => Error::new(INVALID_REQUEST, format!("{refused}: try again later")),
         TicketRefused::Unwritten(_) => outcome::internal(&refused.to_string()),
@@ -488,7 +496,7 @@ async fn resume(
 
 impl CallDriver<'_> {
     /// Makes the call, from what an earlier one left to what the client is told.
-    async fn travel(
+    async fn drive(
         &mut self,
         mut call: Box<ClientCall>,
         place: Result<Box<dyn QueuePlace>, Box<CallRejection>>,
@@ -497,31 +505,34 @@ impl CallDriver<'_> {
         let place = match place {
             Ok(place) => place,
             Err(rejection) => {
-                return CompletedCall { told: self.told(failed(CallFailure::Rejected(*rejection))), place: None };
+                return CompletedCall {
+                    told: self.build_response(failed(CallFailure::Rejected(*rejection))),
+                    place: None,
+                };
             }
         };
         let Some(retry) = retry else {
-            let (end, place) = self.run(call, place).await;
-            return CompletedCall { told: self.told(end), place };
+            let (end, place) = self.run_to_end(call, place).await;
+            return CompletedCall { told: self.build_response(end), place };
         };
         // Boxed with all that it needs, which few calls do.
         let resumed = async {
-            let ticket = match resume(self.session, &mut call, retry).await {
+            let ticket = match restore_state(self.session, &mut call, retry).await {
                 Ok(ticket) => ticket,
-                Err(error) => return CompletedCall { told: Some(CallResponse::failed(error)), place: Some(place) },
+                Err(error) => return CompletedCall { told: Some(CallResponse::from_error(error)), place: Some(place) },
             };
-            let (end, place) = self.run(call, place).await;
+            let (end, place) = self.run_to_end(call, place).await;
             if let (Some(ticket), true) = (ticket, end.is_rejection() && !self.was_admitted) {
                 // The plugin was never entered: the client can send the same answers again.
-                self.session.host.request_states().give_back(ticket).await;
+                self.session.host.request_states().restore(ticket).await;
             }
-            CompletedCall { told: self.told(end), place }
+            CompletedCall { told: self.build_response(end), place }
         };
         Box::pin(resumed).await
     }
 
     /// Enters the plugin, and again with the answers each time that it has asked the client of a session something.
-    async fn run(
+    async fn run_to_end(
         &mut self,
         mut call: Box<ClientCall>,
         mut place: Box<dyn QueuePlace>,
@@ -531,25 +542,25 @@ impl CallDriver<'_> {
         let mut answered: Option<Arc<CallJournal>> = None;
         loop {
             // Boxed, and dropped with all that it holds while a person thinks.
-            let end = Box::pin(self.enter(call, &mut *place)).await;
+            let end = Box::pin(self.enter_plugin(call, &mut *place)).await;
             self.was_admitted |= !end.is_rejection();
-            let next = match self.after(end, answered.as_deref()) {
+            let next = match self.next_step(end, answered.as_deref()) {
                 Ok(next) => next,
                 Err(end) => return (end, Some(place)),
             };
             drop(place);
             let next = match next {
-                DriverStep::Ask(interview) => Box::pin(self.ask(interview)).await,
+                DriverStep::Ask(interview) => Box::pin(self.ask_client(interview)).await,
                 DriverStep::Wait(rejection) => {
                     let journal = answered.as_ref().or(resumed.as_ref()).cloned().unwrap_or_default();
-                    match self.hold(&journal) {
-                        Ok(()) => Box::pin(self.pause(rejection)).await.map(|()| journal),
+                    match self.reserve_journal(&journal) {
+                        Ok(()) => Box::pin(self.wait_to_requeue(rejection)).await.map(|()| journal),
                         Err(ended) => Err(ended),
                     }
                 }
             };
             let again = match next {
-                Ok(journal) => Box::pin(self.again(answered.insert(journal))).await,
+                Ok(journal) => Box::pin(self.requeue(answered.insert(journal))).await,
                 Err(ended) => Err(ended),
             };
             (call, place) = match again {
@@ -566,13 +577,15 @@ impl CallDriver<'_> {
     ///
     /// The call has ended with it.
     #[expect(clippy::result_large_err, reason = "the end is the common case, and is moved at once")]
-    fn after(&self, end: CallOutcome, answered: Option<&CallJournal>) -> Result<DriverStep, CallOutcome> {
+    fn next_step(&self, end: CallOutcome, answered: Option<&CallJournal>) -> Result<DriverStep, CallOutcome> {
         match end {
-            CallOutcome::Answered(CallResult { result: Ok(CallReply::Questions(interview)), .. }) if self.asks() => {
+            CallOutcome::Answered(CallResult { result: Ok(CallReply::Questions(interview)), .. })
+                if self.asks_client() =>
+            {
                 Ok(DriverStep::Ask(Box::new(interview)))
             }
             CallOutcome::Answered(CallResult { result: Err(CallFailure::Rejected(rejection)), .. })
-                if self.waits_for_its_turn(rejection, answered) =>
+                if self.should_requeue(rejection, answered) =>
             {
                 Ok(DriverStep::Wait(rejection))
             }
@@ -581,7 +594,7 @@ impl CallDriver<'_> {
     }
 
     /// Makes the call, once it is admitted.
-    async fn enter(&self, call: Box<ClientCall>, place: &mut dyn QueuePlace) -> CallOutcome {
+    async fn enter_plugin(&self, call: Box<ClientCall>, place: &mut dyn QueuePlace) -> CallOutcome {
         let calling = place.call(*call, Arc::clone(&self.observer));
         tokio::select! {
             biased;
@@ -595,15 +608,15 @@ impl CallDriver<'_> {
     }
 
     /// Whether the call waits for the answers to its questions. Otherwise its response asks them.
-    fn asks(&self) -> bool {
+    fn asks_client(&self) -> bool {
         match self.way {
             ReplyChannel::Reply(_) => !self.rules.revision.features().input_requests,
-            ReplyChannel::Task(live) => live.turn(TaskPhase::Given) == TaskPhase::Kept,
+            ReplyChannel::Task(live) => live.decide_phase(TaskPhase::Given) == TaskPhase::Kept,
         }
     }
 
     /// Whether a call that was rejected waits and tries again: one that has answers, and a task.
-    fn waits_for_its_turn(&self, rejection: CallRejection, answered: Option<&CallJournal>) -> bool {
+    fn should_requeue(&self, rejection: CallRejection, answered: Option<&CallJournal>) -> bool {
         match (self.way, answered) {
             (_, Some(journal)) => is_in_time(rejection, journal),
             // It has until its time is over.
@@ -616,22 +629,22 @@ impl CallDriver<'_> {
 
     /// Asks the client of a session, and returns the journal with the answers. Its bytes are the caller's until the call
     /// has ended.
-    async fn ask(&mut self, mut interview: Box<QuestionRound>) -> Result<Arc<CallJournal>, InterviewEnd> {
+    async fn ask_client(&mut self, mut interview: Box<QuestionRound>) -> Result<Arc<CallJournal>, InterviewEnd> {
         let questions = std::mem::take(&mut interview.questions);
         if self.kept.is_none() || questions.is_empty() {
-            return Err(InterviewEnd::Failed(unanswerable(&questions, self.target)));
+            return Err(InterviewEnd::Failed(unanswerable_failure(&questions, self.target)));
         }
         let revision = self.rules.revision;
-        self.may_ask(&questions).map_err(InterviewEnd::Failed)?;
+        self.check_capabilities(&questions).map_err(InterviewEnd::Failed)?;
         // In place of what the journal of the round before took.
         self.journaled.clear();
-        self.hold(&interview.journal)?;
+        self.reserve_journal(&interview.journal)?;
         let (intake, name) = (&self.session.intake, &self.session.opener.name);
         let put = PendingQuestions { caller: name, questions: &questions, journal: &interview.journal };
-        let mut elsewhere = self.session.host.elsewhere(put);
+        let mut elsewhere = self.session.host.operator_answer(put);
         if let Some(waiting) = elsewhere.as_mut().filter(|waiting| waiting.is_open()) {
             // What is kept of the questions for that is the caller's as well. Without room for it, the client alone answers.
-            match intake.take(name, questions.iter().map(|question| question.params.get().len()).sum()) {
+            match intake.try_reserve(name, questions.iter().map(|question| question.params.get().len()).sum()) {
                 Ok(room) => self.journaled.push(room),
                 Err(_full) => waiting.leave_to_client(),
             }
@@ -643,7 +656,7 @@ impl CallDriver<'_> {
                 let stream = QuestionStream { session, reply, revision, cancelled, task: None };
                 tokio::select! {
                     biased;
-                    answered = OperatorAnswer::answered(&mut elsewhere) => Err(answered),
+                    answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => Err(answered),
                     held = interview::conduct(&stream, questions, journal) => Ok(held?),
                 }
             }
@@ -651,7 +664,7 @@ impl CallDriver<'_> {
                 let waiting = Box::pin(interview::wait(session, live, questions, journal));
                 tokio::select! {
                     biased;
-                    answered = OperatorAnswer::answered(&mut elsewhere) => Err(answered),
+                    answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => Err(answered),
                     held = waiting => Ok(held?),
                 }
             }
@@ -672,31 +685,35 @@ impl CallDriver<'_> {
     }
 
     /// Draws what the journal takes from the caller's share, unless a journal is drawn from it already.
-    fn hold(&mut self, journal: &CallJournal) -> Result<(), InterviewEnd> {
+    fn reserve_journal(&mut self, journal: &CallJournal) -> Result<(), InterviewEnd> {
         if self.journaled.is_empty() {
-            let room = self.session.intake.take(&self.session.opener.name, journal.size());
+            let room = self.session.intake.try_reserve(&self.session.opener.name, journal.size());
             // With room for no other: few calls need more, and many wait.
-            self.journaled = vec![room.map_err(|none| InterviewEnd::Failed(CallFailure::Rejected(busy(none))))?];
+            self.journaled =
+                vec![room.map_err(|none| InterviewEnd::Failed(CallFailure::Rejected(busy_rejection(none))))?];
         }
         Ok(())
     }
 
     /// The call with the answers, and a new place in the client's queue.
-    async fn again(&self, journal: &Arc<CallJournal>) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), InterviewEnd> {
+    async fn requeue(
+        &self,
+        journal: &Arc<CallJournal>,
+    ) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), InterviewEnd> {
         loop {
-            match self.queue(journal) {
+            match self.try_requeue(journal) {
                 Err(CallFailure::Rejected(rejection)) if is_in_time(rejection, journal) => {
-                    self.pause(rejection).await?;
+                    self.wait_to_requeue(rejection).await?;
                 }
                 again => return again.map_err(InterviewEnd::Failed),
             }
         }
     }
 
-    fn queue(&self, journal: &Arc<CallJournal>) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), CallFailure> {
-        let Some(kept) = &self.kept else { return Err(unanswerable(&[], self.target)) };
-        let (wanted, held) = kept.request(self.session)?;
-        let place = self.session.opener.client.queue(wanted.target()).map_err(CallFailure::Rejected)?;
+    fn try_requeue(&self, journal: &Arc<CallJournal>) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), CallFailure> {
+        let Some(kept) = &self.kept else { return Err(unanswerable_failure(&[], self.target)) };
+        let (wanted, held) = kept.parse_again(self.session)?;
+        let place = self.session.opener.client.enqueue(wanted.target()).map_err(CallFailure::Rejected)?;
         let call = ClientCall {
             request: wanted,
             // A call that was entered had all of them.
@@ -705,7 +722,7 @@ impl CallDriver<'_> {
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),
             journal: Arc::clone(journal),
-            session: self.session.number_in(&self.rules),
+            session: self.session.number_for(&self.rules),
             trace: self.trace.as_deref().cloned(),
             wire: self.wire.clone(),
             arguments: self.arguments,
@@ -715,17 +732,17 @@ impl CallDriver<'_> {
     }
 
     /// Waits until a call that has its answers can be queued again: they are not lost because others are being served.
-    async fn pause(&self, rejection: CallRejection) -> Result<(), InterviewEnd> {
+    async fn wait_to_requeue(&self, rejection: CallRejection) -> Result<(), InterviewEnd> {
         tokio::select! {
             biased;
             () = self.cancelled.cancelled() => Err(InterviewEnd::Cancelled),
             () = self.session.life.closing.cancelled() => Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
-            () = tokio::time::sleep(rejection.retry_after.unwrap_or_default().max(SOONEST)) => Ok(()),
+            () = tokio::time::sleep(rejection.retry_after.unwrap_or_default().max(MIN_REQUEUE_DELAY)) => Ok(()),
         }
     }
 
     /// Whether the client answers questions of these kinds. The sandbox asks no others.
-    fn may_ask(&self, questions: &[Question]) -> Result<(), CallFailure> {
+    fn check_capabilities(&self, questions: &[Question]) -> Result<(), CallFailure> {
         let answerable = self.rules.capabilities.answerable(self.rules.revision);
         let missing: Vec<_> =
             questions.iter().map(|question| question.kind).filter(|kind| !answerable.contains(*kind)).collect();
@@ -737,7 +754,7 @@ impl CallDriver<'_> {
     }
 
     /// What the client is told; `None` if it has cancelled the call.
-    fn told(&self, end: CallOutcome) -> Option<CallResponse> {
+    fn build_response(&self, end: CallOutcome) -> Option<CallResponse> {
         let (session, revision) = (self.session, self.rules.revision);
         let with_usage = session.host.options().usage;
         let mut retry_after = None;
@@ -768,11 +785,11 @@ impl CallDriver<'_> {
     fn input_required(&self, interview: QuestionRound) -> Result<(Vec<Question>, String), CallFailure> {
         let QuestionRound { questions, journal } = interview;
         let (Some(kept), false) = (&self.kept, questions.is_empty()) else {
-            return Err(unanswerable(&questions, self.target));
+            return Err(unanswerable_failure(&questions, self.target));
         };
-        self.may_ask(&questions)?;
-        let (wanted, _held) = kept.request(self.session)?;
-        let binding = RequestBinding::of(&self.session.opener.name, &wanted);
+        self.check_capabilities(&questions)?;
+        let (wanted, _held) = kept.parse_again(self.session)?;
+        let binding = RequestBinding::new(&self.session.opener.name, &wanted);
         let asked = questions.iter().map(|question| question.key.clone()).collect();
         let state = self.session.host.request_states().seal(binding, asked, journal);
         Ok((questions, state.map_err(|what| CallFailure::Call(CallError::Internal(what)))?))
@@ -781,11 +798,11 @@ impl CallDriver<'_> {
 
 /// Whether a call that was rejected can still be made before the time for its answers is over.
 fn is_in_time(rejection: CallRejection, journal: &CallJournal) -> bool {
-    rejection.retry_after.is_some_and(|wait| wait.max(SOONEST) < interview::patience(journal))
+    rejection.retry_after.is_some_and(|wait| wait.max(MIN_REQUEUE_DELAY) < interview::patience(journal))
 }
 
 /// What becomes of questions to a client that answers none: the sandbox was told so, and should not have passed them on.
-fn unanswerable(questions: &[Question], kind: TargetKind) -> CallFailure {
+fn unanswerable_failure(questions: &[Question], kind: TargetKind) -> CallFailure {
     let keys: Vec<&str> = questions.iter().map(|question| question.key.as_str()).collect();
     let what = format!("a {kind} asked nothing, or a client that answers no questions: {}", keys.join(", "));
     CallFailure::Call(CallError::Internal(what))
@@ -793,20 +810,20 @@ fn unanswerable(questions: &[Question], kind: TargetKind) -> CallFailure {
 
 impl CallResponse {
     /// A call that ended with this error.
-    pub(crate) fn failed(error: Error) -> Self {
+    pub(crate) fn from_error(error: Error) -> Self {
         Self { result: Err(error), retry_after: None }
     }
 
     /// The code of the error, if it is one.
-    fn error(&self) -> Option<i32> {
+    fn error_code(&self) -> Option<i32> {
         self.result.as_ref().err().map(|error| error.code)
     }
 
     /// The response to the request with this id.
     pub(crate) fn encode(self, session: &Session, id: &RequestId, revision: Revision) -> OutgoingMessage {
         let outgoing = match self.result {
-            Ok(result) => session.result(id, result, Some(revision)),
-            Err(error) if error.code == MISSING_CAPABILITY => session.refusal(&error.of(id)),
+            Ok(result) => session.encode_result(id, result, Some(revision)),
+            Err(error) if error.code == MISSING_CAPABILITY => session.encode_rejection(&error.of(id)),
             Err(error) => OutgoingMessage::answer(session.encode_error(&error.of(id))),
         };
         OutgoingMessage { retry_after: self.retry_after, ..outgoing }
@@ -823,10 +840,10 @@ impl EncodedCall {
         Self { request, answer, place }
     }
 
-    /// The response is written: nothing more is computed for the call. `error` is its code if it is an error.
-    fn encoded(&mut self, error: Option<i32>) {
+    /// The response is written: nothing more is computed for the call. `error_code` is its code if it is an error.
+    fn mark_encoded(&mut self, error: Option<i32>) {
         if let Some(place) = &mut self.place {
-            place.encoded(error);
+            place.response_encoded(error);
         }
     }
 
@@ -840,7 +857,7 @@ impl EncodedCall {
             () = cancelled.cancelled() => None,
             capacity = reply.reserve(bytes) => capacity,
         };
-        let (answer, _place) = self.settle(session);
+        let (answer, _place) = self.finish(session);
         let (Some(capacity), Some(answer)) = (capacity, answer) else { return false };
         capacity.send(answer);
         true
@@ -853,7 +870,7 @@ impl EncodedCall {
 
     /// Frees the id. Returns the response, unless the client has cancelled the call, and the place in the client's
     /// queue. Nothing may be awaited before the response is queued: the id may already be that of another request.
-    pub(crate) fn settle(self, session: &Session) -> (Option<OutgoingMessage>, Option<Box<dyn QueuePlace>>) {
+    pub(crate) fn finish(self, session: &Session) -> (Option<OutgoingMessage>, Option<Box<dyn QueuePlace>>) {
         let Self { request, answer, place } = self;
         let is_wanted = session.in_flight.finish(&request);
         (answer.filter(|_| is_wanted), place)
@@ -892,11 +909,11 @@ mod tests {
     struct Noted(Steps);
 
     impl ClientShare for Noting {
-        fn existing(&self, _uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+        fn existing_uris(&self, _uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
             Box::pin(std::future::ready(Vec::new()))
         }
 
-        fn queue(&self, _tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
+        fn enqueue(&self, _tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
             Ok(Box::new(Noted(Arc::clone(&self.0))))
         }
     }
@@ -914,7 +931,7 @@ mod tests {
             Box::pin(std::future::ready(CallResult { result: Ok(CallReply::Tool(output)), usage: None }))
         }
 
-        fn encoded(&mut self, _error: Option<i32>) {
+        fn response_encoded(&mut self, _error: Option<i32>) {
             self.0.lock().unwrap().push("encoded");
         }
     }
@@ -929,7 +946,7 @@ mod tests {
     async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_that_is_sent() {
         let (host, steps) = (Stub::new(), Steps::default());
         let caller = Arc::new(Caller::local(Arc::new(Noting(Arc::clone(&steps)))));
-        let intake = host.options().intake(true);
+        let intake = host.options().request_quota(true);
         let session = Session::new(host, Arc::clone(&caller), intake, SessionChannel::Shared, SessionLife::default());
         let params = to_raw_value(&serde_json::json!({"name": "a"})).unwrap();
         let request = Request { id: RequestId::Number(1.into()), method: "tools/call".into(), params: Some(&params) };
@@ -940,7 +957,7 @@ mod tests {
             log: None,
             trace: None,
         };
-        let calling = begin(&session, &caller, &request, crate::methods::call_tool::read, rules).unwrap();
+        let calling = begin_call(&session, &caller, &request, crate::methods::call_tool::read, rules).unwrap();
         let (outbox, messages) = outbox::channel();
         let ended = calling.run(&session, &outbox).await;
         assert!(ended.bytes() > 1 << 20, "the response is there");

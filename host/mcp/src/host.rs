@@ -27,19 +27,19 @@ pub trait Host: Send + Sync + 'static {
 
     /// Waits until the number of the lists ([`CallerView::listing`]) is greater than `listing`, and returns it; `None` if the
     /// lists cannot change any more.
-    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
+    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 
     /// Whether every plugin that existed at startup has been loaded or refused.
     fn is_complete(&self) -> bool;
 
     /// Waits until [`Host::instructions`] says all that it ever will of the plugins that existed at startup.
-    fn introduced(&self) -> BoxFuture<'_, ()>;
+    fn wait_for_instructions(&self) -> BoxFuture<'_, ()>;
 
     /// Waits until [`Host::is_complete`], for at most the time that the host's configuration allows.
-    fn complete(&self) -> BoxFuture<'_, ()>;
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()>;
 
     /// Waits until there is a tool with this name or [`Host::is_complete`], for at most the time that a call waits for that.
-    fn loaded<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
+    fn wait_for_tool<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
 
     /// At most `limit` tools in the order of their names: those after `after` that `rights` allow.
     fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool>;
@@ -88,12 +88,12 @@ pub trait Host: Send + Sync + 'static {
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
     /// The spelling under which there may be a resource for `uri`, if that is another one: both mean the same by their form.
-    fn spelling(&self, _uri: &str) -> Option<String> {
+    fn listed_uri(&self, _uri: &str) -> Option<String> {
         None
     }
 
     /// The tool with the schema of its arguments as [`SchemaForm::Portable`] has it. Takes time in proportion to the schema.
-    fn portable(&self, tool: &Arc<Tool>) -> Arc<Tool> {
+    fn portable_tool(&self, tool: &Arc<Tool>) -> Arc<Tool> {
         Arc::clone(tool)
     }
 
@@ -105,7 +105,7 @@ pub trait Host: Send + Sync + 'static {
 
     /// What the host has to do with these questions while their call waits, such as somebody besides the client who may
     /// answer one of them; `None` if nothing.
-    fn elsewhere(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
+    fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         None
     }
 
@@ -116,7 +116,7 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Takes note of what tells what clients have open at a transport that begins to serve: `None` once it has ended.
-    fn serves(&self, _traffic: TrafficSource) {}
+    fn register_traffic_source(&self, _traffic: TrafficSource) {}
 
     /// Spawns a future that makes calls on the runtime on which the host runs them.
     fn spawn(&self, work: BoxFuture<'static, ()>);
@@ -146,7 +146,7 @@ pub struct TransportTraffic {
 }
 
 /// So many callers or requests can take what is there for all.
-const SHARES: usize = 4;
+const QUOTA_SHARES: usize = 4;
 
 /// Options of the protocol that do not depend on the transport.
 #[derive(Clone, Debug)]
@@ -187,17 +187,17 @@ pub struct ServerInfo {
 
 impl ProtocolOptions {
     /// The bytes that requests may take, for a transport with one caller or one with many.
-    pub(crate) fn intake(&self, many: bool) -> Arc<SharedQuota> {
-        let all = self.bytes_of_requests();
-        SharedQuota::new(all, if many { all / SHARES } else { all })
+    pub(crate) fn request_quota(&self, many: bool) -> Arc<SharedQuota> {
+        let all = self.total_request_bytes();
+        SharedQuota::new(all, if many { all / QUOTA_SHARES } else { all })
     }
 
     /// The bytes that one request may take once it is parsed.
-    pub(crate) fn bytes_of_one(&self) -> usize {
-        self.bytes_of_requests() / SHARES
+    pub(crate) fn max_request_bytes(&self) -> usize {
+        self.total_request_bytes() / QUOTA_SHARES
     }
 
-    fn bytes_of_requests(&self) -> usize {
+    fn total_request_bytes(&self) -> usize {
         usize::try_from(self.requests.as_u64()).unwrap_or(usize::MAX)
     }
 }
@@ -220,14 +220,14 @@ pub trait ClientShare: Send + Sync {
     /// # Errors
     ///
     /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
-    fn queue(&self, target: &str) -> Result<Box<dyn QueuePlace>, CallRejection>;
+    fn enqueue(&self, target: &str) -> Result<Box<dyn QueuePlace>, CallRejection>;
 
     /// Those of `uris` under which there is a resource, listed or of a template. That is work of this client's: what takes
     /// more than a moment is not done on the protocol's thread, and what takes too long is not found.
-    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
+    fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
 
     /// Takes note of a call of `target` that the protocol itself rejected.
-    fn rejected(&self, _target: &str, _rejection: CallRejection) {}
+    fn record_rejection(&self, _target: &str, _rejection: CallRejection) {}
 }
 
 /// A place in a client's queue. Dropping it before the call ends cancels the call.
@@ -240,7 +240,7 @@ pub trait QueuePlace: Send {
     /// Takes note that the response is written as JSON: nothing more is computed for the call. Until then it counts as one
     /// that runs. From then on it has only its place, until the client takes the response. `error` is the code of the
     /// response if it is an error.
-    fn encoded(&mut self, _error: Option<i32>) {}
+    fn response_encoded(&mut self, _error: Option<i32>) {}
 }
 
 /// What a request is in its protocol and on its transport.
@@ -290,7 +290,7 @@ pub struct ClientCall {
 impl ClientCall {
     /// A permitted call that no client sent: it belongs to no session and to no trace, and the memory for its arguments is
     /// not counted.
-    pub fn of_nobody(request: CallRequest, answerable: QuestionKindSet, journal: CallJournal) -> Self {
+    pub fn without_client(request: CallRequest, answerable: QuestionKindSet, journal: CallJournal) -> Self {
         Self {
             request,
             unreadable: None,

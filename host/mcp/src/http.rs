@@ -1,6 +1,6 @@
 //! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
-//! A request passes the `guard` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates
+//! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates
 //! the session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
 //! which ends with it. `reply` turns the messages of a session into a response.
 
@@ -71,7 +71,7 @@ use self::lane::BodyWorkers;
 pub use self::options::{AuthSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
-use self::reply::JSON;
+use self::reply::JSON_CONTENT_TYPE;
 use self::scrapes::MetricsCache;
 use self::sessions::SessionTable;
 pub use self::stream::SocketListener;
@@ -82,16 +82,16 @@ use crate::quota::SharedQuota;
 use crate::session::SessionLife;
 
 /// Path of the endpoint.
-pub const PATH: &str = "/mcp";
+pub const MCP_PATH: &str = "/mcp";
 
 /// The same as many clients write it.
-const WITH_SLASH: &str = "/mcp/";
+const MCP_PATH_WITH_SLASH: &str = "/mcp/";
 
 /// How long a browser need not ask again whether a page may send requests. Chromium accepts no more.
-const PREFLIGHT: Duration = Duration::from_hours(2);
+const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 
 /// Path of the metrics.
-pub const METRICS: &str = "/metrics";
+pub const METRICS_PATH: &str = "/metrics";
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`. `doors` replaces
 /// that part of the options.
@@ -113,7 +113,7 @@ pub async fn serve(
         gate: AuthGate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
         guard: ArcSwap::from_pointee(OriginGuard::new(&options.hosts, &options.origins, &address)),
         sessions: SessionTable::new(&options),
-        intake: host.options().intake(true),
+        intake: host.options().request_quota(true),
         lane: BodyWorkers::new(),
         requests: SharedQuota::new(usize::MAX, options.caller_requests),
         connections: SharedQuota::new(options.connections, options.address_connections),
@@ -125,7 +125,7 @@ pub async fn serve(
         options,
     });
     let counted = Arc::downgrade(&app);
-    host.serves(Box::new(move || counted.upgrade().map(|app| app.traffic())));
+    host.register_traffic_source(Box::new(move || counted.upgrade().map(|app| app.traffic())));
     let expiring = Arc::clone(&app);
     tokio::spawn(async move { expiring.sessions.expire(expiring.life.closing.clone()).await });
     let reading = Arc::clone(&app);
@@ -134,12 +134,12 @@ pub async fn serve(
             oauth.read_keys(reading.life.ended.clone()).await;
         }
     });
-    doors.keep(&app);
+    doors.register(&app);
     let scheme = if app.options.tls.is_some() { "https" } else { "http" };
     match &address {
-        ListenAddress::Internet(address) => tracing::info!("listening on {scheme}://{address}{PATH}"),
+        ListenAddress::Internet(address) => tracing::info!("listening on {scheme}://{address}{MCP_PATH}"),
         ListenAddress::Unix(_) => {
-            tracing::info!("listening on {address} (for {scheme}://{}{PATH})", address.authority());
+            tracing::info!("listening on {address} (for {scheme}://{}{MCP_PATH})", address.authority());
         }
     }
     let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.follow())));
@@ -151,39 +151,40 @@ pub async fn serve(
 
 fn router(app: &Arc<HttpState>) -> Router {
     let endpoint = post(endpoint::post).get(endpoint::get).delete(endpoint::delete);
-    let mut callable = Router::new().route(PATH, endpoint.clone()).route(WITH_SLASH, endpoint);
+    let mut callable = Router::new().route(MCP_PATH, endpoint.clone()).route(MCP_PATH_WITH_SLASH, endpoint);
     if app.options.sse {
         callable = callable.route(sse::PATH, get(sse::open)).route(sse::MESSAGES, post(sse::post));
     }
     let pages = Arc::clone(app);
-    let origins =
-        AllowOrigin::predicate(move |origin, _| origin.to_str().is_ok_and(|origin| pages.guard.load().origin(origin)));
+    let origins = AllowOrigin::predicate(move |origin, _| {
+        origin.to_str().is_ok_and(|origin| pages.guard.load().is_allowed_origin(origin))
+    });
     let cors = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
-        .max_age(PREFLIGHT)
+        .max_age(PREFLIGHT_MAX_AGE)
         .expose_headers([headers::SESSION_ID, RETRY_AFTER, WWW_AUTHENTICATE]);
     let mut guarded = callable
-        .layer(from_fn_with_state(Arc::clone(app), admit))
-        .route(oauth::METADATA, get(metadata))
-        .route(&format!("{}/{{*path}}", oauth::METADATA), get(metadata))
+        .layer(from_fn_with_state(Arc::clone(app), authenticate))
+        .route(oauth::METADATA_PATH, get(resource_metadata))
+        .route(&format!("{}/{{*path}}", oauth::METADATA_PATH), get(resource_metadata))
         .layer(cors);
     if app.options.metrics {
         // Without the headers that would let a page read them.
-        guarded = guarded.route(METRICS, get(scrape::get));
+        guarded = guarded.route(METRICS_PATH, get(scrape::get));
     }
     if let Some(pages) = app.options.pages.clone() {
         // Nor with these: they are for people.
         guarded = guarded.merge(pages.with_state(()));
     }
-    let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), guard));
+    let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), check_origin));
     Router::new()
         // Probes use the address as `Host`; these responses contain nothing that a page must not see.
-        .route(listener::PROBES[0], get(|| async { "ok\n" }))
-        .route(listener::PROBES[1], get(ready))
+        .route(listener::PROBE_PATHS[0], get(|| async { "ok\n" }))
+        .route(listener::PROBE_PATHS[1], get(readiness))
         .merge(guarded)
-        .fallback(nothing_here)
+        .fallback(not_found)
         .layer(CatchPanicLayer::new())
         // Not the whole URL: its query may contain a secret.
         .layer(
@@ -199,7 +200,7 @@ fn router(app: &Arc<HttpState>) -> Router {
 }
 
 /// Rejects requests that a foreign web page could have made.
-async fn guard(State(app): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
+async fn check_origin(State(app): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     match app.guard.load().check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err((status, why)) => {
@@ -211,21 +212,21 @@ async fn guard(State(app): State<Arc<HttpState>>, request: Request, next: Next) 
 
 /// Authenticates the caller and attaches it to the request, with what the trust in it rests on. A caller has only so many
 /// open requests.
-async fn admit(
+async fn authenticate(
     State(app): State<Arc<HttpState>>,
     Extension(peer): Extension<HttpPeer>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    match app.gate.caller(request.headers(), peer.source, &*app.host) {
+    match app.gate.authenticate(request.headers(), peer.source, &*app.host) {
         Ok((caller, trust)) => {
-            let Ok(place) = app.requests.take(&caller.name, 1) else {
+            let Ok(place) = app.requests.try_reserve(&caller.name, 1) else {
                 let id = ErrorId::of(request.headers());
-                return reply::unavailable(&too_many_requests(app.options.caller_requests), id);
+                return reply::unavailable_response(&too_many_requests(app.options.caller_requests), id);
             };
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(trust);
-            body::accompany(next.run(request).await, place, &peer.half_closed)
+            body::hold_until_sent(next.run(request).await, place, &peer.half_closed)
         }
         Err(denied) => {
             tracing::info!(peer = %peer.source, "request rejected: {denied}");
@@ -242,7 +243,7 @@ fn too_many_requests(most: usize) -> Error {
 }
 
 /// Ready when the plugins that existed at startup are loaded or refused, until shutdown begins.
-async fn ready(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
+async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
     } else if app.host.is_complete() {
@@ -253,20 +254,20 @@ async fn ready(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) 
 }
 
 /// The response for unknown paths, and for that of a transport that is off.
-async fn nothing_here(uri: Uri) -> (StatusCode, String) {
+async fn not_found(uri: Uri) -> (StatusCode, String) {
     let text = match uri.path() {
         sse::PATH | sse::MESSAGES => {
-            format!("the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {PATH}\n")
+            format!("the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {MCP_PATH}\n")
         }
-        _ => format!("nothing is served here; MCP is served at {PATH}\n"),
+        _ => format!("nothing is served here; MCP is served at {MCP_PATH}\n"),
     };
     (StatusCode::NOT_FOUND, text)
 }
 
 /// Metadata of the protected resource (RFC 9728).
-async fn metadata(State(app): State<Arc<HttpState>>) -> Response {
+async fn resource_metadata(State(app): State<Arc<HttpState>>) -> Response {
     match app.gate.oauth() {
-        Some(oauth) => ([(CONTENT_TYPE, JSON)], oauth.metadata().to_string()).into_response(),
+        Some(oauth) => ([(CONTENT_TYPE, JSON_CONTENT_TYPE)], oauth.metadata().to_string()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }

@@ -21,7 +21,7 @@ use crate::outbox::{Outbox, OutgoingMessage};
 use crate::pending::{self, CallRequests, PendingResponse};
 use crate::question;
 use crate::quota::QuotaPortion;
-use crate::request_state::{self, LIFE};
+use crate::request_state::{self, STATE_LIFETIME};
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::tasks::{LiveTask, NoRoom};
@@ -94,7 +94,7 @@ pub(crate) async fn conduct(
     });
     // Boxed, because this future is larger than the wait for the responses.
     let sending = Box::pin(async {
-        session.ready().await;
+        session.wait_until_ready().await;
         sent.send(texts).await;
     });
     tokio::select! {
@@ -114,9 +114,9 @@ pub(crate) async fn conduct(
 /// Returns the time left for the answers.
 pub(crate) fn patience(journal: &CallJournal) -> Duration {
     if journal.until == 0 {
-        return LIFE;
+        return STATE_LIFETIME;
     }
-    Duration::from_millis(journal.until.saturating_sub(request_state::now()))
+    Duration::from_millis(journal.until.saturating_sub(request_state::unix_millis_now()))
 }
 
 /// Leaves the questions to the next client request for the task, waits, and adds the answers to the
@@ -139,8 +139,8 @@ pub(crate) async fn wait(
     })?;
     let (answers, held) = tokio::select! {
         biased;
-        () = live.cancelled().cancelled() => return Err(InterviewEnd::Cancelled),
-        answers = asking.answers() => answers.map_err(InterviewEnd::Failed)?,
+        () = live.cancellation().cancelled() => return Err(InterviewEnd::Cancelled),
+        answers = asking.wait_for_answers() => answers.map_err(InterviewEnd::Failed)?,
         () = session.life.closing.cancelled() => return Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(patience(journal)) => return late(given(journal), journal.approval),
     };
@@ -155,7 +155,7 @@ fn prepare<'a>(
 ) -> Result<(Vec<Vec<u8>>, CallRequests<'a>), String> {
     let QuestionStream { session, revision, task, .. } = *stream;
     let params = questions.iter().map(|question| {
-        let params = question::params(question, revision)?;
+        let params = question::request_params(question, revision)?;
         Ok(if let Some(task) = task { Some(related(params.unwrap_or_default(), task)) } else { params })
     });
     let params = params.collect::<Result<Vec<_>, String>>();

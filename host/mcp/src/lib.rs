@@ -81,4 +81,4 @@ pub use self::revision::Revision;
 pub use self::tasks::{TaskOptions, TaskTable};
 pub use self::updates::ResourceUpdates;
 pub use self::view::CallerView;
-pub use self::written::{definition_json, prompt_json, resource_json, result_json, template_json};
+pub use self::written::{prompt_json, resource_json, result_json, template_json, tool_json};

@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
 
-use crate::capabilities::TASKS;
+use crate::capabilities::TASKS_EXTENSION;
 use crate::jsonrpc::{self, RequestId};
 use crate::revision::Revision;
 use crate::rules;
@@ -44,7 +44,10 @@ impl LocalClient {
     /// Returns an error if the server has ended.
     pub async fn send(&mut self, method: &str, mut params: Map<String, Value>) -> io::Result<()> {
         self.last += 1;
-        params.insert("_meta".to_owned(), rules::stating(Revision::NEWEST, &json!({"extensions": {TASKS: {}}})));
+        params.insert(
+            "_meta".to_owned(),
+            rules::request_meta(Revision::NEWEST, &json!({"extensions": {TASKS_EXTENSION: {}}})),
+        );
         let mut line = jsonrpc::request(&RequestId::Number(self.last.into()), method, Some(&params));
         line.push(b'\n');
         self.writer.write_all(&line).await

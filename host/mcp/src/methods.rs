@@ -45,7 +45,7 @@ pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
     if !session.host.is_complete() {
         // Includes what is loaded by then. The lists contain the rest.
-        drop(tokio::time::timeout(SETTLING, session.host.introduced()).await);
+        drop(tokio::time::timeout(SETTLING, session.host.wait_for_instructions()).await);
     }
     shape::add_instructions(result, &session.host.instructions(&caller.rights));
 }

@@ -96,7 +96,7 @@ impl CallObserver for PeerObserver {
     }
 
     fn resource_updated(&self, uri: &str) {
-        self.updates.changed(uri);
+        self.updates.notify_changed(uri);
     }
 
     fn cancelled(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::question;
 use crate::request_state::InvalidState;
 use crate::revision::Revision;
 use crate::shape;
-use crate::updates::LONGEST;
+use crate::updates::MAX_URI_BYTES;
 
 /// Error code: the client did not declare a required capability (2026-07-28, "Error Codes").
 pub(crate) const MISSING_CAPABILITY: i32 = -32021;
@@ -54,10 +54,10 @@ pub(crate) fn outcome(
     let failure = match answer.result {
         Ok(reply) => {
             let mut result = match reply {
-                CallReply::Tool(output) => shape::output(output, revision),
-                CallReply::Prompt(output) => shape::prompt_output(output, revision),
-                CallReply::Resource(items) => shape::contents(items, revision),
-                CallReply::Completion(completions) => shape::completions(completions),
+                CallReply::Tool(output) => shape::tool_result(output, revision),
+                CallReply::Prompt(output) => shape::prompt_result(output, revision),
+                CallReply::Resource(items) => shape::resource_result(items, revision),
+                CallReply::Completion(completions) => shape::completion_result(completions),
                 // Plugin entry handles questions. Only the protocol can answer them.
                 CallReply::Questions(_) => return Err(internal(&format!("nobody answers the questions of a {kind}"))),
             };
@@ -97,7 +97,7 @@ pub(crate) fn outcome(
         }
         CallFailure::Unapproved(unapproved) => failed(&unapproved.to_string()),
         CallFailure::Oversized(output) => {
-            let mut result = shape::output(*output, revision);
+            let mut result = shape::tool_result(*output, revision);
             result.insert("isError".into(), true.into());
             add_meta(&mut result, Some((ERROR, error_kind.as_str().into())));
             add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
@@ -159,7 +159,7 @@ pub(crate) fn invalid_state(why: InvalidState) -> Error {
 /// Returns the error for a resource that does not exist, or that the caller may not read.
 pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
     let code = if revision.features().not_found_code { NOT_FOUND } else { INVALID_PARAMS };
-    let whole = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
+    let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
     Error { data, ..Error::new(code, format!("Resource not found: {}", quoted(uri))) }
 }
@@ -167,7 +167,7 @@ pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
 /// Returns the error for a skill or a directory that does not exist, or that the caller may not
 /// read. `what` is the beginning of the message.
 pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
-    let whole = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
+    let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
     Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", quoted(uri))) }
 }
@@ -331,7 +331,7 @@ mod tests {
         let refused =
             |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
         let missing = || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
-        let long = format!("test://{}", "x".repeat(LONGEST));
+        let long = format!("test://{}", "x".repeat(MAX_URI_BYTES));
         let no_resource = |uri: &str| CallFailure::Unknown(TargetKind::Resource, uri.to_owned());
         let of_prompt = |failure, revision| told_of(failure, TargetKind::Prompt, revision);
         let cases = [
@@ -354,7 +354,7 @@ mod tests {
         ];
         insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
         let error = told_of(no_resource(&long), TargetKind::Resource, latest);
-        assert_eq!(error["data"]["uri"].as_str().unwrap().len(), LONGEST);
+        assert_eq!(error["data"]["uri"].as_str().unwrap().len(), MAX_URI_BYTES);
         assert!(error["message"].as_str().unwrap().len() < 2 * QUOTED);
     }
 

@@ -82,13 +82,13 @@ impl ListResult {
         if revision.features().caching_hints {
             rest.insert("ttlMs".into(), TTL_MS.into());
             // Other callers may see other lists.
-            let scope = if caller.sees_what_all_see() { "public" } else { "private" };
+            let scope = if caller.has_public_view() { "public" } else { "private" };
             rest.insert("cacheScope".into(), scope.into());
         }
         if let Some(next) = next {
             rest.insert("nextCursor".into(), next.into());
         }
-        session.complete(&mut rest, revision);
+        session.add_common_members(&mut rest, revision);
         Self { member, items, rest }
     }
 }
@@ -118,7 +118,7 @@ pub(crate) async fn answer<P: PagedList>(
     let params: PagingParams = read(params)?;
     let after = params.cursor.map(|cursor| cursor::decode(P::LIST, &cursor)).transpose()?;
     let after = after.filter(|after| !after.is_empty());
-    session.settled().await;
+    session.wait_for_plugins().await;
     let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
     if revision.features().sessions {
         session.known.listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());

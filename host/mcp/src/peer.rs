@@ -61,7 +61,7 @@ impl Peer {
     }
 
     async fn of_caller(host: Arc<Stub>, revision: Revision, caller: Caller, capabilities: Value) -> Self {
-        let intake = host.options().intake(true);
+        let intake = host.options().request_quota(true);
         let session = Session::new(
             host.clone(),
             Arc::new(caller.clone()),

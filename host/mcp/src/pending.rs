@@ -128,10 +128,10 @@ fn received(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> Pendi
     if !text.starts_with('{') {
         return Err(refused("a result that is not an object"));
     }
-    if text.len() > LONGEST || weight::decoded(text) > HEAVIEST {
+    if text.len() > LONGEST || weight::decoded_size(text) > HEAVIEST {
         return Err(refused("a result that is larger than 1 MiB"));
     }
-    let held = intake.take(caller, text.len()).map_err(|_| refused("a result for which there is no room"))?;
+    let held = intake.try_reserve(caller, text.len()).map_err(|_| refused("a result for which there is no room"))?;
     Ok((text.into(), held))
 }
 

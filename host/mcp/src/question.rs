@@ -7,14 +7,14 @@ use toolbay_model::{Question, QuestionKind};
 use crate::revision::Revision;
 
 /// Random bytes in the id of an elicitation.
-const ID_BYTES: usize = 16;
+const ELICITATION_ID_BYTES: usize = 16;
 
 /// The parameters of the request that asks a question.
 ///
 /// # Errors
 ///
 /// The revision has no way to ask this; in words for the client.
-pub(crate) fn params(question: &Question, revision: Revision) -> Result<Option<Map<String, Value>>, String> {
+pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<Option<Map<String, Value>>, String> {
     let features = revision.features();
     // It is an object: the sandbox has checked it.
     let mut params: Map<String, Value> = serde_json::from_str(question.params.get()).unwrap_or_default();
@@ -32,13 +32,13 @@ pub(crate) fn params(question: &Question, revision: Revision) -> Result<Option<M
             if !features.rich_forms
                 && let Some(schema) = params.get_mut("requestedSchema").and_then(Value::as_object_mut)
             {
-                simplify(schema, revision)?;
+                downgrade_schema(schema, revision)?;
             }
         }
         QuestionKind::Sampling | QuestionKind::SamplingWithTools => {
             if let Some(messages) = params.get_mut("messages").and_then(Value::as_array_mut) {
                 let old = std::mem::take(messages);
-                messages.extend(old.into_iter().flat_map(|message| sampled(message, revision)));
+                messages.extend(old.into_iter().flat_map(|message| downgrade_message(message, revision)));
             }
         }
         // The method has no parameters.
@@ -51,23 +51,23 @@ pub(crate) fn params(question: &Question, revision: Revision) -> Result<Option<M
 ///
 /// # Errors
 ///
-/// As [`params`].
+/// As [`request_params`].
 pub(crate) fn input_request(question: &Question, revision: Revision) -> Result<Value, String> {
     let mut request = Map::from_iter([("method".to_owned(), question.kind.method().into())]);
     // Some clients cannot read a question without this member.
-    request.insert("params".into(), params(question, revision)?.unwrap_or_default().into());
+    request.insert("params".into(), request_params(question, revision)?.unwrap_or_default().into());
     Ok(request.into())
 }
 
 fn elicitation_id() -> Result<String, String> {
-    let mut bytes = [0; ID_BYTES];
+    let mut bytes = [0; ELICITATION_ID_BYTES];
     getrandom::fill(&mut bytes).map_err(|_| "the system provides no random bytes".to_owned())?;
     Ok(hex::encode(bytes))
 }
 
 /// Writes the schema of a form as the first revision with forms has it: a choice has `enum` and `enumNames`, and only
 /// booleans have a default.
-fn simplify(schema: &mut Map<String, Value>, revision: Revision) -> Result<(), String> {
+fn downgrade_schema(schema: &mut Map<String, Value>, revision: Revision) -> Result<(), String> {
     schema.shift_remove("$schema");
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return Ok(()) };
     for (name, property) in properties {
@@ -95,7 +95,7 @@ fn simplify(schema: &mut Map<String, Value>, revision: Revision) -> Result<(), S
 }
 
 /// A message for the client's model, as messages that the revision has.
-fn sampled(mut message: Value, revision: Revision) -> Vec<Value> {
+fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
     let features = revision.features();
     let Some(content) = message.get_mut("content") else { return vec![message] };
     if !features.audio {
@@ -103,7 +103,7 @@ fn sampled(mut message: Value, revision: Revision) -> Vec<Value> {
             Value::Array(blocks) => blocks.as_mut_slice(),
             block => std::slice::from_mut(block),
         };
-        blocks.iter_mut().for_each(describe_audio);
+        blocks.iter_mut().for_each(replace_audio);
     }
     if features.sampling_tools || !content.is_array() {
         return vec![message];
@@ -121,7 +121,7 @@ fn sampled(mut message: Value, revision: Revision) -> Vec<Value> {
 }
 
 /// Puts a text in the place of audio.
-fn describe_audio(block: &mut Value) {
+fn replace_audio(block: &mut Value) {
     if block.get("type").is_some_and(|kind| kind == "audio") {
         let kind = block.get("mimeType").and_then(Value::as_str).unwrap_or("of an unknown type");
         *block = json!({"type": "text", "text": format!("[audio, {kind}]")});
@@ -179,7 +179,7 @@ mod tests {
         }}});
         let question = question(QuestionKind::Form, several);
         for revision in Revision::ALL {
-            let sent = params(&question, revision);
+            let sent = request_params(&question, revision);
             assert_eq!(sent.is_ok(), revision >= Revision::V2025_11_25, "{revision}: {sent:?}");
         }
     }

@@ -39,7 +39,7 @@ pub enum QuotaExhausted {
 
 impl QuotaExhausted {
     /// The bound that was reached.
-    pub fn most(self) -> usize {
+    pub fn limit(self) -> usize {
         match self {
             Self::Own(most) | Self::All(most) => most,
         }
@@ -57,18 +57,18 @@ impl SharedQuota {
     /// # Errors
     ///
     /// Its share, or the whole, is too small for that now.
-    pub fn take(self: &Arc<Self>, name: &str, amount: usize) -> Result<QuotaPortion, QuotaExhausted> {
+    pub fn try_reserve(self: &Arc<Self>, name: &str, amount: usize) -> Result<QuotaPortion, QuotaExhausted> {
         let name: Arc<str> = name.into();
-        self.add(&name, amount)?;
+        self.charge(&name, amount)?;
         Ok(QuotaPortion { of: Some((Arc::clone(self), name)), amount })
     }
 
     /// Takes `amount` as soon as it is there.
-    pub async fn wait(self: &Arc<Self>, name: &str, amount: usize) -> QuotaPortion {
+    pub async fn reserve(self: &Arc<Self>, name: &str, amount: usize) -> QuotaPortion {
         loop {
             // Created first: it also notices what is given back meanwhile.
             let freed = self.freed.notified();
-            if let Ok(portion) = self.take(name, amount) {
+            if let Ok(portion) = self.try_reserve(name, amount) {
                 return portion;
             }
             freed.await;
@@ -76,18 +76,18 @@ impl SharedQuota {
     }
 
     /// How much all of them have.
-    pub(crate) fn by_all(&self) -> usize {
-        self.taken().by_all
+    pub(crate) fn total_used(&self) -> usize {
+        self.lock_state().by_all
     }
 
     /// How much the one with this name has.
     #[cfg(test)]
     pub(crate) fn of(&self, name: &str) -> usize {
-        self.taken().by.get(name).copied().unwrap_or(0)
+        self.lock_state().by.get(name).copied().unwrap_or(0)
     }
 
     /// Whether the one with this name can have `amount` more.
-    fn fits(&self, taken: &QuotaState, name: &str, amount: usize) -> Result<(), QuotaExhausted> {
+    fn check_available(&self, taken: &QuotaState, name: &str, amount: usize) -> Result<(), QuotaExhausted> {
         let own = taken.by.get(name).copied().unwrap_or(0);
         if amount > self.each.saturating_sub(own) {
             return Err(QuotaExhausted::Own(self.each));
@@ -98,9 +98,9 @@ impl SharedQuota {
         Ok(())
     }
 
-    fn add(&self, name: &Arc<str>, amount: usize) -> Result<(), QuotaExhausted> {
-        let mut taken = self.taken();
-        self.fits(&taken, name, amount)?;
+    fn charge(&self, name: &Arc<str>, amount: usize) -> Result<(), QuotaExhausted> {
+        let mut taken = self.lock_state();
+        self.check_available(&taken, name, amount)?;
         if amount > 0 {
             taken.by_all += amount;
             *taken.by.entry(Arc::clone(name)).or_default() += amount;
@@ -108,11 +108,11 @@ impl SharedQuota {
         Ok(())
     }
 
-    fn give_back(&self, name: &Arc<str>, amount: usize) {
+    fn release(&self, name: &Arc<str>, amount: usize) {
         if amount == 0 {
             return;
         }
-        let mut taken = self.taken();
+        let mut taken = self.lock_state();
         taken.by_all = taken.by_all.saturating_sub(amount);
         if let Some(own) = taken.by.get_mut(name) {
             *own = own.saturating_sub(amount);
@@ -125,7 +125,7 @@ impl SharedQuota {
     }
 
     // Held for a few instructions and never across an await.
-    fn taken(&self) -> MutexGuard<'_, QuotaState> {
+    fn lock_state(&self) -> MutexGuard<'_, QuotaState> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -135,10 +135,10 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// As [`SharedQuota::take`]; the portion stays as it was.
+    /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
     pub fn grow(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         if let Some((quota, name)) = &self.of {
-            quota.add(name, amount)?;
+            quota.charge(name, amount)?;
             self.amount += amount;
         }
         Ok(())
@@ -148,7 +148,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// As [`SharedQuota::take`]; the portion stays as it was.
+    /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
     pub(crate) fn grow_to(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         self.grow(amount.saturating_sub(self.amount))
     }
@@ -157,13 +157,13 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// There is none, as for [`SharedQuota::take`].
-    pub fn fits(&self, amount: usize) -> Result<(), QuotaExhausted> {
-        self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.fits(&quota.taken(), name, amount))
+    /// There is none, as for [`SharedQuota::try_reserve`].
+    pub fn check_available(&self, amount: usize) -> Result<(), QuotaExhausted> {
+        self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.check_available(&quota.lock_state(), name, amount))
     }
 
     /// Gives back this much of it.
-    pub(crate) fn give_back(&mut self, amount: usize) {
+    pub(crate) fn release(&mut self, amount: usize) {
         self.shrink_to(self.amount.saturating_sub(amount));
     }
 
@@ -172,7 +172,7 @@ impl QuotaPortion {
         if let Some((quota, name)) = &self.of
             && let Some(surplus) = self.amount.checked_sub(amount)
         {
-            quota.give_back(name, surplus);
+            quota.release(name, surplus);
             self.amount = amount;
         }
     }
@@ -191,19 +191,19 @@ mod tests {
     #[test]
     fn one_has_its_share_and_leaves_the_rest_to_the_others() {
         let quota = SharedQuota::new(10, 4);
-        let mut ada = quota.take("ada", 3).unwrap();
-        assert_eq!(quota.take("ada", 2).unwrap_err(), QuotaExhausted::Own(4));
+        let mut ada = quota.try_reserve("ada", 3).unwrap();
+        assert_eq!(quota.try_reserve("ada", 2).unwrap_err(), QuotaExhausted::Own(4));
         ada.grow(1).unwrap();
         assert_eq!(ada.grow(1), Err(QuotaExhausted::Own(4)));
-        assert_eq!((ada.fits(0), ada.fits(1)), (Ok(()), Err(QuotaExhausted::Own(4))));
-        let others = ["bob", "cy"].map(|name| quota.take(name, 3).unwrap());
-        assert_eq!(quota.take("dan", 1).unwrap_err(), QuotaExhausted::All(10));
+        assert_eq!((ada.check_available(0), ada.check_available(1)), (Ok(()), Err(QuotaExhausted::Own(4))));
+        let others = ["bob", "cy"].map(|name| quota.try_reserve(name, 3).unwrap());
+        assert_eq!(quota.try_reserve("dan", 1).unwrap_err(), QuotaExhausted::All(10));
         ada.shrink_to(1);
         ada.shrink_to(2);
         assert_eq!(quota.of("ada"), 1);
-        drop(quota.take("dan", 3).unwrap());
+        drop(quota.try_reserve("dan", 3).unwrap());
         drop((ada, others));
-        assert!(quota.taken().by.is_empty() && quota.taken().by_all == 0);
+        assert!(quota.lock_state().by.is_empty() && quota.lock_state().by_all == 0);
         // One that belongs to nothing has all it wants.
         QuotaPortion::default().grow(usize::MAX).unwrap();
     }
@@ -211,10 +211,10 @@ mod tests {
     #[tokio::test]
     async fn one_waits_until_something_is_given_back() {
         let quota = SharedQuota::new(2, 1);
-        let (first, _other) = (quota.take("ada", 1).unwrap(), quota.take("bob", 1).unwrap());
+        let (first, _other) = (quota.try_reserve("ada", 1).unwrap(), quota.try_reserve("bob", 1).unwrap());
         let waiting = tokio::spawn({
             let quota = Arc::clone(&quota);
-            async move { drop(quota.wait("ada", 1).await) }
+            async move { drop(quota.reserve("ada", 1).await) }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

@@ -18,14 +18,14 @@ use toolbay_model::{ApprovalState, CallJournal};
 use toolbay_private::{KEY, PrivateFolder};
 
 pub(crate) use self::binding::RequestBinding;
-pub(crate) use self::life::{LIFE, now};
-use self::life::{StateId, milliseconds};
+pub(crate) use self::life::{STATE_LIFETIME, unix_millis_now};
+use self::life::{StateId, as_millis};
 use self::sealed::{StateClaim, StateSeal};
 pub(crate) use self::used::TicketRefused;
 use self::used::UsedStates;
 
 /// Longest state, in bytes: the largest journal that an operator can allow (1 MiB), encrypted and written as base64.
-pub(crate) const LONGEST: usize = 2 << 20;
+pub(crate) const MAX_STATE_BYTES: usize = 2 << 20;
 
 /// Name of the file with the key.
 const KEY_FILE: &str = "key";
@@ -122,7 +122,7 @@ impl RequestStates {
     pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
         let mut server = [0; KEY];
         getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
-        Self::with(key, UsedStates::default(), server)
+        Self::from_parts(key, UsedStates::default(), server)
     }
 
     /// States whose key, and the record of those that were used, are in this folder: both outlive the server, and all
@@ -140,19 +140,19 @@ impl RequestStates {
             // Whoever has this key has this folder.
             (folder.key(KEY_FILE, LOST)?, [0; KEY])
         };
-        Self::with(&key, UsedStates::in_folder(folder), server)
+        Self::from_parts(&key, UsedStates::in_folder(folder), server)
     }
 
-    fn with(key: &[u8; KEY], used: UsedStates, server: [u8; KEY]) -> io::Result<Self> {
+    fn from_parts(key: &[u8; KEY], used: UsedStates, server: [u8; KEY]) -> io::Result<Self> {
         let seal = StateSeal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
-        Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(now) })))
+        Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(unix_millis_now) })))
     }
 
     /// Seals what a call must find as it was, with the keys of the questions that are asked now.
     ///
     /// # Errors
     ///
-    /// The state would be longer than [`LONGEST`], or the system provides no random bytes; in words for the log.
+    /// The state would be longer than [`MAX_STATE_BYTES`], or the system provides no random bytes; in words for the log.
     pub(crate) fn seal(
         &self,
         binding: RequestBinding,
@@ -161,13 +161,13 @@ impl RequestStates {
     ) -> Result<String, String> {
         let mut id = StateId::default();
         getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
-        let expires = (self.0.now)() + milliseconds(LIFE);
+        let expires = (self.0.now)() + as_millis(STATE_LIFETIME);
         // Whether a yes was used is known only where that is remembered.
         let server = (journal.approval != ApprovalState::Unasked).then_some(self.0.server);
         let state = self.0.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
         let state = state.ok_or("a request state cannot be encrypted")?;
-        if state.len() > LONGEST {
-            return Err(format!("a request state would have {} bytes, and the most is {LONGEST}", state.len()));
+        if state.len() > MAX_STATE_BYTES {
+            return Err(format!("a request state would have {} bytes, and the most is {MAX_STATE_BYTES}", state.len()));
         }
         Ok(state)
     }
@@ -178,7 +178,7 @@ impl RequestStates {
     ///
     /// It is not accepted.
     pub(crate) fn unseal(&self, state: &str, binding: RequestBinding) -> Result<OpenedState, InvalidState> {
-        if state.len() > LONGEST {
+        if state.len() > MAX_STATE_BYTES {
             return Err(InvalidState::Tampered);
         }
         let StateClaim { id, expires, server, binding: own, asked, journal } =
@@ -200,25 +200,25 @@ impl RequestStates {
     /// # Errors
     ///
     /// It was used before, there is no room to remember it, or that cannot be written.
-    pub(crate) async fn take(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
+    pub(crate) async fn redeem(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
         let caller = caller.to_owned();
-        self.recorded(move |used, now| used.take(ticket.id, ticket.expires, &caller, now)).await
+        self.with_used_states(move |used, now| used.redeem(ticket.id, ticket.expires, &caller, now)).await
     }
 
     /// Gives back an entry that was not begun.
-    pub(crate) async fn give_back(&self, ticket: EntryTicket) {
-        if let Err(error) = self.recorded(move |used, now| used.give_back(ticket.id, ticket.expires, now)).await {
+    pub(crate) async fn restore(&self, ticket: EntryTicket) {
+        if let Err(error) = self.with_used_states(move |used, now| used.restore(ticket.id, ticket.expires, now)).await {
             tracing::warn!("a request state that was not used cannot be used again: {error}");
         }
     }
 
     /// Runs what reads and writes the record, where it may block.
-    async fn recorded<T: Send + 'static>(
+    async fn with_used_states<T: Send + 'static>(
         &self,
         work: impl FnOnce(&UsedStates, u64) -> Result<T, TicketRefused> + Send + 'static,
     ) -> Result<T, TicketRefused> {
         let states = Arc::clone(&self.0);
-        if !states.used.blocks() {
+        if !states.used.does_blocking_io() {
             return work(&states.used, (states.now)());
         }
         let work = tokio::task::spawn_blocking(move || work(&states.used, (states.now)()));

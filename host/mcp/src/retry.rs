@@ -15,14 +15,14 @@ use crate::params::read_with_meta;
 use crate::weight;
 
 /// The most answers of one request.
-const MOST: usize = 64;
+const MAX_ANSWERS: usize = 64;
 
 /// Longest key of an answer that is read, in bytes: that of the longest question.
-const KEY: usize = 64;
+const MAX_ANSWER_KEY_BYTES: usize = 64;
 
 /// The most bytes of all answers of one request, as text and as values: the largest journal that an operator can allow.
-const LONGEST: usize = 1 << 20;
-const HEAVIEST: usize = 8 << 20;
+const MAX_ANSWERS_BYTES: usize = 1 << 20;
+const MAX_DECODED_ANSWERS_BYTES: usize = 8 << 20;
 
 /// What a client sends beside the parameters of its request.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl RetriedRequest {
             |params: &&RawValue| ["inputResponses", "requestState"].iter().any(|name| params.get().contains(name));
         let Some(params) = params.filter(contains) else { return Ok(Self::default()) };
         let RetryParams { responses, state } = read_with_meta(Some(params))?;
-        let responses = responses.map(answers).transpose()?.unwrap_or_default();
+        let responses = responses.map(parse_answers).transpose()?.unwrap_or_default();
         let invalid = || Error::new(INVALID_PARAMS, "requestState must be the string that the server sent");
         let state = state.map(|state| serde_json::from_str(state.get()).map_err(|_| invalid())).transpose()?;
         Ok(Self { responses, state })
@@ -66,24 +66,24 @@ impl RetriedRequest {
 }
 
 /// The answers. One that is not an object is none: its question is asked again.
-fn answers(raw: &RawValue) -> Result<BTreeMap<String, String>, Error> {
+fn parse_answers(raw: &RawValue) -> Result<BTreeMap<String, String>, Error> {
     let invalid = |what: &str| Error::new(INVALID_PARAMS, what);
     let text = raw.get();
     if !text.starts_with('{') {
         return Err(invalid("inputResponses must be an object"));
     }
-    if text.len() > LONGEST || weight::decoded(text) > HEAVIEST {
+    if text.len() > MAX_ANSWERS_BYTES || weight::decoded_size(text) > MAX_DECODED_ANSWERS_BYTES {
         return Err(invalid("inputResponses is larger than 1 MiB"));
     }
     let read: BTreeMap<String, &RawValue> =
         serde_json::from_str(text).map_err(|_| invalid("inputResponses must be an object"))?;
     let mut answers = BTreeMap::new();
     for (key, answer) in read {
-        if key.len() <= KEY && answer.get().starts_with('{') {
+        if key.len() <= MAX_ANSWER_KEY_BYTES && answer.get().starts_with('{') {
             answers.insert(key, answer.get().to_owned());
         }
     }
-    if answers.len() > MOST {
+    if answers.len() > MAX_ANSWERS {
         return Err(invalid("inputResponses has more than 64 answers"));
     }
     Ok(answers)

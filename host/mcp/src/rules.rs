@@ -11,7 +11,7 @@ use crate::object::object;
 use crate::revision::Revision;
 
 /// Part of every key of the protocol in `_meta`, however its slash is escaped.
-const PREFIX: &str = "io.modelcontextprotocol";
+const META_KEY_PREFIX: &str = "io.modelcontextprotocol";
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -56,20 +56,20 @@ impl RequestContext {
     /// # Errors
     ///
     /// They are malformed, or the revision is not supported without a session.
-    pub(crate) fn stated(params: Option<&RawValue>) -> Result<Option<Self>, Error> {
+    pub(crate) fn from_params(params: Option<&RawValue>) -> Result<Option<Self>, Error> {
         // Requests of a session do not contain this: searching the text avoids parsing them.
-        let Some(params) = params.filter(|params| params.get().contains(PREFIX)) else { return Ok(None) };
+        let Some(params) = params.filter(|params| params.get().contains(META_KEY_PREFIX)) else { return Ok(None) };
         // The method's own parser reports parameters that are malformed.
         let Ok(ContextEnvelope { meta: stated }) = serde_json::from_str(params.get()) else { return Ok(None) };
         if stated.version.is_none() && stated.capabilities.is_none() {
             return Ok(None);
         }
-        stated.rules().map(Some)
+        stated.parse().map(Some)
     }
 }
 
 impl StatedContext<'_> {
-    fn rules(self) -> Result<RequestContext, Error> {
+    fn parse(self) -> Result<RequestContext, Error> {
         let invalid = |what: String| Error::new(INVALID_PARAMS, what);
         let version: String = match self.version {
             Some(version) if version.get().starts_with('"') => {
@@ -82,7 +82,7 @@ impl StatedContext<'_> {
             None => return Err(invalid(format!("_meta[{PROTOCOL_VERSION:?}] is missing"))),
         };
         let revision = Revision::parse(&version).filter(|revision| !revision.features().sessions);
-        let revision = revision.ok_or_else(|| unsupported(&version))?;
+        let revision = revision.ok_or_else(|| unsupported_version(&version))?;
         let capabilities = match self.capabilities {
             Some(capabilities) => object(&mut serde_json::Deserializer::from_str(capabilities.get()))
                 .map_err(|_| invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] must be an object")))?,
@@ -102,12 +102,12 @@ impl StatedContext<'_> {
 }
 
 /// The `_meta` of a request that states its own rules.
-pub(crate) fn stating(revision: Revision, capabilities: &Value) -> Value {
+pub(crate) fn request_meta(revision: Revision, capabilities: &Value) -> Value {
     json!({PROTOCOL_VERSION: revision.as_str(), CLIENT_CAPABILITIES: capabilities})
 }
 
 /// The error for a revision that is not supported.
-pub(crate) fn unsupported(version: &str) -> Error {
+pub(crate) fn unsupported_version(version: &str) -> Error {
     let version = shorten(version);
     // One that needs a session is no answer to a request without one.
     let supported: Vec<&str> = Revision::dates().into_iter().filter(|date| *date != version).collect();
@@ -117,7 +117,7 @@ pub(crate) fn unsupported(version: &str) -> Error {
 }
 
 /// The error for a request that belongs to no session and states no rules.
-pub(crate) fn unattached() -> Error {
+pub(crate) fn missing_session() -> Error {
     let keys = format!("_meta[{PROTOCOL_VERSION:?}] and _meta[{CLIENT_CAPABILITIES:?}]");
     Error::new(
         INVALID_PARAMS,
@@ -131,19 +131,19 @@ mod tests {
 
     fn stated(meta: &Value) -> Result<Option<RequestContext>, Error> {
         let text = json!({"_meta": meta}).to_string().replace('/', "\\/");
-        RequestContext::stated(Some(&RawValue::from_string(text).unwrap()))
+        RequestContext::from_params(Some(&RawValue::from_string(text).unwrap()))
     }
 
     #[test]
     fn a_request_states_its_rules_or_none() {
-        assert!(RequestContext::stated(None).unwrap().is_none());
+        assert!(RequestContext::from_params(None).unwrap().is_none());
         for meta in [json!({}), json!({"progressToken": 1}), json!({"io.modelcontextprotocol/related-task": {}})] {
             assert!(stated(&meta).unwrap().is_none(), "{meta}");
         }
         let full = json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {"roots": {}}, LOG_LEVEL: "notice"});
         let rules = stated(&full).unwrap().unwrap();
         assert_eq!((rules.revision, rules.log), (Revision::V2026_07_28, Some(LogLevel::Notice)));
-        assert!(rules.capabilities.contain("roots"));
+        assert!(rules.capabilities.contains("roots"));
     }
 
     #[test]

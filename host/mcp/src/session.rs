@@ -27,21 +27,21 @@ use crate::shape;
 use crate::updates::UpdateSubscriber;
 
 /// Largest number of tasks of one client. Calls have a smaller limit of their own.
-const TASKS: usize = 4096;
+const MAX_OPEN_REQUESTS: usize = 4096;
 
 /// How long a list waits for plugins that are still loading, for a client that asks again when the list changes. Clients give a
 /// server five seconds or more to begin.
-const SOON: Duration = Duration::from_secs(2);
+const LIST_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest wait for the responses to stopped calls.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const MAX_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Shortest wait for them: a client that reads gets them even without a grace time.
-const LEAST_WORDS: Duration = Duration::from_secs(1);
+const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long writing the responses to stopped calls may take after a grace time of `grace`.
-pub(crate) fn last_words(grace: Duration) -> Duration {
-    grace.clamp(LEAST_WORDS, LAST_WORDS)
+pub(crate) fn flush_timeout(grace: Duration) -> Duration {
+    grace.clamp(MIN_FLUSH_TIMEOUT, MAX_FLUSH_TIMEOUT)
 }
 
 /// A session with one client.
@@ -125,16 +125,16 @@ impl Session {
         life: SessionLife,
     ) -> Arc<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        Self::numbered(COUNT.fetch_add(1, Ordering::Relaxed), host, opener, intake, channel, life)
+        Self::with_number(COUNT.fetch_add(1, Ordering::Relaxed), host, opener, intake, channel, life)
     }
 
     /// What a call that outlives the session is made in, on behalf of `opener`: the session as the host knows it.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
         let (host, intake) = (Arc::clone(&self.host), Arc::clone(&self.intake));
-        Self::numbered(self.number, host, opener, intake, SessionChannel::PerRequest, SessionLife::default())
+        Self::with_number(self.number, host, opener, intake, SessionChannel::PerRequest, SessionLife::default())
     }
 
-    fn numbered(
+    fn with_number(
         number: u64,
         host: Arc<dyn Host>,
         opener: Arc<Caller>,
@@ -160,17 +160,17 @@ impl Session {
     }
 
     /// The number of the session, for a request with these rules; `None` if it belongs to no session.
-    pub(crate) fn number_in(&self, rules: &RequestContext) -> Option<u64> {
+    pub(crate) fn number_for(&self, rules: &RequestContext) -> Option<u64> {
         rules.revision.features().sessions.then_some(self.number)
     }
 
     /// Whether the session belongs to `caller`: to the same identity, whatever its rights are.
-    pub(crate) fn is_of(&self, caller: &Caller) -> bool {
+    pub(crate) fn is_owned_by(&self, caller: &Caller) -> bool {
         self.opener.name == caller.name
     }
 
     /// Ends the session: waits for running requests for at most `grace`, fails those that are left, waits until their
-    /// responses are written for at most [`last_words`], and drops the rest. As soon as `gone` is ready, drops all.
+    /// responses are written for at most [`flush_timeout`], and drops the rest. As soon as `gone` is ready, drops all.
     pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
         let mut gone = pin!(gone);
         self.life.closing.cancel();
@@ -186,7 +186,7 @@ impl Session {
                 tokio::select! {
                     () = self.tasks.wait() => {}
                     () = &mut gone => {}
-                    () = tokio::time::sleep(last_words(grace)) => {}
+                    () = tokio::time::sleep(flush_timeout(grace)) => {}
                 }
             }
         }
@@ -199,8 +199,8 @@ impl Session {
     /// # Errors
     ///
     /// The request states its own rules, and they are malformed.
-    pub(crate) fn rules(&self, params: Option<&RawValue>) -> Result<Option<RequestContext>, Error> {
-        if let Some(rules) = RequestContext::stated(params)? {
+    pub(crate) fn request_context(&self, params: Option<&RawValue>) -> Result<Option<RequestContext>, Error> {
+        if let Some(rules) = RequestContext::from_params(params)? {
             return Ok(Some(rules));
         }
         let negotiated = self.negotiated.borrow();
@@ -214,18 +214,18 @@ impl Session {
     }
 
     /// Waits until the client takes requests: it has sent `notifications/initialized`.
-    pub(crate) async fn ready(&self) {
+    pub(crate) async fn wait_until_ready(&self) {
         // The sender lives as long as the session.
         drop(self.negotiated.subscribe().wait_for(|negotiated| negotiated.initialized).await);
     }
 
     /// Waits for the plugins that existed at startup, before a list is answered. A client that asks again when the list changes
-    /// gets what is ready after [`SOON`].
-    pub(crate) async fn settled(&self) {
-        let complete = self.host.complete();
+    /// gets what is ready after [`LIST_WAIT_TIMEOUT`].
+    pub(crate) async fn wait_for_plugins(&self) {
+        let complete = self.host.wait_until_complete();
         if self.negotiated.borrow().follows_lists {
             // It is notified of the rest.
-            drop(tokio::time::timeout(SOON, complete).await);
+            drop(tokio::time::timeout(LIST_WAIT_TIMEOUT, complete).await);
         } else {
             complete.await;
         }
@@ -242,35 +242,35 @@ impl Session {
     }
 
     /// Whether the client can have another open request.
-    pub(crate) fn has_room(&self) -> bool {
-        self.tasks.len() < TASKS
+    pub(crate) fn can_accept_request(&self) -> bool {
+        self.tasks.len() < MAX_OPEN_REQUESTS
     }
 
     /// Adds the members that every result of the revision has.
-    pub(crate) fn complete(&self, result: &mut Map<String, Value>, revision: Revision) {
-        shape::complete(result, &self.host.options().server, revision);
+    pub(crate) fn add_common_members(&self, result: &mut Map<String, Value>, revision: Revision) {
+        shape::add_common_members(result, &self.host.options().server, revision);
     }
 
     /// Encodes a result.
-    pub(crate) fn result(
+    pub(crate) fn encode_result(
         &self,
         id: &RequestId,
         mut result: Map<String, Value>,
         revision: Option<Revision>,
     ) -> OutgoingMessage {
         if let Some(revision) = revision {
-            self.complete(&mut result, revision);
+            self.add_common_members(&mut result, revision);
         }
         OutgoingMessage::answer(jsonrpc::result(id, &result))
     }
 
     /// Sends an error for a message that was rejected before it was processed.
-    pub(crate) async fn refuse(&self, error: Error, reply: &Outbox) {
-        reply.send(self.refusal(&error)).await;
+    pub(crate) async fn reject(&self, error: Error, reply: &Outbox) {
+        reply.send(self.encode_rejection(&error)).await;
     }
 
     /// Encodes an error for a request that was rejected before it was processed.
-    pub(crate) fn refusal(&self, error: &Error) -> OutgoingMessage {
+    pub(crate) fn encode_rejection(&self, error: &Error) -> OutgoingMessage {
         OutgoingMessage::refusal(self.encode_error(error), error.code)
     }
 

@@ -13,15 +13,15 @@ use toolbay_model::{
     TaskSupport, Tool, ToolOutput,
 };
 
-use crate::capabilities::TASKS;
+use crate::capabilities::TASKS_EXTENSION;
 use crate::host::ServerInfo;
 use crate::revision::Revision;
 
 /// Key of the server's name and version in the `_meta` of results that belong to no session.
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The identifier of MCP Apps, the extension for views of results.
-const APPS: &str = "io.modelcontextprotocol/ui";
+const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// The members of `_meta` that belong to it. Clients of any revision look for them.
 const APPS_MEMBERS: [&str; 2] = ["ui", "ui/resourceUri"];
@@ -58,7 +58,7 @@ struct ToolExecution {
 /// A tool as an item of `tools/list`.
 pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     let features = revision.features();
-    let fits = |schema: &&JsonText| features.structured && (features.any_structure || is_object(schema));
+    let fits = |schema: &&JsonText| features.structured && (features.any_structure || is_object_schema(schema));
     ToolItem {
         name: &tool.name,
         title: tool.title.as_deref().filter(|_| features.titles),
@@ -192,7 +192,7 @@ struct AppsMembers<'a> {
 }
 
 /// Whether the root of a schema has `"type": "object"`.
-fn is_object(schema: &JsonText) -> bool {
+fn is_object_schema(schema: &JsonText) -> bool {
     #[derive(Deserialize)]
     struct RootItem {
         r#type: Option<Value>,
@@ -202,7 +202,7 @@ fn is_object(schema: &JsonText) -> bool {
 }
 
 /// An output as the result of `tools/call`, without Toolbay's own `_meta`.
-pub(crate) fn output(output: ToolOutput, revision: Revision) -> Map<String, Value> {
+pub(crate) fn tool_result(output: ToolOutput, revision: Revision) -> Map<String, Value> {
     let has_text = output.content.iter().any(|block| matches!(block.body, ContentBody::Text(_)));
     let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
     let mut structured_content = None;
@@ -218,7 +218,7 @@ pub(crate) fn output(output: ToolOutput, revision: Revision) -> Map<String, Valu
     }
     let mut result = Map::new();
     result.insert("content".into(), content.into());
-    insert(&mut result, "structuredContent", structured_content);
+    insert_some(&mut result, "structuredContent", structured_content);
     if !output.meta.is_empty() {
         result.insert("_meta".into(), output.meta.into());
     }
@@ -226,13 +226,13 @@ pub(crate) fn output(output: ToolOutput, revision: Revision) -> Map<String, Valu
 }
 
 /// A prompt as the result of `prompts/get`, without Toolbay's own `_meta`.
-pub(crate) fn prompt_output(output: PromptOutput, revision: Revision) -> Map<String, Value> {
+pub(crate) fn prompt_result(output: PromptOutput, revision: Revision) -> Map<String, Value> {
     let message = |message: PromptMessage| {
         let PromptMessage { role, content } = message;
         json!({"role": role, "content": self::content(content, revision)})
     };
     let mut result = Map::new();
-    insert(&mut result, "description", output.description);
+    insert_some(&mut result, "description", output.description);
     result.insert("messages".into(), output.messages.into_iter().map(message).collect());
     if !output.meta.is_empty() {
         result.insert("_meta".into(), output.meta.into());
@@ -241,14 +241,14 @@ pub(crate) fn prompt_output(output: PromptOutput, revision: Revision) -> Map<Str
 }
 
 /// What was read as the result of `resources/read`, without Toolbay's own `_meta`.
-pub(crate) fn contents(items: Vec<ResourceItem>, revision: Revision) -> Map<String, Value> {
+pub(crate) fn resource_result(items: Vec<ResourceItem>, revision: Revision) -> Map<String, Value> {
     let features = revision.features();
     let item = |ResourceItem { resource, mut meta }: ResourceItem| {
         let mut value = resource_contents(resource);
         if !features.definition_meta {
             meta.retain(|key, _| APPS_MEMBERS.contains(&key.as_str()));
         }
-        insert(&mut value, "_meta", Some(meta).filter(|meta| !meta.is_empty()));
+        insert_some(&mut value, "_meta", Some(meta).filter(|meta| !meta.is_empty()));
         Value::from(value)
     };
     let mut result = Map::new();
@@ -262,24 +262,24 @@ pub(crate) fn contents(items: Vec<ResourceItem>, revision: Revision) -> Map<Stri
 }
 
 /// Values for an argument as the result of `completion/complete`.
-pub(crate) fn completions(completions: CompletionResult) -> Map<String, Value> {
+pub(crate) fn completion_result(completions: CompletionResult) -> Map<String, Value> {
     let CompletionResult { values, total, has_more } = completions;
     let mut completion = Map::new();
     completion.insert("values".into(), values.into());
-    insert(&mut completion, "total", total);
+    insert_some(&mut completion, "total", total);
     completion.insert("hasMore".into(), has_more.into());
     Map::from_iter([("completion".to_owned(), completion.into())])
 }
 
 /// Adds the members that every result of the revision has.
-pub(crate) fn complete(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
+pub(crate) fn add_common_members(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
     if !revision.features().result_type {
         return;
     }
     result.entry("resultType").or_insert_with(|| "complete".into());
     if let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
         // Some results have more of it.
-        meta.entry(SERVER_INFO).or_insert_with(|| server_info(server, revision).into());
+        meta.entry(SERVER_INFO_KEY).or_insert_with(|| server_info(server, revision).into());
     }
 }
 
@@ -298,20 +298,20 @@ fn server_info(server: &ServerInfo, revision: Revision) -> Map<String, Value> {
 pub(crate) fn full_server_info(server: &ServerInfo, revision: Revision) -> Value {
     let mut info = server_info(server, revision);
     if revision.features().icons {
-        insert(&mut info, "description", server.description.as_deref());
-        insert(&mut info, "websiteUrl", server.website_url.as_deref());
-        insert(&mut info, "icons", Some(json!(server.icons)).filter(|_| !server.icons.is_empty()));
+        insert_some(&mut info, "description", server.description.as_deref());
+        insert_some(&mut info, "websiteUrl", server.website_url.as_deref());
+        insert_some(&mut info, "icons", Some(json!(server.icons)).filter(|_| !server.icons.is_empty()));
     }
     info.into()
 }
 
 /// Adds everything that the server says of itself to a result that belongs to no session.
 pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
-    result.insert("_meta".into(), json!({SERVER_INFO: full_server_info(server, revision)}));
+    result.insert("_meta".into(), json!({SERVER_INFO_KEY: full_server_info(server, revision)}));
 }
 
 /// Key of the capability to serve skills.
-const SKILLS: &str = "io.modelcontextprotocol/skills";
+const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// The server's capabilities: always the same, because a plugin with prompts, resources or a skill can come at any time.
 /// `lists_tasks` if the caller can list its tasks.
@@ -322,10 +322,12 @@ pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
         capabilities.insert("completions".into(), json!({}));
     }
     // What clients do not know they ignore, in every revision.
-    let mut extensions =
-        Map::from_iter([(SKILLS.to_owned(), json!({"directoryRead": true})), (APPS.to_owned(), json!({}))]);
+    let mut extensions = Map::from_iter([
+        (SKILLS_EXTENSION.to_owned(), json!({"directoryRead": true})),
+        (APPS_EXTENSION.to_owned(), json!({})),
+    ]);
     if features.tasks_extension {
-        extensions.insert(TASKS.into(), json!({}));
+        extensions.insert(TASKS_EXTENSION.into(), json!({}));
     }
     capabilities.insert("extensions".into(), extensions.into());
     capabilities.insert("logging".into(), json!({}));
@@ -344,7 +346,7 @@ pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
 }
 
 /// Takes away what needs a session: notifications that belong to no request, and what is remembered for the next one.
-pub(crate) fn without_session(capabilities: &mut Value) {
+pub(crate) fn remove_session_capabilities(capabilities: &mut Value) {
     if let Some(capabilities) = capabilities.as_object_mut() {
         capabilities.remove("logging");
         for list in ["prompts", "resources", "tools"] {
@@ -355,7 +357,7 @@ pub(crate) fn without_session(capabilities: &mut Value) {
 
 /// Adds the operator's instructions, if there are any.
 pub(crate) fn add_instructions(result: &mut Map<String, Value>, instructions: &str) {
-    insert(result, "instructions", Some(instructions).filter(|text| !text.is_empty()));
+    insert_some(result, "instructions", Some(instructions).filter(|text| !text.is_empty()));
 }
 
 /// A text block.
@@ -386,9 +388,9 @@ fn content(block: ContentBlock, revision: Revision) -> Value {
 
 fn annotations(audience: &[&str], priority: Option<f64>, last_modified: Option<&str>) -> Map<String, Value> {
     let mut annotations = Map::new();
-    insert(&mut annotations, "audience", Some(json!(audience)).filter(|_| !audience.is_empty()));
-    insert(&mut annotations, "priority", priority);
-    insert(&mut annotations, "lastModified", last_modified);
+    insert_some(&mut annotations, "audience", Some(json!(audience)).filter(|_| !audience.is_empty()));
+    insert_some(&mut annotations, "priority", priority);
+    insert_some(&mut annotations, "lastModified", last_modified);
     annotations
 }
 
@@ -401,17 +403,17 @@ fn resource_link(link: ResourceLink) -> Value {
     value.insert("type".into(), "resource_link".into());
     value.insert("uri".into(), link.uri.into());
     value.insert("name".into(), link.name.into());
-    insert(&mut value, "title", link.title);
-    insert(&mut value, "description", link.description);
-    insert(&mut value, "mimeType", link.mime_type);
-    insert(&mut value, "size", link.size);
+    insert_some(&mut value, "title", link.title);
+    insert_some(&mut value, "description", link.description);
+    insert_some(&mut value, "mimeType", link.mime_type);
+    insert_some(&mut value, "size", link.size);
     value.into()
 }
 
 fn resource_contents(resource: EmbeddedResource) -> Map<String, Value> {
     let mut contents = Map::new();
     contents.insert("uri".into(), resource.uri.into());
-    insert(&mut contents, "mimeType", resource.mime_type);
+    insert_some(&mut contents, "mimeType", resource.mime_type);
     match resource.content {
         ResourceContent::Text(text) => contents.insert("text".into(), text.into()),
         ResourceContent::Blob(data) => contents.insert("blob".into(), BASE64.encode(data).into()),
@@ -419,7 +421,7 @@ fn resource_contents(resource: EmbeddedResource) -> Map<String, Value> {
     contents
 }
 
-fn insert(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+fn insert_some(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         map.insert(key.into(), value.into());
     }
@@ -470,7 +472,7 @@ mod tests {
     fn a_result_in_every_revision() {
         let shaped: Vec<String> = Revision::ALL
             .into_iter()
-            .map(|revision| format!("{revision}\n{:#}", Value::Object(output(everything(), revision))))
+            .map(|revision| format!("{revision}\n{:#}", Value::Object(tool_result(everything(), revision))))
             .collect();
         insta::assert_snapshot!(shaped.join("\n"));
     }
@@ -479,7 +481,7 @@ mod tests {
     fn before_2026_structured_content_that_is_not_an_object_is_only_sent_as_text() {
         let list = || ToolOutput { structured: Some(json!([1, 2])), ..ToolOutput::default() };
         let content = json!([{"type": "text", "text": "[1,2]"}]);
-        let shaped = |revision| Value::Object(output(list(), revision));
+        let shaped = |revision| Value::Object(tool_result(list(), revision));
         assert_eq!(shaped(Revision::V2025_11_25), json!({"content": content}));
         assert_eq!(shaped(Revision::V2026_07_28), json!({"content": content, "structuredContent": [1, 2]}));
     }
@@ -488,12 +490,12 @@ mod tests {
     fn a_result_without_a_session_names_the_server() {
         let completed = |revision| {
             let mut result = Map::from_iter([("_meta".to_owned(), json!({"a": 1}))]);
-            complete(&mut result, &ServerInfo::default(), revision);
+            add_common_members(&mut result, &ServerInfo::default(), revision);
             Value::Object(result)
         };
         assert_eq!(completed(Revision::NEWEST_SESSION), json!({"_meta": {"a": 1}}));
         let server = json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION"), "title": "Toolbay"});
-        let expected = json!({"_meta": {"a": 1, SERVER_INFO: server}, "resultType": "complete"});
+        let expected = json!({"_meta": {"a": 1, SERVER_INFO_KEY: server}, "resultType": "complete"});
         assert_eq!(completed(Revision::NEWEST), expected);
     }
 }

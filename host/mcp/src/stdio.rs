@@ -14,11 +14,11 @@ use crate::dispatch;
 use crate::host::Host;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
 use crate::outbox::{self, OutboxReceiver};
-use crate::session::{Session, SessionChannel, SessionLife, last_words};
+use crate::session::{Session, SessionChannel, SessionLife, flush_timeout};
 use crate::streams::{self, StdinStream, StdoutStream};
 
 /// Bytes up to which messages are combined into one write.
-const GATHER: usize = 256 << 10;
+const WRITE_BATCH_BYTES: usize = 256 << 10;
 
 /// Serves one client until it closes a stream or `stop` is cancelled.
 ///
@@ -33,13 +33,13 @@ pub async fn serve(
 ) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let intake = host.options().intake(false);
+    let intake = host.options().request_quota(false);
     let session =
         Session::new(Arc::clone(&host), Arc::clone(&caller), intake, SessionChannel::Shared, SessionLife::default());
-    let writing = tokio::spawn(write(messages, writer));
+    let writing = tokio::spawn(write_messages(messages, writer));
     let options = host.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
-    let mut lines = FramedRead::new(reader, LineSplitter::of(limit));
+    let mut lines = FramedRead::new(reader, LineSplitter::new(limit));
     let result = loop {
         let line = tokio::select! {
             () = stop.cancelled() => break Ok(()),
@@ -58,34 +58,34 @@ pub async fn serve(
                     "the message is larger than {} (to allow more, raise server.request)",
                     options.request.display().iec()
                 );
-                session.refuse(Error { id, ..Error::new(INVALID_REQUEST, what) }, &outbox).await;
+                session.reject(Error { id, ..Error::new(INVALID_REQUEST, what) }, &outbox).await;
             }
         }
     };
     // If the client was killed, both ends are closed: its calls need no grace time.
     let writer = writing.abort_handle();
     let unread = tokio::spawn(async move {
-        streams::nobody_reads().await;
+        streams::wait_until_stdout_closed().await;
         writer.abort();
     });
     session.end(options.grace, outbox.closed()).await;
     unread.abort();
     // Dropping the last sender lets the writer finish.
     drop((session, outbox));
-    drop(tokio::time::timeout(last_words(options.grace), writing).await);
+    drop(tokio::time::timeout(flush_timeout(options.grace), writing).await);
     result
 }
 
 /// Writes messages, one per line, until there are no more senders or the peer disconnects.
-async fn write(messages: OutboxReceiver, mut writer: StdoutStream) {
+async fn write_messages(messages: OutboxReceiver, mut writer: StdoutStream) {
     let mut buffer = Vec::new();
     while let Some(message) = messages.recv().await {
-        append(&mut buffer, &message.text);
+        append_line(&mut buffer, &message.text);
         // Combine waiting messages into one system call.
-        while buffer.len() < GATHER
+        while buffer.len() < WRITE_BATCH_BYTES
             && let Some(message) = messages.try_recv()
         {
-            append(&mut buffer, &message.text);
+            append_line(&mut buffer, &message.text);
         }
         let written = async {
             writer.write_all(&buffer).await?;
@@ -97,11 +97,11 @@ async fn write(messages: OutboxReceiver, mut writer: StdoutStream) {
         }
         buffer.clear();
         // A huge response must not occupy memory for the rest of the session.
-        buffer.shrink_to(GATHER);
+        buffer.shrink_to(WRITE_BATCH_BYTES);
     }
 }
 
-fn append(buffer: &mut Vec<u8>, message: &[u8]) {
+fn append_line(buffer: &mut Vec<u8>, message: &[u8]) {
     buffer.extend_from_slice(message);
     buffer.push(b'\n');
 }
@@ -116,10 +116,10 @@ enum LineContent {
 }
 
 /// Bytes of a line that is too long in which its id is looked for.
-const BEGINNING: usize = 64 << 10;
+const ID_SEARCH_BYTES: usize = 64 << 10;
 
-fn too_long(line: &[u8]) -> LineContent {
-    LineContent::TooLong(jsonrpc::id_of_beginning(line.get(..BEGINNING).unwrap_or(line)))
+fn line_too_long(line: &[u8]) -> LineContent {
+    LineContent::TooLong(jsonrpc::id_of_beginning(line.get(..ID_SEARCH_BYTES).unwrap_or(line)))
 }
 
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
@@ -132,12 +132,12 @@ struct LineSplitter {
 }
 
 impl LineSplitter {
-    fn of(limit: usize) -> Self {
+    fn new(limit: usize) -> Self {
         Self { limit, skipping: false, searched: 0 }
     }
 
     /// Where the first line in the buffer ends.
-    fn end(&mut self, buffer: &[u8]) -> Option<usize> {
+    fn find_line_end(&mut self, buffer: &[u8]) -> Option<usize> {
         let found = memchr::memchr(b'\n', buffer.get(self.searched..)?).map(|at| self.searched + at);
         self.searched = if found.is_some() { 0 } else { buffer.len() };
         found
@@ -149,14 +149,14 @@ impl Decoder for LineSplitter {
     type Error = io::Error;
 
     fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<LineContent>> {
-        while let Some(end) = self.end(buffer) {
+        while let Some(end) = self.find_line_end(buffer) {
             let mut line = buffer.split_to(end);
             buffer.advance(1);
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
             if line.len() > self.limit {
-                return Ok(Some(too_long(&line)));
+                return Ok(Some(line_too_long(&line)));
             }
             if line.ends_with(b"\r") {
                 line.truncate(line.len() - 1);
@@ -166,7 +166,7 @@ impl Decoder for LineSplitter {
             }
         }
         if buffer.len() > self.limit || self.skipping {
-            let line = (!std::mem::replace(&mut self.skipping, true)).then(|| too_long(buffer));
+            let line = (!std::mem::replace(&mut self.skipping, true)).then(|| line_too_long(buffer));
             buffer.clear();
             self.searched = 0;
             return Ok(line);
@@ -191,7 +191,7 @@ mod tests {
 
     /// The lines that result when the text arrives in pieces of `step` bytes.
     fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
-        let mut decoder = LineSplitter::of(limit);
+        let mut decoder = LineSplitter::new(limit);
         let mut buffer = BytesMut::new();
         let mut out = Vec::new();
         let show = |line| match line {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_long_line_uses_no_memory() {
-        let mut decoder = LineSplitter::of(10);
+        let mut decoder = LineSplitter::new(10);
         let mut buffer = BytesMut::new();
         for _ in 0..100 {
             buffer.extend_from_slice(&[b'x'; 100]);

@@ -11,7 +11,7 @@ use tokio::time::{Duration, interval};
 
 /// Interval of checking whether standard output is still read. A guest whose result nobody waits for runs at most this
 /// much longer.
-const LOOK: Duration = Duration::from_millis(2);
+const HANGUP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The stream of a client's messages.
 pub type StdinStream = Pin<Box<dyn AsyncRead + Send>>;
@@ -20,26 +20,26 @@ pub type StdinStream = Pin<Box<dyn AsyncRead + Send>>;
 pub type StdoutStream = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// Standard input and output. Must be called on a tokio runtime.
-pub fn standard() -> (StdinStream, StdoutStream) {
+pub fn open_stdio() -> (StdinStream, StdoutStream) {
     let reader = unblocked::reader().unwrap_or_else(|| Box::pin(tokio::io::stdin()));
     let writer = unblocked::writer().unwrap_or_else(|| Box::pin(tokio::io::stdout()));
     (reader, writer)
 }
 
 /// Waits until the other end of standard output is closed.
-pub async fn nobody_reads() {
+pub async fn wait_until_stdout_closed() {
     // Neither pipes nor sockets signal this by themselves.
-    let mut looks = interval(LOOK);
+    let mut looks = interval(HANGUP_POLL_INTERVAL);
     loop {
         looks.tick().await;
-        if is_unread() {
+        if is_stdout_closed() {
             return;
         }
     }
 }
 
 /// Whether the other end of standard output is closed; false if that is unknown.
-fn is_unread() -> bool {
+fn is_stdout_closed() -> bool {
     let stdout = std::io::stdout();
     // `poll` always reports hang-ups and errors.
     let mut streams = [PollFd::new(&stdout, PollFlags::empty())];

@@ -236,7 +236,7 @@ impl Host for Stub {
         &self.options
     }
 
-    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
         let mut view = self.view.subscribe();
         Box::pin(async move { view.wait_for(|view| view.listing > listing).await.ok().map(|view| view.listing) })
     }
@@ -245,21 +245,21 @@ impl Host for Stub {
         self.complete.load(Ordering::Relaxed)
     }
 
-    fn elsewhere(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
+    fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         self.elsewhere.lock().unwrap().take()
     }
 
-    fn introduced(&self) -> BoxFuture<'_, ()> {
-        self.complete()
+    fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
+        self.wait_until_complete()
     }
 
-    fn complete(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         let mut view = self.view.subscribe();
         Box::pin(async move { drop(view.wait_for(|_| self.is_complete()).await) })
     }
 
-    fn loaded<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
-        self.complete()
+    fn wait_for_tool<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
+        self.wait_until_complete()
     }
 
     fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
@@ -342,11 +342,11 @@ struct Everybody {
 }
 
 impl ClientShare for Everybody {
-    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+    fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async move { uris.into_iter().filter(|uri| is_known(uri)).collect() })
     }
 
-    fn queue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
+    fn enqueue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         Ok(Box::new(Free { script: self.script.clone(), open: self.open.clone() }))
     }
 }

@@ -1,6 +1,6 @@
 //! Tasks: calls that go on when their request has ended, and whose results are kept for their callers.
 //!
-//! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which is `live` while the call
+//! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which is `get_live` while the call
 //! runs, and also in the `store` until its time is over, which the store decides. It belongs to no request, session or
 //! connection, but to its caller.
 
@@ -30,19 +30,19 @@ pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
 pub(crate) use self::store::NoRoom;
 use self::store::{ExpiredTasks, TaskStore};
-pub(crate) use self::task::{Task, TaskEnd, TaskOutcome, TaskState, bytes_of_error, written_bytes};
+pub(crate) use self::task::{Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size};
 use crate::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 
 /// Shortest time for which a result is kept: a client must be able to ask for it.
-const SHORTEST: Duration = Duration::from_secs(10);
+const MIN_TTL: Duration = Duration::from_secs(10);
 
 /// Longest wait for the guests of tasks that were stopped.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Random bytes in the id of a task.
-const ID_BYTES: usize = 16;
+const TASK_ID_BYTES: usize = 16;
 
 /// The tasks of a server. Cheap to clone.
 #[derive(Clone)]
@@ -90,14 +90,14 @@ impl TaskTable {
 
     /// Stops the calls of all tasks, which fail. Waits until their guests are gone, for at most some seconds.
     pub async fn stop(&self) {
-        let running: Vec<_> = self.table().values().map(Arc::clone).collect();
+        let running: Vec<_> = self.live_tasks().values().map(Arc::clone).collect();
         for live in running {
             let error = Error::new(INTERNAL_ERROR, "The task was stopped because the server is shutting down.");
-            live.turn_to(TaskState::Ended(Arc::new(TaskEnd::failed(error))));
+            live.set_state(TaskState::Ended(Arc::new(TaskEnd::failed(error))));
             live.cancel.cancel();
         }
         self.inner.running.close();
-        drop(tokio::time::timeout(PATIENCE, self.inner.running.wait()).await);
+        drop(tokio::time::timeout(STOP_TIMEOUT, self.inner.running.wait()).await);
         self.inner.running.reopen();
     }
 
@@ -108,10 +108,10 @@ impl TaskTable {
 
     /// The task of this caller with this id, if a client of this revision can know it.
     pub(crate) async fn get(&self, owner: &str, id: &str, revision: Revision) -> Option<Arc<Task>> {
-        if let Some(live) = self.live(owner, id) {
-            return Some(live.task()).filter(|task| task.is_of(revision));
+        if let Some(live) = self.get_live(owner, id) {
+            return Some(live.task()).filter(|task| task.is_visible_to(revision));
         }
-        self.inner.store.get(owner, id).await.filter(|task| task.is_of(revision))
+        self.inner.store.get(owner, id).await.filter(|task| task.is_visible_to(revision))
     }
 
     /// At most `limit` tasks of this caller in the order of their ids, which is about that in which they were created: those
@@ -124,16 +124,16 @@ impl TaskTable {
         revision: Revision,
     ) -> Vec<Arc<Task>> {
         let kept = self.inner.store.list(owner, after, limit, revision).await;
-        kept.into_iter().map(|task| self.live(owner, &task.id).map_or(task, |live| live.task())).collect()
+        kept.into_iter().map(|task| self.get_live(owner, &task.id).map_or(task, |live| live.task())).collect()
     }
 
     /// Ends a task: its call is stopped, and it has no result.
     pub(crate) async fn cancel(&self, owner: &str, id: &str, revision: Revision) -> Result<Arc<Task>, NotCancelled> {
         let task = self.get(owner, id, revision).await.ok_or(NotCancelled::Unknown)?;
-        let Some(live) = self.live(owner, id) else {
+        let Some(live) = self.get_live(owner, id) else {
             return if task.state.is_final() { Err(NotCancelled::Ended) } else { Err(NotCancelled::Unknown) };
         };
-        if !live.turn_to(TaskState::Cancelled) {
+        if !live.set_state(TaskState::Cancelled) {
             return Err(NotCancelled::Ended);
         }
         live.cancel.cancel();
@@ -143,9 +143,9 @@ impl TaskTable {
     }
 
     /// The call of a task of this caller; `None` if there is no such task, or if it has ended.
-    pub(crate) fn live(&self, owner: &str, id: &str) -> Option<Arc<LiveTask>> {
+    pub(crate) fn get_live(&self, owner: &str, id: &str) -> Option<Arc<LiveTask>> {
         let now = Instant::now();
-        self.table().get(id).filter(|live| *live.owner == *owner && live.until > now).map(Arc::clone)
+        self.live_tasks().get(id).filter(|live| *live.owner == *owner && live.until > now).map(Arc::clone)
     }
 
     /// Makes a task known. Before its client learns its id, this must have succeeded.
@@ -153,11 +153,11 @@ impl TaskTable {
     /// # Errors
     ///
     /// The caller, or all callers together, have as many tasks as they can have, or as many bytes of them.
-    pub(crate) async fn add(&self, live: &Arc<LiveTask>) -> Result<(), QuotaExhausted> {
+    pub(crate) async fn register(&self, live: &Arc<LiveTask>) -> Result<(), QuotaExhausted> {
         let task = live.task();
         self.inner.store.add(&live.owner, &task, live.until).await?;
-        self.table().insert(Arc::clone(&task.id), Arc::clone(live));
-        self.inner.alarm.set(live.until, &self.inner);
+        self.live_tasks().insert(Arc::clone(&task.id), Arc::clone(live));
+        self.inner.alarm.schedule(live.until, &self.inner);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl TaskTable {
         live: &'a LiveTask,
         questions: Vec<Question>,
     ) -> Result<AskedQuestions<'a>, NoRoom> {
-        let asked = live.with_keys(questions);
+        let asked = live.assign_keys(questions);
         self.reserve(live, asked.iter().map(|asked| asked.size()).sum()).await?;
         let asking = live.ask(asked);
         self.inner.store.update(&live.owner, &live.task()).await;
@@ -188,17 +188,17 @@ impl TaskTable {
     }
 
     /// Forgets a task that nobody has learned of.
-    pub(crate) async fn forget(&self, live: &LiveTask) {
+    pub(crate) async fn discard(&self, live: &LiveTask) {
         let task = live.task();
-        self.table().remove(&task.id);
+        self.live_tasks().remove(&task.id);
         self.inner.store.remove(&live.owner, &task.id).await;
     }
 
     /// The call of a task has ended, in a state for which there is room. From now on, only the store knows it.
-    pub(crate) async fn settle(&self, live: &LiveTask) {
+    pub(crate) async fn finish(&self, live: &LiveTask) {
         let task = live.task();
         self.inner.store.update(&live.owner, &task).await;
-        self.table().remove(&task.id);
+        self.live_tasks().remove(&task.id);
     }
 
     /// The futures of calls that are tasks, or may become some.
@@ -215,26 +215,26 @@ impl TaskTable {
         phase: TaskPhase,
     ) -> Option<Arc<LiveTask>> {
         let longest = self.options().ttl;
-        let ttl = ttl.unwrap_or(longest).clamp(SHORTEST.min(longest), longest);
+        let ttl = ttl.unwrap_or(longest).clamp(MIN_TTL.min(longest), longest);
         let now = SystemTime::now();
         let task = Task::new(new_id(now)?, revision, now, ttl);
         Some(Arc::new(LiveTask::new(owner, task, Instant::now() + ttl, phase)))
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
-        self.inner.table()
+    fn live_tasks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
+        self.inner.live_tasks()
     }
 }
 
 impl ExpiringTable for TasksInner {
     /// Stops the calls that still run.
-    async fn forget(&self) -> Option<Instant> {
+    async fn remove_expired(&self) -> Option<Instant> {
         let ExpiredTasks { ids, next } = self.store.expire().await;
         for id in ids {
-            let live = self.table().remove(&id);
+            let live = self.live_tasks().remove(&id);
             if let Some(live) = live {
                 // Nobody can ask for it any more, but somebody may be waiting.
-                live.turn_to(TaskState::Cancelled);
+                live.set_state(TaskState::Cancelled);
                 live.cancel.cancel();
             }
         }
@@ -244,14 +244,14 @@ impl ExpiringTable for TasksInner {
 
 impl TasksInner {
     // Held for a few instructions and never across an await.
-    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
+    fn live_tasks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An id that nobody can guess. Later ones are greater, except within a millisecond.
 fn new_id(now: SystemTime) -> Option<Arc<str>> {
-    let mut random = [0; ID_BYTES];
+    let mut random = [0; TASK_ID_BYTES];
     getrandom::fill(&mut random).ok()?;
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Some(format!("{:012x}{}", since.as_millis(), hex::encode(random)).into())

@@ -12,7 +12,7 @@ use toolbay_model::text::shown;
 use crate::jsonrpc::shorten;
 
 /// How many values within values are looked at. Each may have to be read again as a whole.
-const LEVELS: usize = 4;
+const MAX_LEVELS: usize = 4;
 
 #[derive(Deserialize)]
 struct UnreadableParams<'a> {
@@ -21,14 +21,15 @@ struct UnreadableParams<'a> {
 }
 
 /// The value within the arguments in `params` that cannot be read, and why; `None` if the mistake is elsewhere.
-pub(crate) fn unreadable(params: &RawValue) -> Option<SchemaViolation> {
+pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
     let UnreadableParams { arguments } = serde_json::from_str(params.get()).ok()?;
     let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'))?;
     // On its own, it may be less deep than within its message.
-    let mut why = reason(arguments).unwrap_or(UnreadableReason::Deep);
+    let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
     let (mut value, mut pointer) = (arguments, String::new());
-    for _ in 0..LEVELS {
-        let wrong = members(value).into_iter().find_map(|(name, inner)| Some((reason(inner)?, name, inner)));
+    for _ in 0..MAX_LEVELS {
+        let wrong =
+            child_values(value).into_iter().find_map(|(name, inner)| Some((unreadable_reason(inner)?, name, inner)));
         let Some((reason, name, inner)) = wrong else { break };
         let name = shorten(&name).replace('~', "~0").replace('/', "~1");
         let _ = write!(pointer, "/{name}");
@@ -67,7 +68,7 @@ impl UnreadableReason {
 }
 
 /// Why a value cannot be read; `None` if it can.
-fn reason(value: &RawValue) -> Option<UnreadableReason> {
+fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
     let said = serde_json::from_str::<Value>(value.get()).err()?.to_string();
     Some(if said.contains("recursion limit") {
         UnreadableReason::Deep
@@ -82,7 +83,7 @@ fn reason(value: &RawValue) -> Option<UnreadableReason> {
 }
 
 /// The values directly within a value, and their names; none if a name cannot be read.
-fn members(value: &RawValue) -> Vec<(String, &RawValue)> {
+fn child_values(value: &RawValue) -> Vec<(String, &RawValue)> {
     let text = value.get();
     if text.starts_with('{') {
         let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
@@ -101,7 +102,7 @@ mod tests {
 
     fn found(arguments: &str) -> Option<String> {
         let params = RawValue::from_string(format!(r#"{{"name": "t", "arguments": {arguments}}}"#)).unwrap();
-        unreadable(&params).map(|violation| violation.to_string())
+        find_unreadable(&params).map(|violation| violation.to_string())
     }
 
     #[test]

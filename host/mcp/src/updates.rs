@@ -14,22 +14,22 @@ use tokio::sync::Notify;
 use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 /// The most resources that one subscriber can name: a session, or a listen stream.
-pub(crate) const MOST: usize = 256;
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
 
 /// Longest URI of a subscription, in bytes.
-pub(crate) const LONGEST: usize = 2 << 10;
+pub(crate) const MAX_URI_BYTES: usize = 2 << 10;
 
 /// What a subscription takes beyond its URI, in bytes: its places in the tables.
-const ENTRY: usize = 256;
+const SUBSCRIPTION_OVERHEAD_BYTES: usize = 256;
 
 /// Bytes of all subscriptions of one caller, in all of its sessions and streams: some thousands with URIs of usual length.
-const OF_CALLER: usize = 1 << 20;
+const MAX_CALLER_BYTES: usize = 1 << 20;
 
 /// Bytes of all subscriptions of the server.
-const OF_ALL: usize = 32 << 20;
+const MAX_TOTAL_BYTES: usize = 32 << 20;
 
 /// How many folders above a resource are looked up when it changes. A plugin makes up the URI.
-const DEPTH: usize = 32;
+const MAX_ANCESTORS: usize = 32;
 
 /// Who wants to know of changes of resources. Cheap to clone.
 #[derive(Clone)]
@@ -74,9 +74,9 @@ pub(crate) struct UpdateSubscriber {
 /// Why a subscription was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubscriptionRefused {
-    /// The URI is longer than [`LONGEST`].
+    /// The URI is longer than [`MAX_URI_BYTES`].
     TooLong,
-    /// The subscriber has [`MOST`] subscriptions.
+    /// The subscriber has [`MAX_SUBSCRIPTIONS`] subscriptions.
     TooMany,
     /// The subscriptions of the caller, or of all callers, take what they may take together.
     NoRoom(QuotaExhausted),
@@ -87,7 +87,7 @@ impl Default for ResourceUpdates {
         let shared = UpdatesState {
             subscriptions: Mutex::default(),
             next: AtomicU64::default(),
-            quota: SharedQuota::new(OF_ALL, OF_CALLER),
+            quota: SharedQuota::new(MAX_TOTAL_BYTES, MAX_CALLER_BYTES),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -102,13 +102,16 @@ impl fmt::Debug for ResourceUpdates {
 impl fmt::Display for SubscriptionRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong => write!(f, "the URI of a subscription may have at most {LONGEST} bytes"),
+            Self::TooLong => write!(f, "the URI of a subscription may have at most {MAX_URI_BYTES} bytes"),
             Self::TooMany => {
-                write!(f, "there are {MOST} subscriptions already, which is the most: unsubscribe from some first")
+                write!(
+                    f,
+                    "there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most: unsubscribe from some first"
+                )
             }
             Self::NoRoom(exhausted) => {
                 let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "this caller" } else { "all callers" };
-                let most = exhausted.most();
+                let most = exhausted.limit();
                 write!(f, "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first")
             }
         }
@@ -118,9 +121,9 @@ impl fmt::Display for SubscriptionRefused {
 impl ResourceUpdates {
     /// Tells everybody who subscribed to `uri`, or to what it is part of, that its content changed. They learn the URI that
     /// they named. Waits for nobody.
-    pub fn changed(&self, uri: &str) {
+    pub fn notify_changed(&self, uri: &str) {
         let subscriptions = self.subscriptions();
-        for named in wholes(uri) {
+        for named in ancestors_and_self(uri) {
             let Some((named, subscribers)) = subscriptions.get_key_value(named) else { continue };
             for marked in subscribers.values() {
                 marked.mark(named);
@@ -139,8 +142,8 @@ impl ResourceUpdates {
     /// # Errors
     ///
     /// There is no room for it.
-    pub(crate) fn hold(&self, caller: &str, bytes: usize) -> Result<QuotaPortion, QuotaExhausted> {
-        self.shared.quota.take(caller, bytes)
+    pub(crate) fn reserve_bytes(&self, caller: &str, bytes: usize) -> Result<QuotaPortion, QuotaExhausted> {
+        self.shared.quota.try_reserve(caller, bytes)
     }
 
     /// What the subscriptions of the caller with this name take.
@@ -157,23 +160,23 @@ impl ResourceUpdates {
 
 /// `uri` and what it is part of: what is before each of its slashes, with the slash and without. Nothing is part of a
 /// scheme alone.
-fn wholes(uri: &str) -> impl Iterator<Item = &str> {
+fn ancestors_and_self(uri: &str) -> impl Iterator<Item = &str> {
     // A subscription is not longer than this.
-    let start = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
-    let exact = Some(uri).filter(|uri| uri.len() <= LONGEST);
-    let slashes = start.match_indices('/').map(|(place, _)| place).filter(|place| !is_of_scheme(start, *place));
-    let above = slashes.take(DEPTH).flat_map(move |place| [start.get(..place), start.get(..=place)]).flatten();
+    let start = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let exact = Some(uri).filter(|uri| uri.len() <= MAX_URI_BYTES);
+    let slashes = start.match_indices('/').map(|(place, _)| place).filter(|place| !is_scheme_slash(start, *place));
+    let above = slashes.take(MAX_ANCESTORS).flat_map(move |place| [start.get(..place), start.get(..=place)]).flatten();
     above.filter(move |above| Some(*above) != exact).chain(exact)
 }
 
 /// Whether the slash at this place is one of those in `scheme://`.
-fn is_of_scheme(uri: &str, place: usize) -> bool {
+fn is_scheme_slash(uri: &str, place: usize) -> bool {
     uri.find("://").is_some_and(|colon| place == colon + 1 || place == colon + 2)
 }
 
 impl MarkedUris {
     fn mark(&self, uri: &Arc<str>) {
-        let mut queue = self.uris();
+        let mut queue = self.lock_queue();
         if queue.known.insert(Arc::clone(uri)) {
             queue.order.push_back(Arc::clone(uri));
             drop(queue);
@@ -183,7 +186,7 @@ impl MarkedUris {
     }
 
     // Held for a few instructions and never across an await.
-    fn uris(&self) -> MutexGuard<'_, MarkQueue> {
+    fn lock_queue(&self) -> MutexGuard<'_, MarkQueue> {
         self.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -205,17 +208,22 @@ impl UpdateSubscriber {
     ///
     /// There is no room for it.
     pub(crate) fn add(&self, caller: &str, uri: &str) -> Result<(), SubscriptionRefused> {
-        if uri.len() > LONGEST {
+        if uri.len() > MAX_URI_BYTES {
             return Err(SubscriptionRefused::TooLong);
         }
-        let mut named = self.named();
+        let mut named = self.lock_portions();
         if named.contains_key(uri) {
             return Ok(());
         }
-        if named.len() >= MOST {
+        if named.len() >= MAX_SUBSCRIPTIONS {
             return Err(SubscriptionRefused::TooMany);
         }
-        let portion = self.updates.shared.quota.take(caller, ENTRY + uri.len()).map_err(SubscriptionRefused::NoRoom)?;
+        let portion = self
+            .updates
+            .shared
+            .quota
+            .try_reserve(caller, SUBSCRIPTION_OVERHEAD_BYTES + uri.len())
+            .map_err(SubscriptionRefused::NoRoom)?;
         let mut subscriptions = self.updates.subscriptions();
         // One copy for all who name it.
         let known = subscriptions.get_key_value(uri).map(|(known, _)| Arc::clone(known));
@@ -227,34 +235,34 @@ impl UpdateSubscriber {
 
     /// Ends the subscription to `uri`, if there is one.
     pub(crate) fn remove(&self, uri: &str) {
-        let mut named = self.named();
+        let mut named = self.lock_portions();
         if named.remove(uri).is_some() {
-            self.forget(&mut self.updates.subscriptions(), uri);
-            self.marked.uris().remove(uri);
+            self.unregister(&mut self.updates.subscriptions(), uri);
+            self.marked.lock_queue().remove(uri);
         }
     }
 
     /// Ends all subscriptions.
     pub(crate) fn clear(&self) {
-        let mut named = self.named();
+        let mut named = self.lock_portions();
         if named.is_empty() {
             return;
         }
         let mut subscriptions = self.updates.subscriptions();
         for (uri, _portion) in named.drain() {
-            self.forget(&mut subscriptions, &uri);
+            self.unregister(&mut subscriptions, &uri);
         }
         drop(subscriptions);
-        *self.marked.uris() = MarkQueue::default();
+        *self.marked.lock_queue() = MarkQueue::default();
     }
 
     /// Waits until something changed that `may` be told, and returns the URI that was named. It stays marked until it is
     /// [taken](Self::take).
-    pub(crate) async fn changed(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
+    pub(crate) async fn next_change(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
         loop {
             // Created first: it also notices what is marked meanwhile.
             let added = self.marked.added.notified();
-            if let Some(uri) = self.marked.uris().order.iter().find(|uri| may(uri)) {
+            if let Some(uri) = self.marked.lock_queue().order.iter().find(|uri| may(uri)) {
                 return Arc::clone(uri);
             }
             added.await;
@@ -263,11 +271,11 @@ impl UpdateSubscriber {
 
     /// Removes the mark of `uri`; false if there is none any more. Called when the notification has its place in the
     /// outbox: what changes from here on is another change.
-    pub(crate) fn take(&self, uri: &str) -> bool {
-        self.marked.uris().remove(uri)
+    pub(crate) fn clear_mark(&self, uri: &str) -> bool {
+        self.marked.lock_queue().remove(uri)
     }
 
-    fn forget(&self, subscriptions: &mut SubscriptionTable, uri: &str) {
+    fn unregister(&self, subscriptions: &mut SubscriptionTable, uri: &str) {
         if let Some(subscribers) = subscriptions.get_mut(uri) {
             subscribers.remove(&self.number);
             if subscribers.is_empty() {
@@ -277,7 +285,7 @@ impl UpdateSubscriber {
     }
 
     // Held for a few instructions and never across an await, and always before the table of all subscriptions.
-    fn named(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
+    fn lock_portions(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -297,8 +305,8 @@ mod tests {
     /// What the subscriber would be told now.
     fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
         let mut told = Vec::new();
-        while let Some(uri) = subscriber.changed(|_| true).now_or_never() {
-            assert!(subscriber.take(&uri));
+        while let Some(uri) = subscriber.next_change(|_| true).now_or_never() {
+            assert!(subscriber.clear_mark(&uri));
             told.push(uri.to_string());
         }
         told
@@ -313,14 +321,14 @@ mod tests {
         }
         bob.add("bob", "a://x").unwrap();
         for _ in 0..3 {
-            updates.changed("a://y/z");
-            updates.changed("a://x");
-            updates.changed("a://other");
+            updates.notify_changed("a://y/z");
+            updates.notify_changed("a://x");
+            updates.notify_changed("a://other");
         }
         assert_eq!(told(&ada), ["a://y/z", "a://x"]);
         assert_eq!(told(&bob), ["a://x"]);
         ada.remove("a://x");
-        updates.changed("a://x");
+        updates.notify_changed("a://x");
         assert_eq!((told(&ada).len(), told(&bob).len()), (0, 1));
     }
 
@@ -330,7 +338,7 @@ mod tests {
         let told = |named: &str, changed: &str| {
             let subscriber = updates.subscriber();
             subscriber.add("ada", named).unwrap();
-            updates.changed(changed);
+            updates.notify_changed(changed);
             told(&subscriber) == [named]
         };
         assert!(told("a://b", "a://b/c/d") && told("a://b/", "a://b/c/d") && told("a://b/c", "a://b/c/d"));
@@ -342,10 +350,10 @@ mod tests {
     #[test]
     fn a_uri_with_many_slashes_costs_few_lookups() {
         let long = format!("a://{}", "b/".repeat(1 << 20));
-        assert_eq!(wholes(&long).count(), 2 * DEPTH);
-        assert_eq!(wholes("a://b/").collect::<Vec<_>>(), ["a://b", "a://b/"]);
-        let umlauts = format!("a:{}", "ü".repeat(LONGEST));
-        assert_eq!(wholes(&umlauts).count(), 0);
+        assert_eq!(ancestors_and_self(&long).count(), 2 * MAX_ANCESTORS);
+        assert_eq!(ancestors_and_self("a://b/").collect::<Vec<_>>(), ["a://b", "a://b/"]);
+        let umlauts = format!("a:{}", "ü".repeat(MAX_URI_BYTES));
+        assert_eq!(ancestors_and_self(&umlauts).count(), 0);
     }
 
     #[test]
@@ -354,12 +362,12 @@ mod tests {
         let subscriber = updates.subscriber();
         for uri in ["a:1", "a:2"] {
             subscriber.add("ada", uri).unwrap();
-            updates.changed(uri);
+            updates.notify_changed(uri);
         }
-        let second = subscriber.changed(|uri| uri == "a:2").now_or_never();
+        let second = subscriber.next_change(|uri| uri == "a:2").now_or_never();
         assert_eq!(second.as_deref(), Some("a:2"));
-        assert!(subscriber.take("a:2") && !subscriber.take("a:2"));
-        assert!(subscriber.changed(|uri| uri == "a:2").now_or_never().is_none());
+        assert!(subscriber.clear_mark("a:2") && !subscriber.clear_mark("a:2"));
+        assert!(subscriber.next_change(|uri| uri == "a:2").now_or_never().is_none());
         assert_eq!(told(&subscriber), ["a:1"]);
     }
 
@@ -368,12 +376,12 @@ mod tests {
         let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         subscriber.add("ada", "a:1").unwrap();
-        let mut old = Box::pin(subscriber.changed(|_| true));
-        let mut new = Box::pin(subscriber.changed(|_| true));
+        let mut old = Box::pin(subscriber.next_change(|_| true));
+        let mut new = Box::pin(subscriber.next_change(|_| true));
         assert!(old.as_mut().now_or_never().is_none() && new.as_mut().now_or_never().is_none());
         let woken = futures_util::task::noop_waker();
         let mut context = std::task::Context::from_waker(&woken);
-        updates.changed("a:1");
+        updates.notify_changed("a:1");
         assert!(old.as_mut().poll(&mut context).is_ready());
         drop(old);
         assert!(new.as_mut().poll(&mut context).is_ready());
@@ -383,15 +391,15 @@ mod tests {
     fn subscriptions_are_bounded_for_a_subscriber_and_for_a_caller() {
         let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
-        let uri = |n: usize| format!("a://{n:0>width$}", width = LONGEST - 4);
-        assert_eq!(subscriber.add("ada", &"x".repeat(LONGEST + 1)), Err(SubscriptionRefused::TooLong));
+        let uri = |n: usize| format!("a://{n:0>width$}", width = MAX_URI_BYTES - 4);
+        assert_eq!(subscriber.add("ada", &"x".repeat(MAX_URI_BYTES + 1)), Err(SubscriptionRefused::TooLong));
         let added = (0..10_000).filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok()).count();
-        assert_eq!(added, MOST);
+        assert_eq!(added, MAX_SUBSCRIPTIONS);
         assert_eq!(subscriber.add("ada", "a:x"), Err(SubscriptionRefused::TooMany));
         // More sessions are no more room.
         let others: Vec<_> = (0..10).map(|_| updates.subscriber()).collect();
-        let refused = (0..10 * MOST).find_map(|n| others[n / MOST].add("ada", &uri(n)).err());
-        assert_eq!(refused, Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(OF_CALLER))));
+        let refused = (0..10 * MAX_SUBSCRIPTIONS).find_map(|n| others[n / MAX_SUBSCRIPTIONS].add("ada", &uri(n)).err());
+        assert_eq!(refused, Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(MAX_CALLER_BYTES))));
         others[9].add("bob", "a:bob").unwrap();
         drop(others);
         subscriber.remove("a:0");
@@ -406,9 +414,9 @@ mod tests {
         let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         subscriber.add("ada", "a:1").unwrap();
-        updates.changed("a:1");
+        updates.notify_changed("a:1");
         subscriber.clear();
-        updates.changed("a:1");
+        updates.notify_changed("a:1");
         assert!(told(&subscriber).is_empty() && updates.subscriptions().is_empty());
     }
 }

@@ -1,17 +1,17 @@
 //! How much memory JSON takes once it is decoded, estimated from its text in one pass.
 
 /// What an array that is not empty takes: room for four values, of 72 bytes each.
-const ARRAY: usize = 4 * 72;
+const ARRAY_BYTES: usize = 4 * 72;
 
 /// What an object that is not empty takes: room for four members, of 104 bytes each, and a table of their names.
-const OBJECT: usize = 4 * 104 + 96;
+const OBJECT_BYTES: usize = 4 * 104 + 96;
 
 /// What a further value or member takes: 104 bytes, and a place in the table of names. Room is doubled when it is used up,
 /// so up to a half of it may be empty; values of arrays, which are smaller, make up for that.
-const FURTHER: usize = 128;
+const ELEMENT_BYTES: usize = 128;
 
 /// The bytes that the values of this JSON take once they are decoded, about. Strings take what their text takes.
-pub(crate) fn decoded(json: &str) -> usize {
+pub(crate) fn decoded_size(json: &str) -> usize {
     let mut weight = json.len();
     let (mut opened, mut rest) = (0, json.as_bytes());
     while let Some((byte, after)) = rest.split_first() {
@@ -23,10 +23,10 @@ pub(crate) fn decoded(json: &str) -> usize {
             _ => weight += std::mem::take(&mut opened),
         }
         match byte {
-            b'"' => rest = behind_string(rest),
-            b'[' => opened = ARRAY,
-            b'{' => opened = OBJECT,
-            b',' => weight += FURTHER,
+            b'"' => rest = skip_string(rest),
+            b'[' => opened = ARRAY_BYTES,
+            b'{' => opened = OBJECT_BYTES,
+            b',' => weight += ELEMENT_BYTES,
             _ => {}
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn decoded(json: &str) -> usize {
 }
 
 /// What comes after a string, of which the first quotation mark is behind. Most text of a request is in strings.
-fn behind_string(mut json: &[u8]) -> &[u8] {
+fn skip_string(mut json: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
         if json.get(at) == Some(&b'"') {
             return json.get(at + 1..).unwrap_or_default();
@@ -77,7 +77,7 @@ mod tests {
         let many = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
         for (item, factor) in [("0", 30), ("[]", 20), ("{}", 20), ("[0]", 50), ("{\"\":0}", 70), ("[[[[[0]]]]]", 100)] {
             let text = many(item, 10_000);
-            let (estimate, real) = (decoded(&text), real(&serde_json::from_str(&text).unwrap()));
+            let (estimate, real) = (decoded_size(&text), real(&serde_json::from_str(&text).unwrap()));
             assert!(estimate >= real * 3 / 4, "{item}: {estimate} and {real}");
             assert!(estimate <= real * 3 + text.len(), "{item}: {estimate} and {real}");
             assert!(estimate > text.len() * factor, "{item}: {estimate} of {}", text.len());
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn text_weighs_what_it_is_long() {
         for text in [r#""a,b,[{""#, r#""\",[[[{{{,\\\"""#, "7", " \n", "[ ]", "{\n}"] {
-            assert_eq!(decoded(text), text.len(), "{text}");
+            assert_eq!(decoded_size(text), text.len(), "{text}");
         }
-        assert_eq!(decoded(r#"["\\",0]"#), 8 + ARRAY + FURTHER);
+        assert_eq!(decoded_size(r#"["\\",0]"#), 8 + ARRAY_BYTES + ELEMENT_BYTES);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Number, json};
 use toolbay_model::{CallRequest, TaskSupport, Tool};
 
 use crate::caller::Caller;
-use crate::capabilities::TASKS;
+use crate::capabilities::TASKS_EXTENSION;
 use crate::jsonrpc::{Error, INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::outcome::MISSING_CAPABILITY;
 use crate::rules::RequestContext;
@@ -45,7 +45,7 @@ pub(crate) enum RequestedTask {
 }
 
 impl RequestedTask {
-    fn of(task: Option<&RawValue>, rules: &RequestContext) -> Self {
+    fn parse(task: Option<&RawValue>, rules: &RequestContext) -> Self {
         #[derive(Deserialize)]
         struct TaskModeParams {
             ttl: Option<Number>,
@@ -54,7 +54,7 @@ impl RequestedTask {
         match serde_json::from_str(task.get()) {
             Ok(TaskModeParams { ttl: None }) => Self::Task { ttl: None },
             Ok(TaskModeParams { ttl: Some(ttl) }) => {
-                milliseconds(&ttl).map_or(Self::Malformed, |ttl| Self::Task { ttl: Some(ttl) })
+                parse_milliseconds(&ttl).map_or(Self::Malformed, |ttl| Self::Task { ttl: Some(ttl) })
             }
             Err(_) => Self::Malformed,
         }
@@ -62,7 +62,7 @@ impl RequestedTask {
 }
 
 /// A number of milliseconds. `60000.0` is an integer as well, as JSON Schema has it; one that is too large means for ever.
-fn milliseconds(number: &Number) -> Option<Duration> {
+fn parse_milliseconds(number: &Number) -> Option<Duration> {
     if let Some(whole) = number.as_u64() {
         return Some(Duration::from_millis(whole));
     }
@@ -76,7 +76,7 @@ impl TaskMode {
     /// # Errors
     ///
     /// The tool can be called only as a task, or never.
-    pub(crate) fn of(
+    pub(crate) fn from_request(
         session: &Session,
         caller: &Caller,
         request: &CallRequest,
@@ -90,9 +90,9 @@ impl TaskMode {
         // Asked first: what is loaded between the two is not missed.
         let complete = session.host.is_complete();
         match session.host.tool(name) {
-            Some(tool) => RequestedTask::of(task, rules).towards(&tool, rules),
+            Some(tool) => RequestedTask::parse(task, rules).resolve_for(&tool, rules),
             None if complete => Ok(Self::None),
-            None => Ok(Self::Open(RequestedTask::of(task, rules))),
+            None => Ok(Self::Open(RequestedTask::parse(task, rules))),
         }
     }
 
@@ -101,16 +101,16 @@ impl TaskMode {
     /// # Errors
     ///
     /// As for [`TaskMode::of`].
-    pub(crate) async fn settled(self, session: &Session, name: &str, rules: &RequestContext) -> Result<Self, Error> {
+    pub(crate) async fn resolve(self, session: &Session, name: &str, rules: &RequestContext) -> Result<Self, Error> {
         let Self::Open(wanted) = self else { return Ok(self) };
-        session.host.loaded(name).await;
-        session.host.tool(name).map_or(Ok(Self::None), |tool| wanted.towards(&tool, rules))
+        session.host.wait_for_tool(name).await;
+        session.host.tool(name).map_or(Ok(Self::None), |tool| wanted.resolve_for(&tool, rules))
     }
 }
 
 impl RequestedTask {
     /// What follows for a call of this tool.
-    fn towards(self, tool: &Tool, rules: &RequestContext) -> Result<TaskMode, Error> {
+    fn resolve_for(self, tool: &Tool, rules: &RequestContext) -> Result<TaskMode, Error> {
         let (name, features) = (&tool.name, rules.revision.features());
         match (tool.task_support, self) {
             (TaskSupport::Forbidden, Self::Task { .. } | Self::Malformed) => Err(Error::new(
@@ -123,12 +123,12 @@ impl RequestedTask {
                 "Invalid params: task must be an object whose ttl is a number of milliseconds",
             )),
             (TaskSupport::Optional | TaskSupport::Required, Self::Nothing)
-                if features.tasks_extension && rules.capabilities.has_tasks() =>
+                if features.tasks_extension && rules.capabilities.supports_tasks() =>
             {
                 Ok(TaskMode::Offered)
             }
             (TaskSupport::Required, Self::Nothing) if features.tasks_extension => {
-                Err(undeclared(&format!("The tool {name} runs only as a task")))
+                Err(missing_extension(&format!("The tool {name} runs only as a task")))
             }
             (TaskSupport::Required, Self::Nothing) => {
                 let how = if features.tasks { "call it with `task`" } else { "use a client of 2025-11-25 or later" };
@@ -140,8 +140,8 @@ impl RequestedTask {
 }
 
 /// The error for a client that did not declare the extension.
-pub(crate) fn undeclared(what: &str) -> Error {
-    let data = Some(Box::new(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}})));
-    let message = format!("{what}: the client must declare the extension {TASKS}.");
+pub(crate) fn missing_extension(what: &str) -> Error {
+    let data = Some(Box::new(json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}})));
+    let message = format!("{what}: the client must declare the extension {TASKS_EXTENSION}.");
     Error { data, ..Error::new(MISSING_CAPABILITY, message) }
 }

@@ -7,7 +7,7 @@ use crate::revision::Revision;
 use crate::{outcome, shape};
 
 /// A tool as `tools/list` of the newest revision returns it.
-pub fn definition_json(tool: &Tool) -> Value {
+pub fn tool_json(tool: &Tool) -> Value {
     // What was JSON is JSON again.
     serde_json::to_value(shape::tool(tool, Revision::NEWEST)).unwrap_or_default()
 }

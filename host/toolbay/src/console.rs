@@ -360,8 +360,8 @@ async fn call(
         if asks { QuestionKindSet::default().with(QuestionKind::Form) } else { QuestionKindSet::default() };
     let make = async |answerable: QuestionKindSet, journal: CallJournal| {
         let request = CallRequest::Tool { name: tool.clone(), arguments: arguments.clone() };
-        let call = ClientCall { permitted, ..ClientCall::of_nobody(request, answerable, journal) };
-        match client.queue(&tool) {
+        let call = ClientCall { permitted, ..ClientCall::without_client(request, answerable, journal) };
+        match client.enqueue(&tool) {
             Ok(mut place) => place.call(call, Arc::new(NoopObserver)).await,
             Err(rejection) => CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
         }

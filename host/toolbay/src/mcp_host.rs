@@ -21,7 +21,7 @@ impl Host for CallService {
         CallService::options(self)
     }
 
-    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(async move {
             let snapshot = self.catalog().wait_for(|snapshot| snapshot.listing > listing).await;
             Some(snapshot.listing).filter(|now| *now > listing)
@@ -32,17 +32,17 @@ impl Host for CallService {
         self.catalog().snapshot().complete
     }
 
-    fn introduced(&self) -> BoxFuture<'_, ()> {
+    fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.catalog().wait_for(|snapshot| snapshot.complete || snapshot.introduced).await;
         })
     }
 
-    fn complete(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(CallService::wait_until_complete(self))
     }
 
-    fn loaded<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_for_tool<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(CallService::wait_for_tool(self, tool))
     }
 
@@ -116,13 +116,13 @@ impl Host for CallService {
         self.catalog().snapshot().tools.get(name).map(|offer| Arc::clone(&offer.tool))
     }
 
-    fn portable(&self, tool: &Arc<Tool>) -> Arc<Tool> {
+    fn portable_tool(&self, tool: &Arc<Tool>) -> Arc<Tool> {
         let Ok(schema) = serde_json::from_str(tool.input_schema.get()) else { return Arc::clone(tool) };
         let input_schema = JsonText::new(&toolbay_schema::portable(&schema));
         Arc::new(Tool { input_schema, ..Tool::clone(tool) })
     }
 
-    fn spelling(&self, uri: &str) -> Option<String> {
+    fn listed_uri(&self, uri: &str) -> Option<String> {
         self.catalog().snapshot().spelling(uri)
     }
 
@@ -134,7 +134,7 @@ impl Host for CallService {
         instructions::render(&self.catalog().snapshot(), rights, &CallService::instructions(self))
     }
 
-    fn elsewhere(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
+    fn operator_answer(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         let asked: AskedAbout = *put.journal.asked_about.clone()?;
         let question = approval::question_text(put.questions)?;
         let [until, began] = [put.journal.until, put.journal.began].map(|at| UNIX_EPOCH + Duration::from_millis(at));
@@ -142,7 +142,7 @@ impl Host for CallService {
         let subject = ApprovalSubject { caller, plugin, tool, question, until, edition: put.journal.edition };
         let elsewhere = self.waiting_approvals().and_then(|waiting| waiting.register(subject)).unwrap_or_default();
         let (service, caller) = (self.clone(), put.caller.to_owned());
-        Some(elsewhere.or_withdrawn(move || service.record_withdrawn(&caller, &asked, began)))
+        Some(elsewhere.on_withdrawn(move || service.record_withdrawn(&caller, &asked, began)))
     }
 
     fn metrics(&self, form: MetricsForm, traffic: TransportTraffic) -> BoxFuture<'_, Option<String>> {
@@ -152,7 +152,7 @@ impl Host for CallService {
         })
     }
 
-    fn serves(&self, traffic: TrafficSource) {
+    fn register_traffic_source(&self, traffic: TrafficSource) {
         CallService::set_traffic_source(self, traffic);
     }
 

@@ -79,7 +79,7 @@ impl RecordingSink {
         kept: Option<ByteSize>,
     ) -> Option<RecordedRun> {
         let name = &offer.tool.name;
-        if self.tools.as_ref().is_some_and(|tools| !tools.iter().any(|pattern| pattern.fits(name))) {
+        if self.tools.as_ref().is_some_and(|tools| !tools.iter().any(|pattern| pattern.matches(name))) {
             return None;
         }
         let mut room = self.recorder.room()?;

@@ -203,7 +203,7 @@ struct SubscriptionNotifier(ResourceUpdates);
 impl PublishListener for SubscriptionNotifier {
     fn updated(&self, uris: &[String]) {
         for uri in uris {
-            self.0.changed(uri);
+            self.0.notify_changed(uri);
         }
     }
 }
@@ -434,9 +434,9 @@ impl Server {
         journal: CallJournal,
     ) -> CallResult {
         let client = Arc::clone(&self.client);
-        let call = ClientCall::of_nobody(CallRequest::Tool { name: tool, arguments }, answerable, journal);
+        let call = ClientCall::without_client(CallRequest::Tool { name: tool, arguments }, answerable, journal);
         let running = self.service.sandbox().spawn(async move {
-            match client.queue(call.request.target()) {
+            match client.enqueue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,
                 Err(rejection) => CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
             }
@@ -522,7 +522,7 @@ impl Server {
     pub(crate) fn apply_config(&self, config: &Config) {
         self.service.set_instructions(config.server.instructions.clone());
         self.service.admission().set_client_rate(config.client_rate_limit);
-        self.doors.change(config.http.access_policy());
+        self.doors.update(config.http.access_policy());
         if let Some(operators) = &*self.operators.lock().unwrap_or_else(PoisonError::into_inner) {
             operators.update(config);
         }
@@ -548,7 +548,7 @@ impl Server {
         for (place, pattern) in tokens.chain(scopes).chain(recorded) {
             let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
             let uris = snapshot.resources.keys().chain(snapshot.templates.keys()).chain(snapshot.files.keys());
-            if !names.chain(uris).any(|name| pattern.fits(name)) {
+            if !names.chain(uris).any(|name| pattern.matches(name)) {
                 tracing::warn!("{place}: no tool, prompt or resource matches {:?}", pattern.to_string());
             }
         }

@@ -839,7 +839,7 @@ fn missing_capabilities(target: &CallTarget, call: &ClientCall) -> Map<String, V
     target
         .required_capabilities()
         .iter()
-        .filter(|(name, _)| !call.capabilities.contain(name))
+        .filter(|(name, _)| !call.capabilities.contains(name))
         .map(clone_entry)
         .collect()
 }

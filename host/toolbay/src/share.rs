@@ -96,11 +96,11 @@ fn existing_uris_blocking(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<Str
 }
 
 impl ClientShare for ServerShare {
-    fn existing(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+    fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(existing(&self.service, &self.threads, uris))
     }
 
-    fn queue(&self, tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
+    fn enqueue(&self, tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
         let mut counted = self.service.tally().begin(tool);
         let line = self.service.start_audit_line(&self.permits, tool);
         let noticed = self.service.start_console_sink(&self.permits, tool);
@@ -125,7 +125,7 @@ impl ClientShare for ServerShare {
         }
     }
 
-    fn rejected(&self, tool: &str, rejection: CallRejection) {
+    fn record_rejection(&self, tool: &str, rejection: CallRejection) {
         if let Some(metrics) = self.service.metrics() {
             metrics.count_call(None, tool, CallEnding::Failed(rejection.reason.kind()));
             if let Some(key) = rejection.reason.key() {
@@ -164,7 +164,7 @@ impl QueuePlace for QueuedCall {
         })
     }
 
-    fn encoded(&mut self, error: Option<i32>) {
+    fn response_encoded(&mut self, error: Option<i32>) {
         self.permit = None;
         if let Some(span) = self.noted.span.take() {
             CallSpan::finish(span, error);

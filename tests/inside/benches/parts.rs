@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio_util::sync::CancellationToken;
 use toolbay_inside::Inside;
 use toolbay_mcp::jsonrpc::{self, RequestId};
-use toolbay_mcp::{Revision, definition_json, result_json};
+use toolbay_mcp::{Revision, result_json, tool_json};
 use toolbay_model::TargetKind;
 use toolbay_schema::{CheckBudget, JsonSchema};
 use toolbay_testkit::{Tiny, Tool, guests};
@@ -95,9 +95,8 @@ fn lists(criterion: &mut Criterion) {
         assert_eq!(snapshot.tools.len(), length);
         group.throughput(Throughput::Elements(length as u64));
         group.bench_function(BenchmarkId::new("written anew", length), |bencher| {
-            bencher.iter(|| {
-                snapshot.tools.values().map(|offer| definition_json(&offer.tool).to_string().len()).sum::<usize>()
-            });
+            bencher
+                .iter(|| snapshot.tools.values().map(|offer| tool_json(&offer.tool).to_string().len()).sum::<usize>());
         });
         let mut client = Client::of(&inside);
         group.bench_function(BenchmarkId::new("all pages, for a client", length), |bencher| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What the address of a Unix socket begins with.
-const UNIX: &str = "unix:";
+const UNIX_PREFIX: &str = "unix:";
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl ListenAddress {
     }
 
     /// The path, if it is that of a Unix socket.
-    pub fn socket(&self) -> Option<&Path> {
+    pub fn socket_path(&self) -> Option<&Path> {
         match self {
             Self::Internet(_) => None,
             Self::Unix(path) => Some(path),
@@ -47,7 +47,7 @@ impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Internet(address) => address.fmt(f),
-            Self::Unix(path) => write!(f, "{UNIX}{}", path.display()),
+            Self::Unix(path) => write!(f, "{UNIX_PREFIX}{}", path.display()),
         }
     }
 }
@@ -60,7 +60,7 @@ impl FromStr for ListenAddress {
     type Err = NoAddress;
 
     fn from_str(text: &str) -> Result<Self, NoAddress> {
-        match text.strip_prefix(UNIX) {
+        match text.strip_prefix(UNIX_PREFIX) {
             Some(path) if path.is_empty() || path.ends_with('/') || path.contains('\0') => Err(NoAddress),
             Some(path) => Ok(Self::Unix(path.into())),
             None => text.parse().map(Self::Internet).map_err(|_| NoAddress),

@@ -21,7 +21,7 @@ use super::scrapes::MetricsCache;
 use super::sessions::SessionTable;
 use super::streams::SseStreams;
 use crate::caller::Caller;
-use crate::entry::busy;
+use crate::entry::busy_rejection;
 use crate::host::{Host, TransportTraffic};
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::quota::{QuotaPortion, SharedQuota};
@@ -53,9 +53,9 @@ pub(super) struct HttpState {
 
 impl HttpState {
     /// From now on, these are let in. What others opened with a token ends.
-    pub(super) fn change(&self, doors: &AuthSettings) {
+    pub(super) fn apply_auth_settings(&self, doors: &AuthSettings) {
         self.guard.store(Arc::new(OriginGuard::new(&doors.hosts, &doors.origins, &self.address)));
-        self.gate.set_named(!doors.hosts.is_empty());
+        self.gate.set_has_hosts(!doors.hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
 
@@ -66,7 +66,7 @@ impl HttpState {
 
     /// What clients have open.
     pub(super) fn traffic(&self) -> TransportTraffic {
-        let (connections, requests) = (self.connections.by_all(), self.requests.by_all());
+        let (connections, requests) = (self.connections.total_used(), self.requests.total_used());
         TransportTraffic { connections, requests, sessions: self.sessions.count() }
     }
 }
@@ -78,23 +78,30 @@ pub(super) struct RequestBody {
 }
 
 /// Reads the body of a request of `caller`, with the same size limit as a line over stdio.
-pub(super) async fn body(
+pub(super) async fn read_body(
     app: &HttpState,
     caller: &Caller,
     body: axum::body::Body,
     id: ErrorId,
 ) -> Result<RequestBody, Response> {
-    match tokio::time::timeout(app.options.idle, read(app, caller, body, id)).await {
+    match tokio::time::timeout(app.options.idle, collect_body(app, caller, body, id)).await {
         Ok(read) => read,
         Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
     }
 }
 
-async fn read(app: &HttpState, caller: &Caller, body: axum::body::Body, id: ErrorId) -> Result<RequestBody, Response> {
+async fn collect_body(
+    app: &HttpState,
+    caller: &Caller,
+    body: axum::body::Body,
+    id: ErrorId,
+) -> Result<RequestBody, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
-    let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.to_string()), id);
-    let mut held = app.intake.take(&caller.name, 0).map_err(refused)?;
+    let refused = |exhausted| {
+        reply::unavailable_response(&Error::new(INVALID_REQUEST, busy_rejection(exhausted).reason.to_string()), id)
+    };
+    let mut held = app.intake.try_reserve(&caller.name, 0).map_err(refused)?;
     // What was announced and cannot be taken in is not read in vain: a client could make the server do that all the time.
     let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if announced.is_some_and(|length| length > limit) {
@@ -102,11 +109,11 @@ async fn read(app: &HttpState, caller: &Caller, body: axum::body::Body, id: Erro
     }
     let most = announced.unwrap_or(limit);
     if announced.is_some() {
-        held.fits(most).map_err(refused)?;
+        held.check_available(most).map_err(refused)?;
     }
     let (mut body, mut bytes) = (Limited::new(body, limit), Vec::new());
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|error| unreadable(&*error, request, id))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|error| body_error(&*error, request, id))?.into_data() else { continue };
         // What has arrived counts, and not what was announced: nobody can take room by promises.
         if bytes.capacity() - bytes.len() < data.len() {
             let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(most) - bytes.len();
@@ -119,11 +126,11 @@ async fn read(app: &HttpState, caller: &Caller, body: axum::body::Body, id: Erro
     Ok(RequestBody { bytes: bytes.into(), _held: held })
 }
 
-fn unreadable(error: &(dyn std::error::Error + 'static), limit: ByteSize, id: ErrorId) -> Response {
+fn body_error(error: &(dyn std::error::Error + 'static), limit: ByteSize, id: ErrorId) -> Response {
     if error.is::<LengthLimitError>() { too_large(limit, id) } else { StatusCode::BAD_REQUEST.into_response() }
 }
 
 fn too_large(limit: ByteSize, id: ErrorId) -> Response {
     let what = format!("the message is larger than {} (to allow more, raise server.request)", limit.display().iec());
-    reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what), id)
+    reply::error_response(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what), id)
 }

@@ -9,10 +9,13 @@ use serde_json::value::RawValue;
 use toolbay_model::ParamHeader;
 
 /// The argument that each header repeats; `None` if the body does not have it.
-pub(super) fn repeated<'a>(arguments: Option<&'a RawValue>, headers: &[ParamHeader]) -> Vec<Option<&'a RawValue>> {
+pub(super) fn find_mirrored<'a>(arguments: Option<&'a RawValue>, headers: &[ParamHeader]) -> Vec<Option<&'a RawValue>> {
     let mut found = vec![None; headers.len()];
     if let Some(arguments) = arguments {
-        find(arguments, &mut found.iter_mut().zip(headers.iter().map(|header| header.path.as_slice())).collect());
+        collect_members(
+            arguments,
+            &mut found.iter_mut().zip(headers.iter().map(|header| header.path.as_slice())).collect(),
+        );
     }
     found
 }
@@ -20,7 +23,7 @@ pub(super) fn repeated<'a>(arguments: Option<&'a RawValue>, headers: &[ParamHead
 /// Where an argument is to be put, and the path that still leads to it.
 type ArgumentPath<'w, 'a> = (&'w mut Option<&'a RawValue>, &'w [String]);
 
-fn find<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a>>) {
+fn collect_members<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a>>) {
     let names: HashSet<&str> = wanted.iter().filter_map(|(_, path)| path.first()).map(String::as_str).collect();
     let members = serde_json::Deserializer::from_str(value.get()).deserialize_map(WantedMembers(&names));
     // What is no object has no members.
@@ -37,7 +40,7 @@ fn find<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a>>) {
     }
     for (name, mut wanted) in deeper {
         if let Some(member) = members.get(name) {
-            find(member, &mut wanted);
+            collect_members(member, &mut wanted);
         }
     }
 }
@@ -80,7 +83,7 @@ mod tests {
         };
         let headers: Vec<ParamHeader> = paths.iter().map(header).collect();
         let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-        repeated(Some(&arguments), &headers).into_iter().map(|raw| raw.map(|raw| raw.get().to_owned())).collect()
+        find_mirrored(Some(&arguments), &headers).into_iter().map(|raw| raw.map(|raw| raw.get().to_owned())).collect()
     }
 
     #[test]
@@ -93,6 +96,6 @@ mod tests {
         for text in ["[]", "7", "\"a\"", "null", "{}"] {
             assert_eq!(found(text, &paths), [const { None }; 4], "{text}");
         }
-        assert!(repeated(None, &[]).is_empty());
+        assert!(find_mirrored(None, &[]).is_empty());
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use toolbay_model::CallerPreferences;
 
 use super::address::ListenAddress;
-use super::denied::{AuthDenial, hash};
+use super::denied::{AuthDenial, token_hash};
 use super::oauth::{TokenVerifier, VerifiedToken};
 use super::options::{BearerToken, HttpOptions};
 use super::peer::PeerSource;
@@ -25,11 +25,11 @@ use crate::caller::Caller;
 use crate::host::{ClientShare, Host};
 
 /// How long an idle caller keeps its share, and with it the state of its rate limit.
-const FORGET_AFTER: Duration = Duration::from_mins(10);
+const SHARE_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Number of shares above which those of idle callers are dropped. Callers with a session or a request count, but their
 /// number has limits of its own.
-const SHARES: usize = 1024;
+const MAX_SHARES: usize = 1024;
 
 /// Authenticates callers.
 pub(super) struct AuthGate {
@@ -83,7 +83,7 @@ impl TokenTable {
     }
 
     /// Ends what was opened by what is not in `next`.
-    fn revoke(&self, next: &Self) {
+    fn revoke_missing(&self, next: &Self) {
         for (hash, listed) in &self.tokens {
             if next.tokens.get(hash).is_none_or(|next| next.token != listed.token) {
                 listed.revoked.cancel();
@@ -125,7 +125,7 @@ impl AuthGate {
     }
 
     /// Whether the server has names of its own, from now on.
-    pub(super) fn set_named(&self, named: bool) {
+    pub(super) fn set_has_hosts(&self, named: bool) {
         self.named.store(named, Ordering::Relaxed);
     }
 
@@ -134,7 +134,7 @@ impl AuthGate {
         let before = self.known.load_full();
         let next = Arc::new(TokenTable::new(tokens, self.oauth.is_some(), Some(&before), host));
         self.known.store(Arc::clone(&next));
-        before.revoke(&next);
+        before.revoke_missing(&next);
     }
 
     /// The caller of a request, and what the trust in it rests on.
@@ -142,7 +142,7 @@ impl AuthGate {
     /// # Errors
     ///
     /// The request has no token, or one that is invalid or lacks a required scope.
-    pub(super) fn caller(
+    pub(super) fn authenticate(
         &self,
         headers: &HeaderMap,
         peer: PeerSource,
@@ -150,18 +150,18 @@ impl AuthGate {
     ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
         let known = self.known.load();
         if known.open {
-            let name = peer.caller();
-            let client = self.share(&name, host);
+            let name = peer.caller_name();
+            let client = self.client_share(&name, host);
             let caller = Caller { name, rights: CallerRights::All, client, preferences: CallerPreferences::default() };
             return Ok((Arc::new(caller), CallerTrust::Standing(known.closed.clone())));
         }
-        let token = bearer(headers)?;
-        if let Some(listed) = known.tokens.get(&hash(token)) {
+        let token = bearer_token(headers)?;
+        if let Some(listed) = known.tokens.get(&token_hash(token)) {
             return Ok((Arc::clone(&listed.caller), CallerTrust::Standing(listed.revoked.clone())));
         }
         let oauth = self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?;
         let VerifiedToken { name, scopes, trust } = oauth.verify(token)?;
-        let client = self.share(&name, host);
+        let client = self.client_share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
         let caller = Caller { name, rights, client, preferences: CallerPreferences::default() };
         Ok((Arc::new(caller), CallerTrust::Token(trust)))
@@ -173,13 +173,13 @@ impl AuthGate {
     /// # Errors
     ///
     /// It has no such token.
-    pub(super) fn operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
+    pub(super) fn check_operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
         let known = self.known.load();
         if known.open {
             return if self.reachable || self.named.load(Ordering::Relaxed) { Err(AuthDenial::Admin) } else { Ok(()) };
         }
-        let token = bearer(headers)?;
-        match known.tokens.get(&hash(token)) {
+        let token = bearer_token(headers)?;
+        match known.tokens.get(&token_hash(token)) {
             Some(listed) if listed.token.admin => Ok(()),
             Some(_) => Err(AuthDenial::Admin),
             None => {
@@ -190,18 +190,18 @@ impl AuthGate {
     }
 
     /// The share of the caller with this name, created on first use.
-    fn share(&self, name: &str, host: &dyn Host) -> Arc<dyn ClientShare> {
+    fn client_share(&self, name: &str, host: &dyn Host) -> Arc<dyn ClientShare> {
         let now = Instant::now();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get_mut(name) {
             share.used = now;
             return Arc::clone(&share.client);
         }
-        if shares.len() >= SHARES {
-            shares.retain(|_, share| !share.is_idle() || now.duration_since(share.used) < FORGET_AFTER);
+        if shares.len() >= MAX_SHARES {
+            shares.retain(|_, share| !share.is_idle() || now.duration_since(share.used) < SHARE_IDLE_TIMEOUT);
         }
         // There are many callers: the one that came longest ago begins anew when it comes back.
-        if shares.len() >= SHARES {
+        if shares.len() >= MAX_SHARES {
             let idle = shares.iter().filter(|(_, share)| share.is_idle());
             let oldest = idle.min_by_key(|(_, share)| share.used).map(|(name, _)| name.clone());
             oldest.and_then(|name| shares.remove(&name));
@@ -250,7 +250,7 @@ impl AuthGate {
 }
 
 /// The bearer token of a request. Tokens in the URL are not accepted, because URLs are logged.
-fn bearer(headers: &HeaderMap) -> Result<&str, AuthDenial> {
+fn bearer_token(headers: &HeaderMap) -> Result<&str, AuthDenial> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, none) = (values.next().ok_or(AuthDenial::Missing)?, values.next());
     let text = value

@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use crate::quota::QuotaPortion;
 
 /// A comment of an event stream.
-const COMMENT: &[u8] = b":\n\n";
+const SSE_COMMENT: &[u8] = b":\n\n";
 
 /// A body with something that belongs to it.
 struct BodyWithGuard {
@@ -35,7 +35,7 @@ impl HttpBody for BodyWithGuard {
         // A frame of an event stream is a whole event, so that a comment fits before it.
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
             self.closing = None;
-            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(COMMENT)))));
+            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(SSE_COMMENT)))));
         }
         Pin::new(&mut self.body).poll_frame(context)
     }
@@ -51,7 +51,7 @@ impl HttpBody for BodyWithGuard {
 
 /// The response, which holds `place` until it is sent. If it is a stream of events, a comment follows when the peer has
 /// closed its side: one that closed both answers with a reset.
-pub(super) fn accompany(response: Response, place: QuotaPortion, half_closed: &CancellationToken) -> Response {
+pub(super) fn hold_until_sent(response: Response, place: QuotaPortion, half_closed: &CancellationToken) -> Response {
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == mime::TEXT_EVENT_STREAM.as_ref());
     let closing = is_stream.then(|| Box::pin(half_closed.clone().cancelled_owned()));
     response.map(|body| Body::new(BodyWithGuard { body, _place: place, closing }))

@@ -64,7 +64,7 @@ impl TestHttpClient {
 
     /// The response to a request.
     pub(crate) async fn exchange(&self, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
-        self.exchange_at(http::PATH, verb, headers, body).await
+        self.exchange_at(http::MCP_PATH, verb, headers, body).await
     }
 
     /// The response to a request to this path.
@@ -95,7 +95,7 @@ impl TestHttpClient {
 
     /// The stream of a session.
     pub(crate) async fn events(&self, headers: &str) -> EventStream {
-        self.events_of(http::PATH, "GET", headers, "").await
+        self.events_of(http::MCP_PATH, "GET", headers, "").await
     }
 
     /// The stream that responds to a request to this path.

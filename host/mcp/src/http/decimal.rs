@@ -35,15 +35,15 @@ impl<'a> DecimalNumber<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, self::exponent(exponent)?),
+            Some((mantissa, exponent)) => (mantissa, self::parse_exponent(exponent)?),
             None => (text, 0),
         };
         let (whole, fraction) = match mantissa.split_once('.') {
-            Some((whole, fraction)) if are_digits(fraction) => (whole, fraction),
+            Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
             Some(_) => return None,
             None => (mantissa, ""),
         };
-        if !are_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
+        if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
             return None;
         }
         let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
@@ -66,12 +66,12 @@ impl<'a> DecimalNumber<'a> {
     }
 }
 
-fn are_digits(text: &str) -> bool {
+fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn exponent(text: &str) -> Option<i64> {
-    are_digits(text.strip_prefix(['+', '-']).unwrap_or(text)).then(|| text.parse().ok())?
+fn parse_exponent(text: &str) -> Option<i64> {
+    is_digits(text.strip_prefix(['+', '-']).unwrap_or(text)).then(|| text.parse().ok())?
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 
 /// How much of a claim is repeated, in characters.
-const LONGEST: usize = 200;
+const MAX_QUOTED_CHARS: usize = 200;
 
 /// Why a request is rejected without authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +33,16 @@ pub(super) enum TokenClaim {
 
 impl TokenClaim {
     /// The rejection of a token in which the claim is `found`, and one of `expected` is accepted.
-    pub(super) fn differs<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> AuthDenial {
-        let expected: Vec<String> = expected.into_iter().map(quotable).collect();
-        AuthDenial::Differs(self, format!("{}, and this server accepts {}", quotable(found), expected.join(" and ")))
+    pub(super) fn mismatch<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> AuthDenial {
+        let expected: Vec<String> = expected.into_iter().map(header_safe).collect();
+        AuthDenial::Differs(self, format!("{}, and this server accepts {}", header_safe(found), expected.join(" and ")))
     }
 }
 
 /// A text as the value of a parameter in a header can have it.
-fn quotable(text: &str) -> String {
+fn header_safe(text: &str) -> String {
     let plain = |letter: &char| matches!(letter, ' '..='~') && !matches!(letter, '"' | '\\');
-    text.chars().filter(plain).take(LONGEST).collect()
+    text.chars().filter(plain).take(MAX_QUOTED_CHARS).collect()
 }
 
 impl fmt::Display for AuthDenial {
@@ -62,6 +62,6 @@ impl fmt::Display for AuthDenial {
 }
 
 /// The hash of a token, which is stored instead of the token.
-pub(super) fn hash(token: &str) -> [u8; 32] {
+pub(super) fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }

@@ -19,17 +19,17 @@ struct PolicyState {
 
 impl AuthPolicy {
     /// Replaces who is let in. Requests that arrive when this has returned are treated accordingly.
-    pub fn change(&self, doors: AuthSettings) {
+    pub fn update(&self, doors: AuthSettings) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.serving.retain(|app| app.upgrade().map(|app| app.change(&doors)).is_some());
+        kept.serving.retain(|app| app.upgrade().map(|app| app.apply_auth_settings(&doors)).is_some());
         kept.doors = Some(doors);
     }
 
     /// Keeps those of one more server.
-    pub(super) fn keep(&self, app: &Arc<HttpState>) {
+    pub(super) fn register(&self, app: &Arc<HttpState>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(doors) = &kept.doors {
-            app.change(doors);
+            app.apply_auth_settings(doors);
         }
         kept.serving.push(Arc::downgrade(app));
     }

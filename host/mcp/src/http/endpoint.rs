@@ -11,14 +11,17 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::app::{HttpState, RequestBody, body};
+use super::app::{HttpState, RequestBody, read_body};
 use super::denied::AuthDenial;
-use super::event::COMMENT;
+use super::event::COMMENT_EVENT;
 use super::headers::{self, ErrorId, SESSION_ID};
 use super::news;
 use super::options::HttpOptions;
 use super::peer::HttpPeer;
-use super::reply::{StreamResumption, events, no_stream, refusal, reply, single, unavailable, without_stream};
+use super::reply::{
+    StreamResumption, error_response, event_stream, respond, respond_single, respond_without_stream, stream_required,
+    unavailable_response,
+};
 use super::sessions::{self, HttpSession};
 use super::trust::CallerTrust;
 use crate::caller::Caller;
@@ -29,7 +32,7 @@ use crate::jsonrpc::{
 use crate::method::McpMethod;
 use crate::outbox::{self, OutgoingMessage};
 use crate::revision::Revision;
-use crate::rules::{RequestContext, unattached, unsupported};
+use crate::rules::{RequestContext, missing_session, unsupported_version};
 use crate::session::{Session, SessionChannel, SessionLife};
 
 pub(super) async fn post(
@@ -44,32 +47,33 @@ pub(super) async fn post(
     let id = ErrorId::of(&headers);
     if !headers::accepts(&headers, &mime::APPLICATION_JSON) {
         let what = "the Accept header must list application/json, and text/event-stream for streams";
-        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id);
+        return error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id);
     }
     let streams = headers::accepts(&headers, &mime::TEXT_EVENT_STREAM);
-    if let Err(error) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &error, id);
+    if let Err(error) = headers::check_unambiguous(&headers) {
+        return error_response(StatusCode::BAD_REQUEST, &error, id);
     }
     if headers::is_encoded(&headers) {
         let what = "the body must not be compressed: Content-Encoding must be identity or absent";
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what), id);
+        return error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what), id);
     }
     if !headers::is_json(&headers) {
         let what = "the Content-Type must be application/json";
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what), id);
+        return error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what), id);
     }
-    let payload = match body(&app, &caller, payload, id).await {
+    let payload = match read_body(&app, &caller, payload, id).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };
     let length = payload.bytes.len();
     let received = Instant::now();
-    let begun = app.lane.run(length, begin(Arc::clone(&app), caller, trust, peer.clone(), headers, payload)).await;
-    begun.finish(&app.options, received, &peer.half_closed, streams.then_some(()).ok_or(id)).await
+    let begun =
+        app.lane.run(length, accept_body(Arc::clone(&app), caller, trust, peer.clone(), headers, payload)).await;
+    begun.respond(&app.options, received, &peer.half_closed, streams.then_some(()).ok_or(id)).await
 }
 
 /// Takes a body in. What a call needs of it, it has then; nothing is kept while it runs.
-async fn begin(
+async fn accept_body(
     app: Arc<HttpState>,
     caller: Arc<Caller>,
     trust: CallerTrust,
@@ -79,13 +83,13 @@ async fn begin(
 ) -> AcceptedRequest {
     match jsonrpc::decode(&payload.bytes) {
         Ok(IncomingContent::Single(Message::Request(request))) => {
-            answer(&app, caller, trust, &peer, &headers, request).await
+            handle_request(&app, caller, trust, &peer, &headers, request).await
         }
         Ok(IncomingContent::Single(_)) if is_stateless(&headers) || !app.has_sessions() => {
             AcceptedRequest::Done(StatusCode::ACCEPTED.into_response())
         }
-        Ok(incoming) => attached(&app, caller, &headers, incoming).await,
-        Err(error) => AcceptedRequest::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers))),
+        Ok(incoming) => handle_with_sessions(&app, caller, &headers, incoming).await,
+        Err(error) => AcceptedRequest::Done(error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers))),
     }
 }
 
@@ -115,7 +119,7 @@ enum StatusMap {
 }
 
 impl StatusMap {
-    fn of(self, code: i32) -> StatusCode {
+    fn status(self, code: i32) -> StatusCode {
         match self {
             Self::Legacy => legacy_status(code),
             Self::Stateless { not_found } => match code {
@@ -128,7 +132,7 @@ impl StatusMap {
 }
 
 impl AcceptedRequest {
-    async fn finish(
+    async fn respond(
         self,
         options: &HttpOptions,
         received: Instant,
@@ -139,21 +143,22 @@ impl AcceptedRequest {
             Self::Done(response) => response,
             Self::Waiting { messages, guard, statuses, is_stream, .. } if let Err(id) = streams => {
                 if is_stream {
-                    return no_stream(id);
+                    return stream_required(id);
                 }
-                without_stream(messages, guard, id, |code| statuses.of(code)).await
+                respond_without_stream(messages, guard, id, |code| statuses.status(code)).await
             }
             Self::Waiting { messages, guard, session, statuses, .. } => {
-                let resumption = session.map(|(session, caller)| resumption(&session, caller, options, received));
-                let status = |code| statuses.of(code);
-                reply(messages, options.keep_alive, half_closed, guard, resumption, status).await
+                let resumption =
+                    session.map(|(session, caller)| stream_resumption(&session, caller, options, received));
+                let status = |code| statuses.status(code);
+                respond(messages, options.keep_alive, half_closed, guard, resumption, status).await
             }
         }
     }
 }
 
 /// How the client of this session goes on with the stream for a request that was received then.
-fn resumption(
+fn stream_resumption(
     session: &HttpSession,
     caller: Arc<Caller>,
     options: &HttpOptions,
@@ -165,7 +170,7 @@ fn resumption(
     StreamResumption { responses: Arc::clone(&session.responses), caller, opens, closes }
 }
 
-async fn answer(
+async fn handle_request(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
     trust: CallerTrust,
@@ -173,24 +178,24 @@ async fn answer(
     headers: &HeaderMap,
     request: Request<'_>,
 ) -> AcceptedRequest {
-    if let Some(denied) = steps_up(app, &caller, &request) {
+    if let Some(denied) = missing_scopes(app, &caller, &request) {
         tracing::info!(caller = caller.name, "request rejected: {denied}");
         return AcceptedRequest::Done(app.gate.challenge(&denied));
     }
-    let stated = RequestContext::stated(request.params);
+    let stated = RequestContext::from_params(request.params);
     match stated {
         Ok(None) if request.method == McpMethod::Initialize.name() => {
-            AcceptedRequest::Done(initialize(app, caller, peer, request).await)
+            AcceptedRequest::Done(create_session(app, caller, peer, request).await)
         }
         Ok(None) if !is_stateless(headers) => {
-            attached(app, caller, headers, IncomingContent::Single(Message::Request(request))).await
+            handle_with_sessions(app, caller, headers, IncomingContent::Single(Message::Request(request))).await
         }
-        stated => stateless(app, caller, trust, headers, request, stated).await,
+        stated => handle_stateless(app, caller, trust, headers, request, stated).await,
     }
 }
 
 /// The scopes that a caller lacks for the tool that it calls, if the operator wants it to know.
-fn steps_up(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Option<AuthDenial> {
+fn missing_scopes(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Option<AuthDenial> {
     #[derive(Deserialize)]
     struct CalledMethod {
         name: String,
@@ -220,7 +225,7 @@ fn is_stateless(headers: &HeaderMap) -> bool {
 }
 
 /// Handles a stateless request: its session ends with the response.
-async fn stateless(
+async fn handle_stateless(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
     trust: CallerTrust,
@@ -230,22 +235,22 @@ async fn stateless(
 ) -> AcceptedRequest {
     let errors = ErrorId::of(headers);
     let refused =
-        |error: Error| AcceptedRequest::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id), errors));
+        |error: Error| AcceptedRequest::Done(error_response(StatusCode::BAD_REQUEST, &error.of(&request.id), errors));
     // Whoever asks whether the server is there need not say how it would go on.
     if matches!(stated, Ok(None)) && request.method == McpMethod::Ping.name() {
         let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
-        return AcceptedRequest::Done(single(OutgoingMessage::answer(answer), legacy_status));
+        return AcceptedRequest::Done(respond_single(OutgoingMessage::answer(answer), legacy_status));
     }
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
     if (repeats || stated.is_err())
-        && let Err(error) = headers::check(headers, &request, &*app.host, &caller)
+        && let Err(error) = headers::check_against_body(headers, &request, &*app.host, &caller)
     {
         return refused(error);
     }
     let rules = match stated {
-        Ok(Some(rules)) => RequestContext { trace: headers::trace(headers).map(Box::new), ..rules },
-        Ok(None) => return refused(unattached()),
+        Ok(Some(rules)) => RequestContext { trace: headers::trace_context(headers).map(Box::new), ..rules },
+        Ok(None) => return refused(missing_session()),
         Err(error) => return refused(error),
     };
     // A client cancels the request by closing the stream.
@@ -263,23 +268,23 @@ async fn stateless(
     let intake = Arc::clone(&app.intake);
     let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, SessionChannel::PerRequest, life);
     let (outbox, messages) = outbox::channel();
-    dispatch::request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
+    dispatch::handle_request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
     drop(outbox);
     let statuses = StatusMap::Stateless { not_found };
     AcceptedRequest::Waiting { messages, guard: Some(guard), session: None, statuses, is_stream }
 }
 
 /// Creates a session.
-async fn initialize(app: &Arc<HttpState>, caller: Arc<Caller>, peer: &HttpPeer, request: Request<'_>) -> Response {
+async fn create_session(app: &Arc<HttpState>, caller: Arc<Caller>, peer: &HttpPeer, request: Request<'_>) -> Response {
     let (id, intake) = (request.id.clone(), Arc::clone(&app.intake));
     let life = app.life.child();
     let channel = if app.has_sessions() { SessionChannel::PerRequest } else { SessionChannel::OneRequest };
     let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, channel, life);
     let (outbox, messages) = outbox::channel();
-    dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
+    dispatch::handle_request(&session, &caller, request, Ok(None), &outbox).await;
     drop(outbox);
     let Some(answer) = messages.recv().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let mut response = single(answer, legacy_status);
+    let mut response = respond_single(answer, legacy_status);
     if session.negotiated.borrow().revision.is_none() || channel == SessionChannel::OneRequest {
         return response;
     }
@@ -287,29 +292,29 @@ async fn initialize(app: &Arc<HttpState>, caller: Arc<Caller>, peer: &HttpPeer, 
     let Ok(value) = HeaderValue::try_from(&name) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     if !app.sessions.insert(name, session, peer.source) {
         let what = "too many sessions are open, and this caller has none that is idle; retry later";
-        return unavailable(&Error::new(INVALID_REQUEST, what).of(&id), ErrorId::Null);
+        return unavailable_response(&Error::new(INVALID_REQUEST, what).of(&id), ErrorId::Null);
     }
     response.headers_mut().insert(SESSION_ID, value);
     response
 }
 
 /// Handles messages of a revision with sessions.
-async fn attached(
+async fn handle_with_sessions(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
     headers: &HeaderMap,
     incoming: IncomingContent<'_>,
 ) -> AcceptedRequest {
     if app.has_sessions() {
-        in_session(app, caller, headers, incoming).await
+        handle_in_session(app, caller, headers, incoming).await
     } else {
-        unremembered(app, caller, headers, incoming).await
+        handle_without_session(app, caller, headers, incoming).await
     }
 }
 
 /// Handles messages of a revision with sessions where there are none: nothing is left of them but their responses. The header
 /// alone says which revision it is.
-async fn unremembered(
+async fn handle_without_session(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
     headers: &HeaderMap,
@@ -320,8 +325,8 @@ async fn unremembered(
         Some(version) => {
             let known = Revision::parse(version).filter(|revision| revision.features().sessions);
             let Some(known) = known else {
-                let error = Error { id: incoming.id().cloned(), ..unsupported(version) };
-                return AcceptedRequest::Done(refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(headers)));
+                let error = Error { id: incoming.id().cloned(), ..unsupported_version(version) };
+                return AcceptedRequest::Done(error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(headers)));
             };
             known
         }
@@ -335,25 +340,25 @@ async fn unremembered(
         negotiated.revision = Some(revision);
         negotiated.initialized = true;
     });
-    take(&session, caller, headers, incoming, (Some(guard), None)).await
+    handle_messages(&session, caller, headers, incoming, (Some(guard), None)).await
 }
 
 /// Handles messages of a session.
-async fn in_session(
+async fn handle_in_session(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
     headers: &HeaderMap,
     incoming: IncomingContent<'_>,
 ) -> AcceptedRequest {
-    let entry = match session(app, &caller, headers, incoming.id()) {
+    let entry = match find_session(app, &caller, headers, incoming.id()) {
         Ok(entry) => entry,
         Err(response) => return AcceptedRequest::Done(*response),
     };
-    take(&entry.session, caller, headers, incoming, (None, Some(Arc::clone(&entry)))).await
+    handle_messages(&entry.session, caller, headers, incoming, (None, Some(Arc::clone(&entry)))).await
 }
 
-/// Handles messages in `session`. It ends with its guard, when the response has been received, or it is in the table.
-async fn take(
+/// Handles messages in `find_session`. It ends with its guard, when the response has been received, or it is in the table.
+async fn handle_messages(
     session: &Arc<Session>,
     caller: Arc<Caller>,
     headers: &HeaderMap,
@@ -364,11 +369,11 @@ async fn take(
     let (outbox, messages) = outbox::channel();
     match incoming {
         IncomingContent::Single(Message::Request(request)) => {
-            let rules = session.rules(request.params);
+            let rules = session.request_context(request.params);
             let rules = rules.map(|rules| {
-                rules.map(|rules| RequestContext { trace: headers::trace(headers).map(Box::new), ..rules })
+                rules.map(|rules| RequestContext { trace: headers::trace_context(headers).map(Box::new), ..rules })
             });
-            dispatch::request(session, &caller, request, rules, &outbox).await;
+            dispatch::handle_request(session, &caller, request, rules, &outbox).await;
         }
         incoming => dispatch::receive(session, &caller, Ok(incoming), &outbox).await,
     }
@@ -377,13 +382,13 @@ async fn take(
         let session = entry.map(|entry| (entry, caller));
         return AcceptedRequest::Waiting { messages, guard, session, statuses: StatusMap::Legacy, is_stream: false };
     }
-    AcceptedRequest::Done(accepted(messages).await)
+    AcceptedRequest::Done(notification_response(messages).await)
 }
 
 /// The response to notifications: 202, unless they are rejected.
-async fn accepted(messages: outbox::OutboxReceiver) -> Response {
+async fn notification_response(messages: outbox::OutboxReceiver) -> Response {
     match messages.recv().await {
-        Some(refused) if refused.kind.responds() => single(refused, legacy_status),
+        Some(refused) if refused.kind.responds() => respond_single(refused, legacy_status),
         _ => StatusCode::ACCEPTED.into_response(),
     }
 }
@@ -397,7 +402,7 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The session named in the headers.
-fn session(
+fn find_session(
     app: &HttpState,
     caller: &Caller,
     headers: &HeaderMap,
@@ -406,12 +411,12 @@ fn session(
     let about = id.cloned();
     let of = |error: Error| Error { id: about.clone(), ..error };
     let errors = ErrorId::of(headers);
-    let refused = |status, what: &str| Box::new(refusal(status, &of(Error::new(INVALID_REQUEST, what)), errors));
+    let refused = |status, what: &str| Box::new(error_response(status, &of(Error::new(INVALID_REQUEST, what)), errors));
     let version = headers.get(headers::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default());
     if let Some(version) = version
         && Revision::parse(version).is_none_or(|revision| !revision.features().sessions)
     {
-        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, &of(unsupported(version)), errors)));
+        return Err(Box::new(error_response(StatusCode::BAD_REQUEST, &of(unsupported_version(version)), errors)));
     }
     let id = session_id(headers).ok_or_else(|| {
         refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing: send the value returned by initialize")
@@ -436,39 +441,39 @@ pub(super) async fn get(
     if is_stateless(&headers) || !app.has_sessions() {
         return post_only();
     }
-    if let Err(error) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
+    if let Err(error) = headers::check_unambiguous(&headers) {
+        return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
     }
     if !headers::accepts(&headers, &mime::TEXT_EVENT_STREAM) {
         let what = "the Accept header must list text/event-stream";
-        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), ErrorId::of(&headers));
+        return error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), ErrorId::of(&headers));
     }
-    let last = match headers::last_event(&headers) {
+    let last = match headers::last_event_id(&headers) {
         Ok(last) => last,
-        Err(error) => return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers)),
+        Err(error) => return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers)),
     };
-    let entry = match session(&app, &caller, &headers, None) {
+    let entry = match find_session(&app, &caller, &headers, None) {
         Ok(entry) => entry,
         Err(response) => return *response,
     };
     match last {
-        Some(id) if id.stream != news::STREAM => {
-            let closes = resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
+        Some(id) if id.stream != news::NEWS_STREAM_ID => {
+            let closes = stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
             let Some(reader) = entry.responses.resume(&caller, id, closes) else {
                 let what = "the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the \
                             request, or open a stream without that header";
                 let error = Error::new(INVALID_REQUEST, what);
-                return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
+                return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
             };
-            events(Some(COMMENT), reader, app.options.keep_alive)
+            event_stream(Some(COMMENT_EVENT), reader, app.options.keep_alive)
         }
         last => {
             let (outbox, messages) = outbox::channel();
             let news = entry.news.read(last.map(|id| id.event), &caller.rights, messages);
-            let opens = resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
+            let opens = stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
             tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
-            let opening = if opens { news.opening() } else { COMMENT };
-            events(Some(opening), news, app.options.keep_alive)
+            let opening = if opens { news.opening() } else { COMMENT_EVENT };
+            event_stream(Some(opening), news, app.options.keep_alive)
         }
     }
 }
@@ -482,10 +487,10 @@ pub(super) async fn delete(
     if is_stateless(&headers) || !app.has_sessions() {
         return post_only();
     }
-    if let Err(error) = headers::unambiguous(&headers) {
-        return refusal(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
+    if let Err(error) = headers::check_unambiguous(&headers) {
+        return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));
     }
-    match session(&app, &caller, &headers, None) {
+    match find_session(&app, &caller, &headers, None) {
         Ok(_) => {
             app.sessions.remove(session_id(&headers).unwrap_or_default(), &caller);
             StatusCode::NO_CONTENT.into_response()

@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 /// How long a client waits before it reconnects, if it has not received what it waits for.
-const RECONNECT: Duration = Duration::from_secs(1);
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// A comment, which clients ignore.
-pub(super) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+pub(super) const COMMENT_EVENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// The id of an event: the stream of its session, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +47,18 @@ pub(super) trait EventSource: Send + 'static {
 }
 
 /// The event that opens a stream: it has no message, but an id from which the client can go on (SEP-1699).
-pub(super) fn opening(id: EventId) -> Bytes {
-    format!("id: {id}\nretry: {}\ndata:\n\n", RECONNECT.as_millis()).into()
+pub(super) fn opening_event(id: EventId) -> Bytes {
+    format!("id: {id}\nretry: {}\ndata:\n\n", RECONNECT_DELAY.as_millis()).into()
 }
 
 /// A message as an event. Its JSON contains no line feeds.
-pub(super) fn message(id: Option<EventId>, text: &[u8]) -> Bytes {
+pub(super) fn message_event(id: Option<EventId>, text: &[u8]) -> Bytes {
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
-    named("message", &id, text)
+    named_event("message", &id, text)
 }
 
 /// An event with another name.
-pub(super) fn named(name: &str, fields: &str, data: &[u8]) -> Bytes {
+pub(super) fn named_event(name: &str, fields: &str, data: &[u8]) -> Bytes {
     let head = format!("event: {name}\n{fields}data: ");
     [head.as_bytes(), data, b"\n\n"].concat().into()
 }
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn events_are_as_clients_read_them() {
         let id = EventId { stream: 3, event: 1 };
-        assert_eq!(&message(Some(id), b"{}")[..], b"event: message\nid: 3-1\ndata: {}\n\n");
-        assert_eq!(&message(None, b"{}")[..], b"event: message\ndata: {}\n\n");
-        assert_eq!(&opening(EventId { event: 0, ..id })[..], b"id: 3-0\nretry: 1000\ndata:\n\n");
+        assert_eq!(&message_event(Some(id), b"{}")[..], b"event: message\nid: 3-1\ndata: {}\n\n");
+        assert_eq!(&message_event(None, b"{}")[..], b"event: message\ndata: {}\n\n");
+        assert_eq!(&opening_event(EventId { event: 0, ..id })[..], b"id: 3-0\nretry: 1000\ndata:\n\n");
     }
 }

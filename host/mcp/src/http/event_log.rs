@@ -9,10 +9,10 @@ use crate::outbox::{OutgoingKind, OutgoingMessage};
 use crate::quota::QuotaPortion;
 
 /// Bytes that a stream or an event counts as, besides its text.
-pub(super) const OVERHEAD: usize = 512;
+pub(super) const EVENT_OVERHEAD_BYTES: usize = 512;
 
 /// Bytes of notifications that are kept of one stream. Older ones are no loss: the newest say how far a call is.
-const NOTIFICATIONS: usize = 64 << 10;
+const MAX_NOTIFICATION_BYTES: usize = 64 << 10;
 
 /// What was sent on a stream, as far as its client may need it again.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct SentEvent {
 
 impl SentEvent {
     fn size(&self) -> usize {
-        OVERHEAD + self.frame.len()
+        EVENT_OVERHEAD_BYTES + self.frame.len()
     }
 }
 
@@ -65,17 +65,17 @@ impl EventLog {
 
     /// Adds a message as the newest event, and keeps it if there is room.
     pub(super) fn push(&mut self, message: &OutgoingMessage) -> SentEvent {
-        let event = self.pass(message);
+        let event = self.push_unretained(message);
         let fits = self.held.grow(event.size()).is_ok();
         match message.kind {
             OutgoingKind::Notification if fits => {
                 self.notified += event.size();
                 self.notifications.push_back(event.clone());
-                while self.notified > NOTIFICATIONS
+                while self.notified > MAX_NOTIFICATION_BYTES
                     && let Some(oldest) = self.notifications.pop_front()
                 {
                     self.notified -= oldest.size();
-                    self.held.give_back(oldest.size());
+                    self.held.release(oldest.size());
                 }
             }
             OutgoingKind::Notification => {}
@@ -88,13 +88,13 @@ impl EventLog {
     }
 
     /// Adds a message as the newest event, and does not keep it.
-    pub(super) fn pass(&mut self, message: &OutgoingMessage) -> SentEvent {
+    pub(super) fn push_unretained(&mut self, message: &OutgoingMessage) -> SentEvent {
         self.newest += 1;
-        SentEvent { number: self.newest, frame: event::message(Some(self.id(self.newest)), &message.text) }
+        SentEvent { number: self.newest, frame: event::message_event(Some(self.id(self.newest)), &message.text) }
     }
 
     /// The oldest kept event after the one with this number.
-    pub(super) fn after(&self, number: u64) -> Option<&SentEvent> {
+    pub(super) fn next_after(&self, number: u64) -> Option<&SentEvent> {
         let next = |events: &VecDeque<SentEvent>| events.partition_point(|event| event.number <= number);
         let message = self.messages.get(next(&self.messages));
         let notification = self.notifications.get(next(&self.notifications));
@@ -102,14 +102,14 @@ impl EventLog {
     }
 
     /// Whether a client that has the events up to this number can go on.
-    pub(super) fn continues(&self, number: u64) -> bool {
+    pub(super) fn can_resume_after(&self, number: u64) -> bool {
         (self.lost..=self.newest).contains(&number)
     }
 
     /// Keeps nothing of what was sent until now.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         for event in self.messages.drain(..).chain(self.notifications.drain(..)) {
-            self.held.give_back(event.size());
+            self.held.release(event.size());
         }
         self.notified = 0;
     }
@@ -122,7 +122,7 @@ mod tests {
 
     fn texts(log: &EventLog, mut after: u64) -> Vec<String> {
         let mut texts = Vec::new();
-        while let Some(event) = log.after(after) {
+        while let Some(event) = log.next_after(after) {
             after = event.number;
             let frame = std::str::from_utf8(&event.frame).unwrap();
             texts.push(frame.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned());
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn what_was_sent_is_kept_in_its_order() {
         let quota = SharedQuota::new(1 << 20, 1 << 20);
-        let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
+        let mut log = EventLog::new(1, quota.try_reserve("ada", 0).unwrap());
         for n in 1..=4 {
             let text = n.to_string().into_bytes();
             let message = if n % 2 == 0 { OutgoingMessage::answer(text) } else { OutgoingMessage::notification(text) };
@@ -141,8 +141,8 @@ mod tests {
         }
         assert_eq!(texts(&log, 0), ["1", "2", "3", "4"]);
         assert_eq!(texts(&log, 2), ["3", "4"]);
-        assert_eq!((log.continues(0), log.continues(4), log.continues(5)), (true, true, false));
-        log.forget();
+        assert_eq!((log.can_resume_after(0), log.can_resume_after(4), log.can_resume_after(5)), (true, true, false));
+        log.clear();
         assert!(texts(&log, 0).is_empty());
         assert_eq!((log.newest(), quota.of("ada")), (4, 0));
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn notifications_are_kept_up_to_a_bound_and_the_oldest_go() {
         let quota = SharedQuota::new(10 << 20, 10 << 20);
-        let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
+        let mut log = EventLog::new(1, quota.try_reserve("ada", 0).unwrap());
         log.push(&OutgoingMessage::request(b"question".to_vec()));
         for n in 0..10_000 {
             log.push(&OutgoingMessage::notification(n.to_string().into_bytes()));
@@ -158,19 +158,19 @@ mod tests {
         let kept = texts(&log, 0);
         assert_eq!((kept[0].as_str(), kept.last().unwrap().as_str()), ("question", "9999"));
         assert!(kept.len() < 200, "{}", kept.len());
-        assert!(quota.of("ada") <= NOTIFICATIONS + 2 * OVERHEAD, "{}", quota.of("ada"));
+        assert!(quota.of("ada") <= MAX_NOTIFICATION_BYTES + 2 * EVENT_OVERHEAD_BYTES, "{}", quota.of("ada"));
         drop(log);
         assert_eq!(quota.of("ada"), 0);
     }
 
     #[test]
     fn what_does_not_fit_is_lost_and_known_to_be() {
-        let quota = SharedQuota::new(3 * OVERHEAD, 3 * OVERHEAD);
-        let mut log = EventLog::new(1, quota.take("ada", 0).unwrap());
-        log.push(&OutgoingMessage::request(vec![b'x'; OVERHEAD]));
-        log.push(&OutgoingMessage::notification(vec![b'x'; OVERHEAD]));
-        assert!(log.continues(0), "clients do without notifications");
-        log.push(&OutgoingMessage::answer(vec![b'x'; OVERHEAD]));
-        assert_eq!((log.continues(1), log.continues(2), log.continues(3)), (false, false, true));
+        let quota = SharedQuota::new(3 * EVENT_OVERHEAD_BYTES, 3 * EVENT_OVERHEAD_BYTES);
+        let mut log = EventLog::new(1, quota.try_reserve("ada", 0).unwrap());
+        log.push(&OutgoingMessage::request(vec![b'x'; EVENT_OVERHEAD_BYTES]));
+        log.push(&OutgoingMessage::notification(vec![b'x'; EVENT_OVERHEAD_BYTES]));
+        assert!(log.can_resume_after(0), "clients do without notifications");
+        log.push(&OutgoingMessage::answer(vec![b'x'; EVENT_OVERHEAD_BYTES]));
+        assert_eq!((log.can_resume_after(1), log.can_resume_after(2), log.can_resume_after(3)), (false, false, true));
     }
 }

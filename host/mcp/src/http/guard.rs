@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use super::address::ListenAddress;
 
 /// The name that every machine has for itself.
-const LOCAL: &str = "localhost";
+const LOCALHOST: &str = "localhost";
 
 /// The accepted values of `Host` and `Origin`.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl OriginGuard {
         if let ListenAddress::Internet(address) = address
             && !address.ip().is_unspecified()
         {
-            hosts.insert(written(address.ip()));
+            hosts.insert(host_text(address.ip()));
         }
         let origins = origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
         Self { hosts, origins, local_origins: address.is_local() }
@@ -48,18 +48,18 @@ impl OriginGuard {
         let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
             return Err((StatusCode::BAD_REQUEST, "exactly one Host header is required".to_owned()));
         };
-        if !self.host(host) {
+        if !self.is_allowed_host(host) {
             return forbidden(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
         }
         // A target with a host counts more than `Host` (RFC 9112, 3.2.2).
-        if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.host(host)) {
+        if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.is_allowed_host(host)) {
             return forbidden(format!(
                 "the host {host:?} of the target is not allowed; to allow it, add it to http.hosts"
             ));
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
-            if !self.origin(origin) {
+            if !self.is_allowed_origin(origin) {
                 return forbidden(format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins"));
             }
         }
@@ -67,36 +67,37 @@ impl OriginGuard {
     }
 
     /// Ignores the port: a proxy may use another one.
-    fn host(&self, text: &str) -> bool {
+    fn is_allowed_host(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
-        name(&text).is_some_and(|name| is_local(name) || self.hosts.contains(name)) || self.hosts.contains(&text)
+        host_name(&text).is_some_and(|name| is_local_host(name) || self.hosts.contains(name))
+            || self.hosts.contains(&text)
     }
 
     /// Whether `text` is an accepted origin.
-    pub(super) fn origin(&self, text: &str) -> bool {
+    pub(super) fn is_allowed_origin(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         if self.origins.contains(&text) {
             return true;
         }
         let Some((scheme, authority)) = text.split_once("://") else { return false };
-        self.local_origins && matches!(scheme, "http" | "https") && name(authority).is_some_and(is_local)
+        self.local_origins && matches!(scheme, "http" | "https") && host_name(authority).is_some_and(is_local_host)
     }
 }
 
 /// The host of an authority, without its port. `None` if it is invalid or has a user.
-fn name(authority: &str) -> Option<&str> {
+fn host_name(authority: &str) -> Option<&str> {
     let uri = authority.parse::<Uri>().ok().filter(|_| !authority.contains('@'))?;
     let (host, port) = authority.split_at_checked(uri.host()?.len())?;
     let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     (port.is_empty() || port.strip_prefix(':').is_some_and(digits)).then_some(host)
 }
 
-fn is_local(name: &str) -> bool {
+fn is_local_host(name: &str) -> bool {
     let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name == LOCAL || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    name == LOCALHOST || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn written(address: IpAddr) -> String {
+fn host_text(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),
@@ -118,7 +119,7 @@ mod tests {
         let local = guard(&[], &[], "127.0.0.1:8931");
         for host in ["localhost", "localhost:1", "LOCALHOST:8931", "127.0.0.1:8931", "127.0.0.2", "[::1]:8931", "[::1]"]
         {
-            assert!(local.host(host), "{host}");
+            assert!(local.is_allowed_host(host), "{host}");
         }
         for host in [
             "",
@@ -135,22 +136,22 @@ mod tests {
             "local host",
             "/",
         ] {
-            assert!(!local.host(host), "{host}");
+            assert!(!local.is_allowed_host(host), "{host}");
         }
         let open = guard(&["Tools.Example.com", "a.example:444"], &[], "0.0.0.0:80");
         for host in ["tools.example.com", "tools.example.com:8080", "a.example:444", "localhost"] {
-            assert!(open.host(host), "{host}");
+            assert!(open.is_allowed_host(host), "{host}");
         }
         for host in ["0.0.0.0", "a.example", "a.example:443"] {
-            assert!(!open.host(host), "{host}");
+            assert!(!open.is_allowed_host(host), "{host}");
         }
-        assert!(guard(&[], &[], "192.168.0.7:80").host("192.168.0.7:80"));
+        assert!(guard(&[], &[], "192.168.0.7:80").is_allowed_host("192.168.0.7:80"));
         let socket = guard(&["tools.example.com"], &[], "unix:/run/mcp.sock");
         for host in ["localhost", "localhost:80", "127.0.0.1", "tools.example.com"] {
-            assert!(socket.host(host), "{host}");
+            assert!(socket.is_allowed_host(host), "{host}");
         }
         for host in ["", "evil.example", "unix", "/run/mcp.sock", "mcp.sock", "0.0.0.0", "192.168.0.1"] {
-            assert!(!socket.host(host), "{host}");
+            assert!(!socket.is_allowed_host(host), "{host}");
         }
     }
 
@@ -174,7 +175,7 @@ mod tests {
     fn local_pages_and_configured_origins_are_accepted() {
         let local = guard(&[], &["https://app.example"], "127.0.0.1:8931");
         for origin in ["http://localhost:6274", "http://127.0.0.1", "https://[::1]:1", "https://app.example"] {
-            assert!(local.origin(origin), "{origin}");
+            assert!(local.is_allowed_origin(origin), "{origin}");
         }
         for origin in [
             "",
@@ -187,11 +188,11 @@ mod tests {
             "http://localhost@evil.example",
             "localhost",
         ] {
-            assert!(!local.origin(origin), "{origin}");
+            assert!(!local.is_allowed_origin(origin), "{origin}");
         }
         // "Local" means something else to a client than to a server on another machine.
-        assert!(!guard(&[], &[], "0.0.0.0:80").origin("http://localhost"));
+        assert!(!guard(&[], &[], "0.0.0.0:80").is_allowed_origin("http://localhost"));
         let socket = guard(&[], &[], "unix:/run/mcp.sock");
-        assert!(socket.origin("http://localhost:9000") && !socket.origin("http://evil.example"));
+        assert!(socket.is_allowed_origin("http://localhost:9000") && !socket.is_allowed_origin("http://evil.example"));
     }
 }

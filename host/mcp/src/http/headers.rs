@@ -25,12 +25,12 @@ pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// The id of the last event that a client has of a stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const PARAM: &str = "mcp-param-";
+const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+const PARAM_PREFIX: &str = "mcp-param-";
 
 /// How much of a value is quoted, in bytes: a body may have megabytes of it.
-const QUOTED: usize = 200;
+const MAX_QUOTED_BYTES: usize = 200;
 
 /// Headers and body differ (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
@@ -67,11 +67,11 @@ pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
 /// # Errors
 ///
 /// One of them is there twice, with different values.
-pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), Error> {
+pub(super) fn check_unambiguous(headers: &HeaderMap) -> Result<(), Error> {
     for name in [PROTOCOL_VERSION, SESSION_ID, LAST_EVENT_ID] {
         let mut values = headers.get_all(&name).iter();
         if values.next().is_some_and(|first| values.any(|other| other != first)) {
-            let what = format!("{} is present twice, with different values", title(name.as_str()));
+            let what = format!("{} is present twice, with different values", capitalized_name(name.as_str()));
             return Err(Error::new(INVALID_REQUEST, what));
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn unambiguous(headers: &HeaderMap) -> Result<(), Error> {
 /// # Errors
 ///
 /// The header is not the id of an event of this server.
-pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<EventId>, Error> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Error> {
     let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
     let id = value.to_str().ok().and_then(|text| text.parse().ok());
     id.map(Some).ok_or_else(|| Error::new(INVALID_REQUEST, "Last-Event-ID must be the id of an event of this session"))
@@ -114,7 +114,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The trace context of the request; `None` if it has none.
-pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+pub(super) fn trace_context(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     TraceContext::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
 }
@@ -143,20 +143,27 @@ struct VersionedRequest {
 /// # Errors
 ///
 /// The first header that does not match, with both values.
-pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host, caller: &Caller) -> Result<(), Error> {
+pub(super) fn check_against_body(
+    headers: &HeaderMap,
+    request: &Request<'_>,
+    host: &dyn Host,
+    caller: &Caller,
+) -> Result<(), Error> {
     let named: NamedTarget<'_> =
         request.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
     let version = named.meta.as_ref().and_then(|meta| meta.version.as_ref()).and_then(Value::as_str);
-    same(headers, &PROTOCOL_VERSION, version, false)?;
-    same(headers, &METHOD, Some(&request.method), false)?;
+    check_header(headers, &PROTOCOL_VERSION, version, false)?;
+    check_header(headers, &MCP_METHOD, Some(&request.method), false)?;
     let method = McpMethod::parse(&request.method);
     match method {
-        Some(McpMethod::CallTool | McpMethod::GetPrompt) => same(headers, &NAME, named.name.as_deref(), true)?,
-        // Some clients do not send it.
-        Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask) if headers.contains_key(NAME) => {
-            same(headers, &NAME, named.task_id.as_deref(), true)?;
+        Some(McpMethod::CallTool | McpMethod::GetPrompt) => {
+            check_header(headers, &MCP_NAME, named.name.as_deref(), true)?
         }
-        Some(McpMethod::ReadResource) => same(headers, &NAME, named.uri.as_deref(), true)?,
+        // Some clients do not send it.
+        Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask) if headers.contains_key(MCP_NAME) => {
+            check_header(headers, &MCP_NAME, named.task_id.as_deref(), true)?;
+        }
+        Some(McpMethod::ReadResource) => check_header(headers, &MCP_NAME, named.uri.as_deref(), true)?,
         _ => {}
     }
     if method != Some(McpMethod::CallTool) {
@@ -167,35 +174,41 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     if tool.headers.is_empty() {
         return Ok(());
     }
-    let arguments = arguments::repeated(named.arguments, &tool.headers);
-    tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| parameter(headers, header, argument))
+    let arguments = arguments::find_mirrored(named.arguments, &tool.headers);
+    tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| check_parameter(headers, header, argument))
 }
 
 /// Requires exactly one header `name`, with the value in the body. `None` in the body is reported elsewhere.
-fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
-    let value =
-        one(headers, name.as_str())?.ok_or_else(|| mismatch(&format!("{} is missing", title(name.as_str()))))?;
-    let value = if encoded { decoded(name.as_str(), value)? } else { value.to_owned() };
+fn check_header(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
+    let value = single_value(headers, name.as_str())?
+        .ok_or_else(|| mismatch(&format!("{} is missing", capitalized_name(name.as_str()))))?;
+    let value = if encoded { decode_value(name.as_str(), value)? } else { value.to_owned() };
     match body {
-        Some(body) if body != value => Err(differs(name.as_str(), &value, body)),
+        Some(body) if body != value => Err(value_mismatch(name.as_str(), &value, body)),
         _ => Ok(()),
     }
 }
 
 /// Checks one `Mcp-Param-…` against the argument that it mirrors.
-fn parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawValue>) -> Result<(), Error> {
-    let name = format!("{PARAM}{}", header.name.to_ascii_lowercase());
+fn check_parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawValue>) -> Result<(), Error> {
+    let name = format!("{PARAM_PREFIX}{}", header.name.to_ascii_lowercase());
     let argument = argument.map(RawValue::get).filter(|text| *text != "null");
-    let value = one(headers, &name)?;
+    let value = single_value(headers, &name)?;
     let (value, argument) = match (value, argument) {
         (None, None) => return Ok(()),
         (Some(_), None) => {
-            return Err(mismatch(&format!("{} is present, but its argument is missing from the body", title(&name))));
+            return Err(mismatch(&format!(
+                "{} is present, but its argument is missing from the body",
+                capitalized_name(&name)
+            )));
         }
         (None, Some(_)) => {
-            return Err(mismatch(&format!("{} is missing, but its argument is present in the body", title(&name))));
+            return Err(mismatch(&format!(
+                "{} is missing, but its argument is present in the body",
+                capitalized_name(&name)
+            )));
         }
-        (Some(value), Some(argument)) => (decoded(&name, value)?, argument),
+        (Some(value), Some(argument)) => (decode_value(&name, value)?, argument),
     };
     // Compared as it is written: as a floating-point number, a long integer would be another one.
     let same = match header.kind {
@@ -210,38 +223,41 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawVal
         _ => return Ok(()),
     };
     let text = || serde_json::from_str::<String>(argument).unwrap_or_else(|_| argument.to_owned());
-    if same { Ok(()) } else { Err(differs(&name, &value, &text())) }
+    if same { Ok(()) } else { Err(value_mismatch(&name, &value, &text())) }
 }
 
 /// The value of a header that may occur at most once.
-fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
+fn single_value<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => match value.to_str() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => Err(mismatch(&format!("{} contains characters that are not allowed in a header", title(name)))),
+            Err(_) => Err(mismatch(&format!(
+                "{} contains characters that are not allowed in a header",
+                capitalized_name(name)
+            ))),
         },
-        (Some(_), Some(_)) => Err(mismatch(&format!("{} is present more than once", title(name)))),
+        (Some(_), Some(_)) => Err(mismatch(&format!("{} is present more than once", capitalized_name(name)))),
     }
 }
 
 /// Decodes a value that may be written as `=?base64?…?=`.
-fn decoded(name: &str, value: &str) -> Result<String, Error> {
+fn decode_value(name: &str, value: &str) -> Result<String, Error> {
     let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Ok(value.to_owned());
     };
     let text = BASE64.decode(inner).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.ok_or_else(|| mismatch(&format!("{} is not base64-encoded UTF-8", title(name))))
+    text.ok_or_else(|| mismatch(&format!("{} is not base64-encoded UTF-8", capitalized_name(name))))
 }
 
-fn differs(name: &str, header: &str, body: &str) -> Error {
-    let quoted = |text: &str| match text.get(..text.floor_char_boundary(QUOTED)) {
-        Some(beginning) if text.len() > QUOTED => format!("{beginning:?}…"),
+fn value_mismatch(name: &str, header: &str, body: &str) -> Error {
+    let quoted = |text: &str| match text.get(..text.floor_char_boundary(MAX_QUOTED_BYTES)) {
+        Some(beginning) if text.len() > MAX_QUOTED_BYTES => format!("{beginning:?}…"),
         _ => format!("{text:?}"),
     };
     let [header, body] = [header, body].map(quoted);
-    mismatch(&format!("{} is {header}, but the body has {body}", title(name)))
+    mismatch(&format!("{} is {header}, but the body has {body}", capitalized_name(name)))
 }
 
 pub(super) fn mismatch(what: &str) -> Error {
@@ -249,7 +265,7 @@ pub(super) fn mismatch(what: &str) -> Error {
 }
 
 /// The usual capitalization of a header's name.
-fn title(name: &str) -> String {
+fn capitalized_name(name: &str) -> String {
     let words: Vec<String> = name
         .split('-')
         .map(|word| {

@@ -10,10 +10,10 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOper
 use super::denied::AuthDenial;
 
 /// How often a key file is read. A key that is added or removed takes effect within twice this time.
-pub(super) const READ: Duration = Duration::from_secs(5);
+pub(super) const KEY_READ_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long the keys of a file that cannot be read stay trusted: a program may be replacing it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const STALE_KEY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The keys of one issuer.
 pub(super) struct IssuerKeys {
@@ -36,7 +36,7 @@ impl IssuerKeys {
     ///
     /// The file cannot be read, is not a JWK set or has no keys.
     pub(super) fn open(path: PathBuf) -> Result<Self, String> {
-        let keys = read(&path)?;
+        let keys = read_jwk_set(&path)?;
         if keys.is_empty() {
             return Err(format!("{} has no keys", path.display()));
         }
@@ -44,8 +44,8 @@ impl IssuerKeys {
     }
 
     /// Reads the file again. Blocks.
-    pub(super) fn read_again(&self) {
-        let found = read(&self.path);
+    pub(super) fn reload(&self) {
+        let found = read_jwk_set(&self.path);
         let mut state = self.state();
         match found {
             Ok(keys) => {
@@ -60,7 +60,7 @@ impl IssuerKeys {
             }
             Err(why) => {
                 if state.failure.as_ref() != Some(&why) {
-                    let patience = toolbay_model::text::duration(PATIENCE);
+                    let patience = toolbay_model::text::duration(STALE_KEY_TIMEOUT);
                     tracing::warn!("{why}; its previous keys stay trusted for {patience}");
                 }
                 state.failure = Some(why);
@@ -69,7 +69,7 @@ impl IssuerKeys {
     }
 
     /// Whether `key` is still one of the keys.
-    pub(super) fn contain(&self, key: &Arc<Jwk>) -> bool {
+    pub(super) fn contains(&self, key: &Arc<Jwk>) -> bool {
         let state = self.state();
         state.is_fresh() && state.keys.iter().any(|own| Arc::ptr_eq(own, key) || own == key)
     }
@@ -88,7 +88,7 @@ impl IssuerKeys {
         let mut why = AuthDenial::Invalid("its signing key is unknown");
         let mut found = None;
         for key in state.keys.iter().filter(named) {
-            match check(key, algorithm) {
+            match check_usage(key, algorithm) {
                 Ok(()) if found.is_none() => found = Some(key),
                 // Which one signed it?
                 Ok(()) => return Err(AuthDenial::Invalid("it does not say which key signed it (kid)")),
@@ -106,12 +106,12 @@ impl IssuerKeys {
 
 impl KeyState {
     fn is_fresh(&self) -> bool {
-        self.read.elapsed() < PATIENCE
+        self.read.elapsed() < STALE_KEY_TIMEOUT
     }
 }
 
 /// Checks that `key` may verify signatures made with `algorithm` (RFC 7517, sections 4.2 to 4.4).
-fn check(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
+fn check_usage(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
     let common = &key.common;
     let signs = common.public_key_use.as_ref().is_none_or(|what| *what == PublicKeyUse::Signature);
     let verifies = common.key_operations.as_ref().is_none_or(|operations| operations.contains(&KeyOperations::Verify));
@@ -141,7 +141,7 @@ fn check(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<Arc<Jwk>>, String> {
+fn read_jwk_set(path: &Path) -> Result<Vec<Arc<Jwk>>, String> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
     let set: JwkSet = serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
@@ -179,7 +179,7 @@ mod tests {
 
     /// As after a time in which the file could not be read.
     fn unread(keys: &IssuerKeys) {
-        keys.state().read = Instant::now().checked_sub(PATIENCE).unwrap();
+        keys.state().read = Instant::now().checked_sub(STALE_KEY_TIMEOUT).unwrap();
     }
 
     #[test]
@@ -234,17 +234,17 @@ mod tests {
     fn a_removed_key_is_not_trusted_after_the_next_look() {
         let (file, keys) = keys(&[key(&json!({"kid": "a"}))]);
         let trusted = keys.find(Some("a"), Algorithm::ES256).unwrap();
-        keys.read_again();
-        assert!(keys.contain(&trusted), "it is the same key");
+        keys.reload();
+        assert!(keys.contains(&trusted), "it is the same key");
         write(&file, &[key(&json!({"kid": "b"}))]);
-        keys.read_again();
-        assert!(!keys.contain(&trusted) && keys.find(Some("a"), Algorithm::ES256).is_err());
+        keys.reload();
+        assert!(!keys.contains(&trusted) && keys.find(Some("a"), Algorithm::ES256).is_err());
         // The same name for another key is no help.
         write(&file, &[key(&json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}))]);
-        keys.read_again();
-        assert!(!keys.contain(&trusted));
+        keys.reload();
+        assert!(!keys.contains(&trusted));
         write(&file, &[]);
-        keys.read_again();
+        keys.reload();
         assert_eq!(keys.find(Some("a"), Algorithm::ES256), Err(AuthDenial::Invalid("its signing key is unknown")));
     }
 
@@ -253,20 +253,20 @@ mod tests {
         let (file, keys) = keys(&[key(&json!({}))]);
         let trusted = keys.find(None, Algorithm::ES256).unwrap();
         std::fs::write(file.path(), "{\"keys\": [").unwrap();
-        keys.read_again();
-        assert!(keys.contain(&trusted), "half a file is no removal");
+        keys.reload();
+        assert!(keys.contains(&trusted), "half a file is no removal");
         unread(&keys);
-        keys.read_again();
-        assert!(!keys.contain(&trusted));
+        keys.reload();
+        assert!(!keys.contains(&trusted));
         assert_eq!(
             keys.find(None, Algorithm::ES256),
             Err(AuthDenial::Invalid("the keys of its issuer cannot be read"))
         );
         write(&file, &[key(&json!({}))]);
-        keys.read_again();
-        assert!(keys.contain(&trusted), "and back");
+        keys.reload();
+        assert!(keys.contains(&trusted), "and back");
         // Nobody looks: as when the file system hangs.
         unread(&keys);
-        assert!(!keys.contain(&trusted));
+        assert!(!keys.contains(&trusted));
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::spawn_blocking;
 
 /// Longest body that is taken in on the protocol's thread, in bytes: less than a millisecond's work.
-const AT_ONCE: usize = 64 << 10;
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// The threads for long bodies. There is one less than the machine has cores, but at least one.
 pub(super) struct BodyWorkers {
@@ -40,7 +40,7 @@ impl BodyWorkers {
         length: usize,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        if length <= AT_ONCE {
+        if length <= MAX_INLINE_BYTES {
             return work.await;
         }
         let mut work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
@@ -77,8 +77,8 @@ mod tests {
     async fn long_work_has_a_thread_of_its_own_and_short_work_has_none() {
         let here = thread::current().id();
         let lane = BodyWorkers::new();
-        assert_eq!(lane.run(AT_ONCE, async { thread::current().id() }).await, here);
-        assert_ne!(lane.run(AT_ONCE + 1, async { thread::current().id() }).await, here);
+        assert_eq!(lane.run(MAX_INLINE_BYTES, async { thread::current().id() }).await, here);
+        assert_ne!(lane.run(MAX_INLINE_BYTES + 1, async { thread::current().id() }).await, here);
     }
 
     #[tokio::test]

@@ -23,7 +23,7 @@ use tower_service::Service as _;
 use super::link::HttpLink;
 use super::options::HttpOptions;
 use super::peer::{HttpPeer, PeerSource};
-use super::reserve::{HEAD, OverflowConnections, OverflowSlot, WAIT};
+use super::reserve::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
 use super::stream::{SocketListener, SocketStream};
 use super::turns::FairScheduler;
 use super::unread::{self, TrackedBody, UnreadBody};
@@ -32,22 +32,22 @@ use crate::quota::{QuotaPortion, SharedQuota};
 use crate::session::SessionLife;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// How long writing the responses to stopped requests may take.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes that a connection may have read or written ahead. Also the longest head of a request.
-const BUFFER: usize = 64 << 10;
+const MAX_BUFFER_BYTES: usize = 64 << 10;
 
 /// Paths that are served on connections beyond the limit.
-pub(super) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+pub(super) const PROBE_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Connections that are accepted before others have their turn.
-const ACCEPTED: usize = 4;
+const MAX_ACCEPTS_PER_TURN: usize = 4;
 
 /// Seconds after which there may be a place.
-const RETRY: HeaderValue = HeaderValue::from_static("5");
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 /// What all connections share.
 struct ListenerState {
@@ -93,7 +93,7 @@ pub(super) async fn serve(
         match accepted {
             Ok((stream, source)) => {
                 let network: Arc<str> = source.network().into();
-                let serving = connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
+                let serving = serve_connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
                 let serving = shared.turns.of(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
@@ -101,7 +101,7 @@ pub(super) async fn serve(
                     ended.run_until_cancelled(serving).await;
                 });
                 at_once += 1;
-                if at_once == ACCEPTED {
+                if at_once == MAX_ACCEPTS_PER_TURN {
                     at_once = 0;
                     tokio::task::yield_now().await;
                 }
@@ -111,7 +111,7 @@ pub(super) async fn serve(
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
@@ -121,7 +121,7 @@ pub(super) async fn serve(
         tracing::warn!("stopped requests that were still running when the grace time ended (server.grace)");
         life.stopped.cancel();
         // Only long enough to write the responses.
-        if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
+        if tokio::time::timeout(FINAL_WRITE_TIMEOUT, connections.wait()).await.is_err() {
             ended.cancel();
             connections.wait().await;
         }
@@ -135,13 +135,13 @@ enum ConnectionStanding {
     Reserve(Arc<OverflowSlot>),
 }
 
-async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>, shared: Arc<ListenerState>) {
-    let (standing, head, taken) = if let Ok(place) = shared.places.take(&network, 1) {
+async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc<str>, shared: Arc<ListenerState>) {
+    let (standing, head, taken) = if let Ok(place) = shared.places.try_reserve(&network, 1) {
         (ConnectionStanding::Place(place), shared.idle, CancellationToken::new())
     } else {
-        let seat = Arc::new(shared.reserve.enter(&network));
+        let seat = Arc::new(shared.reserve.acquire(&network));
         let taken = seat.taken.clone();
-        (ConnectionStanding::Reserve(seat), shared.idle.min(HEAD), taken)
+        (ConnectionStanding::Reserve(seat), shared.idle.min(OVERFLOW_HEAD_TIMEOUT), taken)
     };
     let standing = Arc::new(Mutex::new(standing));
     let peer = HttpPeer { source, half_closed: CancellationToken::new() };
@@ -155,7 +155,7 @@ async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>,
             // The handshake has the place, and the time, of the head of a request.
             let secured = tokio::select! {
                 secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
-                () = lost(&standing, &taken) => return,
+                () = wait_for_eviction(&standing, &taken) => return,
                 () = shared.stop.cancelled() => return,
             };
             match secured {
@@ -176,12 +176,12 @@ async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>,
         request.extensions_mut().insert(peer.clone());
         let request = request.map(|body| noted.note(body));
         let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&from));
-        async move { Ok::<Response<Body>, Infallible>(serve_one(&shared, &standing, &network, request).await) }
+        async move { Ok::<Response<Body>, Infallible>(serve_request(&shared, &standing, &network, request).await) }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head)
-        .max_buf_size(BUFFER)
+        .max_buf_size(MAX_BUFFER_BYTES)
         // A peer that has sent its request and closed its side gets its answer.
         .half_close(true)
         .serve_connection(io, answer);
@@ -197,9 +197,9 @@ async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>,
         served = serving.as_mut() => served,
         // Whatever it waits for is cancelled.
         _ = leaving.as_mut() => return,
-        () = lost(&standing, &taken) => {
+        () = wait_for_eviction(&standing, &taken) => {
             serving.as_mut().graceful_shutdown();
-            drop(tokio::time::timeout(LAST_WORDS, serving).await);
+            drop(tokio::time::timeout(FINAL_WRITE_TIMEOUT, serving).await);
             return;
         }
         () = shared.stop.cancelled() => {
@@ -215,7 +215,7 @@ async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>,
         Ok(()) if unread.is_left() => {
             tokio::select! {
                 () = unread::drain(&stream, &pace) => {}
-                () = lost(&standing, &taken) => {}
+                () = wait_for_eviction(&standing, &taken) => {}
                 () = shared.stop.cancelled() => {}
             }
         }
@@ -225,47 +225,47 @@ async fn connection(stream: SocketStream, source: PeerSource, network: Arc<str>,
 }
 
 /// Waits until a connection in the reserve has lost its seat. One that has got a place meanwhile keeps it.
-async fn lost(standing: &Mutex<ConnectionStanding>, taken: &CancellationToken) {
+async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &CancellationToken) {
     taken.cancelled().await;
-    if matches!(*locked(standing), ConnectionStanding::Place(_)) {
+    if matches!(*lock_standing(standing), ConnectionStanding::Place(_)) {
         std::future::pending::<()>().await;
     }
 }
 
 /// Answers one request, as soon as the connection has a place. Those that ask whether the server is well need none.
-async fn serve_one(
+async fn serve_request(
     shared: &ListenerState,
     standing: &Mutex<ConnectionStanding>,
     network: &str,
     request: Request<TrackedBody>,
 ) -> Response {
-    let seat = match &*locked(standing) {
+    let seat = match &*lock_standing(standing) {
         ConnectionStanding::Place(_) => None,
         ConnectionStanding::Reserve(seat) => Some(Arc::clone(seat)),
     };
     if let Some(seat) = seat
-        && !PROBES.contains(&request.uri().path())
+        && !PROBE_PATHS.contains(&request.uri().path())
     {
         let place = tokio::select! {
             biased;
-            place = shared.places.wait(network, 1) => place,
-            () = seat.taken.cancelled() => return full(),
-            () = shared.stop.cancelled() => return full(),
-            () = tokio::time::sleep(WAIT) => return full(),
+            place = shared.places.reserve(network, 1) => place,
+            () = seat.taken.cancelled() => return too_many_connections(),
+            () = shared.stop.cancelled() => return too_many_connections(),
+            () = tokio::time::sleep(ADMISSION_TIMEOUT) => return too_many_connections(),
         };
         // The seat is free again.
-        *locked(standing) = ConnectionStanding::Place(place);
+        *lock_standing(standing) = ConnectionStanding::Place(place);
     }
     shared.router.clone().call(request).await.unwrap_or_else(|never| match never {})
 }
 
 // Held for a few instructions and never across an await.
-fn locked(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<'_, ConnectionStanding> {
+fn lock_standing(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<'_, ConnectionStanding> {
     standing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The response on a connection that gets no place.
-fn full() -> Response {
-    let headers = [(CONNECTION, HeaderValue::from_static("close")), (RETRY_AFTER, RETRY)];
+fn too_many_connections() -> Response {
+    let headers = [(CONNECTION, HeaderValue::from_static("close")), (RETRY_AFTER, RETRY_AFTER_SECONDS)];
     (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections are open; retry later\n").into_response()
 }

@@ -12,7 +12,7 @@ use crate::outbox::{OutboxReceiver, OutgoingMessage};
 use crate::quota::QuotaPortion;
 
 /// The stream of the news of a session, in the ids of its events.
-pub(super) const STREAM: u64 = 0;
+pub(super) const NEWS_STREAM_ID: u64 = 0;
 
 /// What a session was notified of on its streams.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ struct NewsState {
 impl SessionNews {
     /// Nothing, yet. What is kept is taken from `held`.
     pub(super) fn new(held: QuotaPortion) -> Self {
-        Self { state: Mutex::new(NewsState { log: EventLog::new(STREAM, held), rights: CallerRights::All }) }
+        Self { state: Mutex::new(NewsState { log: EventLog::new(NEWS_STREAM_ID, held), rights: CallerRights::All }) }
     }
 
-    /// Reads `messages`, which `rights` show. A client that has the events up to `after` first gets those that it missed, if
+    /// Reads `messages`, which `rights` show. A client that has the events up to `next_after` first gets those that it missed, if
     /// they were for somebody with the same rights.
     pub(super) fn read(
         self: &Arc<Self>,
@@ -44,13 +44,13 @@ impl SessionNews {
         let mut state = self.state();
         if state.rights != *rights {
             state.rights = rights.clone();
-            state.log.forget();
+            state.log.clear();
         }
         let newest = state.log.newest();
         // One that this session did not have is from another server.
         let position = after.filter(|after| *after <= newest).unwrap_or(newest);
         let (mut missed, mut read) = (VecDeque::new(), position);
-        while let Some(event) = state.log.after(read) {
+        while let Some(event) = state.log.next_after(read) {
             read = event.number;
             missed.push_back(event.frame.clone());
         }
@@ -60,7 +60,7 @@ impl SessionNews {
 
     fn push(&self, message: &OutgoingMessage, rights: &CallerRights) -> Bytes {
         let mut state = self.state();
-        let event = if state.rights == *rights { state.log.push(message) } else { state.log.pass(message) };
+        let event = if state.rights == *rights { state.log.push(message) } else { state.log.push_unretained(message) };
         event.frame
     }
 
@@ -83,7 +83,7 @@ pub(super) struct NewsReader {
 impl NewsReader {
     /// The event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
-        event::opening(EventId { stream: STREAM, event: self.position })
+        event::opening_event(EventId { stream: NEWS_STREAM_ID, event: self.position })
     }
 }
 

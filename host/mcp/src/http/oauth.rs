@@ -14,13 +14,13 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::denied::{AuthDenial, TokenClaim, hash};
-use super::keys::{IssuerKeys, READ};
+use super::denied::{AuthDenial, TokenClaim, token_hash};
+use super::keys::{IssuerKeys, KEY_READ_INTERVAL};
 use super::options::{AuthorizationServer, OAuth};
 use super::trust::TokenTrust;
 
 /// The accepted signature algorithms: all use public keys, none a shared secret.
-const ALGORITHMS: [Algorithm; 9] = [
+const ACCEPTED_ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
     Algorithm::RS512,
@@ -33,22 +33,22 @@ const ALGORITHMS: [Algorithm; 9] = [
 ];
 
 /// The accepted types of tokens: access tokens (RFC 9068), and JWTs that do not say more.
-const TYPES: [&str; 2] = ["at+jwt", "jwt"];
+const ACCEPTED_TYPES: [&str; 2] = ["at+jwt", "jwt"];
 
 /// How far the clocks of the issuer and of this machine may differ.
-const LEEWAY: Duration = Duration::from_mins(1);
+const CLOCK_LEEWAY: Duration = Duration::from_mins(1);
 
 /// Number of verified tokens to remember, so that a signature is not verified with every request.
-const REMEMBERED: usize = 1024;
+const MAX_CACHED_TOKENS: usize = 1024;
 
 /// How long a verified token is remembered at most.
-const REMEMBERED_FOR: Duration = Duration::from_mins(1);
+const TOKEN_CACHE_TTL: Duration = Duration::from_mins(1);
 
 /// Longest subject in bytes (OIDC Core 1.0, section 2).
-const SUBJECT: usize = 255;
+const MAX_SUBJECT_BYTES: usize = 255;
 
 /// Bytes of a token's hash that name it: enough to tell it from any other.
-const NAMED_BY: usize = 16;
+const TOKEN_NAME_BYTES: usize = 16;
 
 /// Verifies tokens.
 pub(super) struct TokenVerifier {
@@ -102,10 +102,10 @@ impl TokenVerifier {
 
     /// Reads the keys again and again, until `stop` is cancelled.
     pub(super) async fn read_keys(&self, stop: CancellationToken) {
-        while stop.run_until_cancelled(tokio::time::sleep(READ)).await.is_some() {
+        while stop.run_until_cancelled(tokio::time::sleep(KEY_READ_INTERVAL)).await.is_some() {
             let issuers: Vec<Arc<IssuerKeys>> = self.issuers.values().map(Arc::clone).collect();
             // A file system may hang.
-            let reading = tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.read_again()));
+            let reading = tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.reload()));
             if let Err(error) = reading.await {
                 tracing::error!(%error, "reading the keys of tokens failed unexpectedly");
             }
@@ -118,26 +118,26 @@ impl TokenVerifier {
     ///
     /// The token is invalid or lacks a required scope.
     pub(super) fn verify(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
-        let key = hash(token);
-        let known = self.known().get(&key).cloned();
-        let is_good = |known: &(VerifiedToken, Instant)| known.1.elapsed() < REMEMBERED_FOR && known.0.trust.holds();
+        let key = token_hash(token);
+        let known = self.lock_cache().get(&key).cloned();
+        let is_good = |known: &(VerifiedToken, Instant)| known.1.elapsed() < TOKEN_CACHE_TTL && known.0.trust.holds();
         let verified = if let Some((known, _)) = known.filter(is_good) {
             known
         } else {
-            let verified = self.check(token)?;
-            self.remember(key, verified.clone());
+            let verified = self.verify_uncached(token)?;
+            self.cache_token(key, verified.clone());
             verified
         };
         if self.options.scopes.is_subset(&verified.scopes) { Ok(verified) } else { Err(AuthDenial::Scope) }
     }
 
-    fn check(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
-        let header = header(token)?;
+    fn verify_uncached(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
+        let header = access_token_header(token)?;
         // Not trusted yet: it only says whose keys to try.
-        let IssuerClaim { iss, aud } = insecure_decode_claims(token).map_err(|error| denied(error.kind()))?;
-        let issuer = iss.ok_or(AuthDenial::Invalid(MISSING))?;
+        let IssuerClaim { iss, aud } = insecure_decode_claims(token).map_err(|error| to_denial(error.kind()))?;
+        let issuer = iss.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?;
         let known = || self.issuers.keys().map(String::as_str);
-        let keys = self.issuers.get(&issuer).ok_or_else(|| TokenClaim::Issuer.differs(&issuer, known()))?;
+        let keys = self.issuers.get(&issuer).ok_or_else(|| TokenClaim::Issuer.mismatch(&issuer, known()))?;
         let key = keys.find(header.kid.as_deref(), header.alg)?;
         let decoding =
             DecodingKey::from_jwk(&key).map_err(|_| AuthDenial::Invalid("its signing key cannot be used"))?;
@@ -146,22 +146,22 @@ impl TokenVerifier {
         validation.set_audience(&[&self.options.audience]);
         validation.set_issuer(&[&issuer]);
         validation.validate_nbf = true;
-        validation.leeway = LEEWAY.as_secs();
+        validation.leeway = CLOCK_LEEWAY.as_secs();
         let claims = decode::<TokenClaims>(token, &decoding, &validation).map_err(|error| match error.kind() {
             ErrorKind::InvalidAudience => {
-                TokenClaim::Audience.differs(&aud.unwrap_or_default().to_string(), [self.options.audience.as_str()])
+                TokenClaim::Audience.mismatch(&aud.unwrap_or_default().to_string(), [self.options.audience.as_str()])
             }
-            error => denied(error),
+            error => to_denial(error),
         })?;
         let claims = claims.claims;
-        let expires = self.expiry(&claims.exp.ok_or(AuthDenial::Invalid(MISSING))?)?;
+        let expires = self.checked_expiry(&claims.exp.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?)?;
         // The validation accepts the last second as well.
-        let until = expires.saturating_add(LEEWAY.as_secs() + 1);
+        let until = expires.saturating_add(CLOCK_LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
-        for text in texts(claims.scope.as_ref()).into_iter().chain(texts(claims.scp.as_ref())) {
+        for text in string_values(claims.scope.as_ref()).into_iter().chain(string_values(claims.scp.as_ref())) {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
-        let name = name(claims.sub.as_deref(), &issuer, token)?;
+        let name = owner_name(claims.sub.as_deref(), &issuer, token)?;
         Ok(VerifiedToken { name, scopes, trust: TokenTrust { issuer: Arc::clone(keys), key, until } })
     }
 
@@ -170,27 +170,27 @@ impl TokenVerifier {
     /// # Errors
     ///
     /// It is valid for longer than a token may be: nobody could revoke it.
-    fn expiry(&self, exp: &Number) -> Result<u64, AuthDenial> {
+    fn checked_expiry(&self, exp: &Number) -> Result<u64, AuthDenial> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "the fraction of a second, and what the validation has rejected"
         )]
         let seconds = exp.as_u64().or(exp.as_f64().map(|seconds| seconds as u64)).unwrap_or(u64::MAX);
-        let latest = get_current_timestamp() + self.options.lifetime.as_secs() + LEEWAY.as_secs();
+        let latest = get_current_timestamp() + self.options.lifetime.as_secs() + CLOCK_LEEWAY.as_secs();
         if seconds > latest {
             return Err(AuthDenial::Invalid("it is valid for longer than http.oauth.lifetime allows"));
         }
         Ok(seconds)
     }
 
-    fn remember(&self, key: [u8; 32], verified: VerifiedToken) {
-        let mut known = self.known();
-        if known.len() >= REMEMBERED {
-            known.retain(|_, (_, since)| since.elapsed() < REMEMBERED_FOR);
+    fn cache_token(&self, key: [u8; 32], verified: VerifiedToken) {
+        let mut known = self.lock_cache();
+        if known.len() >= MAX_CACHED_TOKENS {
+            known.retain(|_, (_, since)| since.elapsed() < TOKEN_CACHE_TTL);
         }
         // Somebody has many tokens: forgetting one costs its owner no more than another check.
-        if known.len() >= REMEMBERED
+        if known.len() >= MAX_CACHED_TOKENS
             && let Some(any) = known.keys().next().copied()
         {
             known.remove(&any);
@@ -199,7 +199,7 @@ impl TokenVerifier {
     }
 
     // Held for a few instructions and never across an await.
-    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], (VerifiedToken, Instant)>> {
+    fn lock_cache(&self) -> MutexGuard<'_, HashMap<[u8; 32], (VerifiedToken, Instant)>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,7 +212,7 @@ impl TokenVerifier {
     pub(super) fn metadata_url(&self) -> String {
         let resource = &self.options.resource;
         let Ok(mut url) = Url::parse(resource) else { return resource.clone() };
-        let path = format!("{METADATA}{}", url.path().trim_end_matches('/'));
+        let path = format!("{METADATA_PATH}{}", url.path().trim_end_matches('/'));
         url.set_path(&path);
         url.into()
     }
@@ -232,10 +232,10 @@ impl TokenVerifier {
 }
 
 /// The well-known path of the metadata; the path of the resource follows it.
-pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
+pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// The header of a token that can be an access token.
-fn header(token: &str) -> Result<Header, AuthDenial> {
+fn access_token_header(token: &str) -> Result<Header, AuthDenial> {
     let not_a_jwt = || AuthDenial::Invalid("it is not a JWT");
     let header = decode_header(token).map_err(|_| not_a_jwt())?;
     let part = token.split('.').next().and_then(|part| BASE64.decode(part).ok()).unwrap_or_default();
@@ -245,31 +245,31 @@ fn header(token: &str) -> Result<Header, AuthDenial> {
         return Err(AuthDenial::Invalid("its header has critical extensions (crit), and none is supported"));
     }
     let kind = header.typ.as_deref().unwrap_or("jwt").to_ascii_lowercase();
-    if !TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
+    if !ACCEPTED_TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
         return Err(AuthDenial::Invalid("it is not an access token (typ)"));
     }
-    if !ALGORITHMS.contains(&header.alg) {
+    if !ACCEPTED_ALGORITHMS.contains(&header.alg) {
         return Err(AuthDenial::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
     }
     Ok(header)
 }
 
 /// The name of the owner of a verified token. A token without a subject has no owner but itself.
-fn name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, AuthDenial> {
+fn owner_name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, AuthDenial> {
     match subject.filter(|subject| !subject.is_empty()) {
-        Some(subject) if subject.len() > SUBJECT => Err(AuthDenial::Invalid("its subject (sub) is too long")),
+        Some(subject) if subject.len() > MAX_SUBJECT_BYTES => Err(AuthDenial::Invalid("its subject (sub) is too long")),
         // Two issuers may use the same name for different people.
         Some(subject) => Ok(format!("oauth:{subject} of {issuer}")),
         None => {
             // Its owner can write a signature in several ways, but not what was signed.
             let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
-            let digest: String = hex::encode(hash(signed)).chars().take(2 * NAMED_BY).collect();
+            let digest: String = hex::encode(token_hash(signed)).chars().take(2 * TOKEN_NAME_BYTES).collect();
             Ok(format!("oauth-token:{digest} of {issuer}"))
         }
     }
 }
 
-fn texts(value: Option<&Value>) -> Vec<&str> {
+fn string_values(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
@@ -277,15 +277,15 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-const MISSING: &str = "a required claim (exp, aud or iss) is missing";
+const MISSING_CLAIM: &str = "a required claim (exp, aud or iss) is missing";
 
-fn denied(error: &ErrorKind) -> AuthDenial {
+fn to_denial(error: &ErrorKind) -> AuthDenial {
     AuthDenial::Invalid(match error {
         ErrorKind::ExpiredSignature => "it has expired",
         ErrorKind::ImmatureSignature => "it is not valid yet",
         ErrorKind::InvalidIssuer => "its issuer is not trusted",
         ErrorKind::InvalidSignature => "its signature is invalid",
-        ErrorKind::MissingRequiredClaim(_) => MISSING,
+        ErrorKind::MissingRequiredClaim(_) => MISSING_CLAIM,
         _ => "it is invalid",
     })
 }

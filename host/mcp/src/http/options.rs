@@ -158,7 +158,7 @@ impl OAuth {
     /// The scopes of a token that allows `tool`: one of those for it, besides those that every token has. Empty if no scope
     /// allows it.
     pub(super) fn scopes_of(&self, tool: &str) -> Vec<String> {
-        let mut allowing = self.tools.iter().filter(|(_, tools)| tools.iter().any(|pattern| pattern.fits(tool)));
+        let mut allowing = self.tools.iter().filter(|(_, tools)| tools.iter().any(|pattern| pattern.matches(tool)));
         // Whoever allows least is asked for first.
         let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(NamePattern::breadth).max());
         let Some((narrowest, _)) = narrowest else { return Vec::new() };

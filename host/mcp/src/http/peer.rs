@@ -32,7 +32,7 @@ impl PeerSource {
     }
 
     /// The name of a caller of whom nothing else is known.
-    pub(super) fn caller(self) -> String {
+    pub(super) fn caller_name(self) -> String {
         match self {
             Self::Internet(address) => format!("ip:{}", network(address)),
             Self::User(_) => self.to_string(),
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn a_user_is_one_peer() {
         let source = PeerSource::User(1000);
-        assert_eq!((source.network(), source.caller()), ("uid:1000".to_owned(), "uid:1000".to_owned()));
+        assert_eq!((source.network(), source.caller_name()), ("uid:1000".to_owned(), "uid:1000".to_owned()));
         let source = PeerSource::Internet("2001:db8:0:1::7".parse().unwrap());
         assert_eq!(
-            (source.network().as_str(), source.caller().as_str()),
+            (source.network().as_str(), source.caller_name().as_str()),
             ("2001:db8:0:1::/64", "ip:2001:db8:0:1::/64")
         );
     }

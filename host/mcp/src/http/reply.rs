@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::event::{self, COMMENT, EventSource};
+use super::event::{self, COMMENT_EVENT, EventSource};
 use super::headers::ErrorId;
 use super::responses::ResponseStreams;
 use crate::caller::Caller;
@@ -29,12 +29,12 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// How long a response may take until a peer that has closed its side gets a stream.
-const SOON: Duration = Duration::from_millis(100);
+const HALF_CLOSED_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Seconds after which there may be room for a request.
-const RETRY: HeaderValue = HeaderValue::from_static("5");
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const JSON_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
 /// How a client can go on with the stream that responds to its request.
 pub(super) struct StreamResumption {
@@ -51,7 +51,7 @@ pub(super) struct StreamResumption {
 /// Responds with the content of `messages`. `guard` is dropped when the peer has received everything or disconnects; without
 /// one, a client can have a `resumption`. `status` maps the error code of a rejected request to an HTTP status. If the peer
 /// closes its side meanwhile, a stream is begun: what is sent finds out whether it still reads.
-pub(super) async fn reply(
+pub(super) async fn respond(
     messages: OutboxReceiver,
     keep_alive: Duration,
     half_closed: &CancellationToken,
@@ -62,7 +62,7 @@ pub(super) async fn reply(
     let long = async {
         let closed = async {
             half_closed.cancelled().await;
-            tokio::time::sleep(SOON).await;
+            tokio::time::sleep(HALF_CLOSED_TIMEOUT).await;
         };
         let until = Instant::now() + keep_alive;
         let polls = resumption.as_ref().and_then(|resumption| resumption.closes);
@@ -74,20 +74,20 @@ pub(super) async fn reply(
         () = long => Err(()),
     };
     match (first, resumption) {
-        (Ok(Some(first)), _) if first.kind.responds() => single(first, status),
+        (Ok(Some(first)), _) if first.kind.responds() => respond_single(first, status),
         // A cancelled call has no response.
-        (Ok(None), _) => begin(None, messages, guard, keep_alive),
+        (Ok(None), _) => begin_stream(None, messages, guard, keep_alive),
         // It takes longer: a stream can send comments to keep the connection open.
-        (first, None) => begin(first.unwrap_or(None), messages, guard, keep_alive),
+        (first, None) => begin_stream(first.unwrap_or(None), messages, guard, keep_alive),
         (first, Some(StreamResumption { responses, caller, opens, closes })) => {
             let first = first.unwrap_or(None);
             let has_first = first.is_some();
             match responses.open(caller, first, messages, closes) {
                 Ok(reader) => {
-                    let opening = opens.then(|| reader.opening()).or((!has_first).then_some(COMMENT));
-                    events(opening, reader, keep_alive)
+                    let opening = opens.then(|| reader.opening()).or((!has_first).then_some(COMMENT_EVENT));
+                    event_stream(opening, reader, keep_alive)
                 }
-                Err((first, messages)) => begin(first, messages, guard, keep_alive),
+                Err((first, messages)) => begin_stream(first, messages, guard, keep_alive),
             }
         }
     }
@@ -95,7 +95,7 @@ pub(super) async fn reply(
 
 /// Responds with the response in `messages` to a client that takes no streams. Notifications are not sent to it, and a plugin's
 /// question ends its call.
-pub(super) async fn without_stream(
+pub(super) async fn respond_without_stream(
     messages: OutboxReceiver,
     guard: Option<DropGuard>,
     id: ErrorId,
@@ -103,11 +103,11 @@ pub(super) async fn without_stream(
 ) -> Response {
     while let Some(message) = messages.recv().await {
         match message.kind {
-            OutgoingKind::Answer | OutgoingKind::Refusal(_) => return single(message, status),
+            OutgoingKind::Answer | OutgoingKind::Refusal(_) => return respond_single(message, status),
             OutgoingKind::Notification => {}
             OutgoingKind::Request => {
                 drop(guard);
-                return no_stream(id);
+                return stream_required(id);
             }
         }
     }
@@ -116,45 +116,47 @@ pub(super) async fn without_stream(
 }
 
 /// The response to a client that takes no streams, where only a stream can respond.
-pub(super) fn no_stream(id: ErrorId) -> Response {
+pub(super) fn stream_required(id: ErrorId) -> Response {
     let what = "the Accept header must list text/event-stream: the response to this request is a stream";
-    refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id)
+    error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id)
 }
 
 /// Responds with one object.
-pub(super) fn single(answer: OutgoingMessage, status: impl Fn(i32) -> StatusCode) -> Response {
+pub(super) fn respond_single(answer: OutgoingMessage, status: impl Fn(i32) -> StatusCode) -> Response {
     let status = match answer.kind {
         OutgoingKind::Refusal(code) => status(code),
         OutgoingKind::Answer | OutgoingKind::Notification | OutgoingKind::Request => StatusCode::OK,
     };
-    let mut response = (status, [(CONTENT_TYPE, JSON)], answer.text).into_response();
+    let mut response = (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {
         // In whole seconds, rounded up.
-        response.headers_mut().insert(RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().unwrap_or(JSON));
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().unwrap_or(JSON_CONTENT_TYPE));
     }
     response
 }
 
 /// Responds with a stream that ends with its connection; `first` is a message that was received already.
-fn begin(
+fn begin_stream(
     first: Option<OutgoingMessage>,
     messages: OutboxReceiver,
     guard: Option<DropGuard>,
     keep_alive: Duration,
 ) -> Response {
-    let opening = first.map_or(COMMENT, |first| event::message(None, &first.text));
-    events(Some(opening), MessageStream { messages, _guard: guard }, keep_alive)
+    let opening = first.map_or(COMMENT_EVENT, |first| event::message_event(None, &first.text));
+    event_stream(Some(opening), MessageStream { messages, _guard: guard }, keep_alive)
 }
 
 /// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever there is none for a while.
 /// Proxies hold the head of a response until something of its body follows: without an opening, there must be an event.
-pub(super) fn events(opening: Option<Bytes>, source: impl EventSource, keep_alive: Duration) -> Response {
+pub(super) fn event_stream(opening: Option<Bytes>, source: impl EventSource, keep_alive: Duration) -> Response {
     let frames = stream::unfold((opening, source), move |(opening, mut source)| async move {
         let frame = match opening {
             Some(opening) => opening,
             None => match timeout(keep_alive, source.next()).await {
                 Ok(next) => next?,
-                Err(_elapsed) => COMMENT,
+                Err(_elapsed) => COMMENT_EVENT,
             },
         };
         Some((Ok::<_, Infallible>(frame), (None, source)))
@@ -172,18 +174,18 @@ struct MessageStream {
 impl EventSource for MessageStream {
     async fn next(&mut self) -> Option<Bytes> {
         let message = self.messages.recv().await?;
-        Some(event::message(None, &message.text))
+        Some(event::message_event(None, &message.text))
     }
 }
 
 /// Responds with an error that has passed after a while.
-pub(super) fn unavailable(error: &Error, id: ErrorId) -> Response {
-    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, error, id);
-    response.headers_mut().insert(RETRY_AFTER, RETRY);
+pub(super) fn unavailable_response(error: &Error, id: ErrorId) -> Response {
+    let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, error, id);
+    response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
     response
 }
 
 /// Responds with an error that does not come from a session. If it belongs to no request, `id` says how it is written.
-pub(super) fn refusal(status: StatusCode, error: &Error, id: ErrorId) -> Response {
-    (status, [(CONTENT_TYPE, JSON)], jsonrpc::error(error, id == ErrorId::Null)).into_response()
+pub(super) fn error_response(status: StatusCode, error: &Error, id: ErrorId) -> Response {
+    (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], jsonrpc::error(error, id == ErrorId::Null)).into_response()
 }

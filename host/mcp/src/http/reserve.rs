@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How many there are at most.
-const MOST: usize = 32;
+const MAX_OVERFLOW_CONNECTIONS: usize = 32;
 
 /// How long one may take to send the head of a request, if `http.idle` is not shorter.
-pub(super) const HEAD: Duration = Duration::from_secs(2);
+pub(super) const OVERFLOW_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long one waits for a place.
-pub(super) const WAIT: Duration = Duration::from_secs(5);
+pub(super) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The connections beyond the limit, in the order in which they came.
 #[derive(Debug, Default)]
@@ -31,11 +31,11 @@ pub(super) struct OverflowSlot {
 
 impl OverflowConnections {
     /// A seat for a peer of this network. If there is none, the network that has the most loses its oldest.
-    pub(super) fn enter(self: &Arc<Self>, network: &str) -> OverflowSlot {
+    pub(super) fn acquire(self: &Arc<Self>, network: &str) -> OverflowSlot {
         let taken = CancellationToken::new();
-        let mut seats = self.seats();
+        let mut seats = self.lock_slots();
         seats.push_back((network.into(), taken.clone()));
-        if seats.len() > MOST {
+        if seats.len() > MAX_OVERFLOW_CONNECTIONS {
             let mut counts: HashMap<&str, usize> = HashMap::new();
             for (network, _) in seats.iter() {
                 *counts.entry(network).or_default() += 1;
@@ -51,7 +51,7 @@ impl OverflowConnections {
     }
 
     // Held for a few instructions and never across an await.
-    fn seats(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, CancellationToken)>> {
+    fn lock_slots(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, CancellationToken)>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -60,7 +60,7 @@ impl Drop for OverflowSlot {
     fn drop(&mut self) {
         // A token says whether it is the same by being cancelled with it.
         self.taken.cancel();
-        self.reserve.seats().retain(|(_, taken)| !taken.is_cancelled());
+        self.reserve.lock_slots().retain(|(_, taken)| !taken.is_cancelled());
     }
 }
 
@@ -71,12 +71,12 @@ mod tests {
     #[test]
     fn a_crowd_loses_its_own_seats() {
         let reserve = Arc::new(OverflowConnections::default());
-        let probe = reserve.enter("192.0.2.7");
-        let crowd: Vec<OverflowSlot> = (0..1000).map(|_| reserve.enter("198.51.100.1")).collect();
-        assert_eq!(crowd.iter().filter(|seat| !seat.taken.is_cancelled()).count(), MOST - 1);
+        let probe = reserve.acquire("192.0.2.7");
+        let crowd: Vec<OverflowSlot> = (0..1000).map(|_| reserve.acquire("198.51.100.1")).collect();
+        assert_eq!(crowd.iter().filter(|seat| !seat.taken.is_cancelled()).count(), MAX_OVERFLOW_CONNECTIONS - 1);
         assert!(crowd.last().is_some_and(|seat| !seat.taken.is_cancelled()), "the newest has one");
         assert!(!probe.taken.is_cancelled());
         drop((crowd, probe));
-        assert!(reserve.seats().is_empty());
+        assert!(reserve.lock_slots().is_empty());
     }
 }

@@ -61,7 +61,7 @@ pub(super) enum ReaderExit {
 impl ResponseStream {
     /// Begins the stream with this number of its session: `first`, which was taken out of the queue already, and what will be in
     /// `messages`. What is kept of it is taken from `held`. The client polls: at `closes`, the reader ends.
-    pub(super) fn begin(
+    pub(super) fn open(
         number: u64,
         caller: Arc<Caller>,
         first: Option<&OutgoingMessage>,
@@ -80,9 +80,14 @@ impl ResponseStream {
 
     /// Reads what follows the event with this number, in place of whoever has read until now; `None` if something of it is no
     /// longer kept, or if `caller` has other rights than who sent the request. At `closes`, the reader ends.
-    pub(super) fn read(self: &Arc<Self>, caller: &Caller, after: u64, closes: Option<Instant>) -> Option<StreamReader> {
+    pub(super) fn resume(
+        self: &Arc<Self>,
+        caller: &Caller,
+        after: u64,
+        closes: Option<Instant>,
+    ) -> Option<StreamReader> {
         let mut state = self.state();
-        if caller.rights != self.caller.rights || !state.log.continues(after) {
+        if caller.rights != self.caller.rights || !state.log.can_resume_after(after) {
             return None;
         }
         state.reader += 1;
@@ -94,24 +99,24 @@ impl ResponseStream {
     }
 
     /// Ends whoever reads it: it is not kept any more.
-    pub(super) fn forget(&self) {
+    pub(super) fn discard(&self) {
         self.state().reader += 1;
         self.messages.wake();
     }
 
     /// Whether nobody has read it since then.
-    pub(super) fn is_left(&self, since: Instant) -> bool {
+    pub(super) fn is_idle_since(&self, since: Instant) -> bool {
         self.state().left.is_some_and(|left| left <= since)
     }
 
-    fn find(&self, mine: u64, after: u64) -> StreamItem {
+    fn next_item(&self, mine: u64, after: u64) -> StreamItem {
         let mut state = self.state();
         if state.reader != mine {
             return StreamItem::End;
         }
         // Asked first: before the last sender left, it may have sent something.
         let is_complete = self.messages.is_complete();
-        let kept = state.log.after(after).cloned();
+        let kept = state.log.next_after(after).cloned();
         let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(&message)));
         match event {
             Some(event) => {
@@ -146,7 +151,7 @@ impl StreamReader {
     pub(super) fn opening(&self) -> Bytes {
         let mut state = self.stream.state();
         state.is_named = true;
-        event::opening(state.log.id(self.position))
+        event::opening_event(state.log.id(self.position))
     }
 
     /// The next event; `None` at the end, when the client is to poll, or when another reader has replaced this one.
@@ -154,7 +159,7 @@ impl StreamReader {
         loop {
             // Made first: it notices what changes from here on.
             let mut changed = pin!(self.stream.messages.changed());
-            match self.stream.find(self.mine, self.position) {
+            match self.stream.next_item(self.mine, self.position) {
                 StreamItem::Event(event) => {
                     self.position = event.number;
                     return Some(event.frame);
@@ -178,7 +183,7 @@ impl StreamReader {
     }
 
     /// Reads nothing more.
-    pub(super) fn leave(&self) -> ReaderExit {
+    pub(super) fn detach(&self) -> ReaderExit {
         let mut state = self.stream.state();
         if state.reader != self.mine {
             drop(state);

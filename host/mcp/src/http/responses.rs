@@ -9,14 +9,14 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::event::{EventId, EventSource};
-use super::event_log::OVERHEAD;
+use super::event_log::EVENT_OVERHEAD_BYTES;
 use super::response_stream::{ReaderExit, ResponseStream, StreamReader};
 use crate::caller::Caller;
 use crate::outbox::{OutboxReceiver, OutgoingMessage};
 use crate::quota::SharedQuota;
 
 /// Streams of a session that have been sent as a whole and are kept. There may be more that a call still writes to.
-const OVER: usize = 16;
+const MAX_FINISHED_STREAMS: usize = 16;
 
 /// The response streams of a session.
 pub(super) struct ResponseStreams {
@@ -59,13 +59,13 @@ impl ResponseStreams {
         if self.resume.is_zero() {
             return Err((first, messages));
         }
-        let Ok(held) = self.kept.take(&caller.name, OVERHEAD) else { return Err((first, messages)) };
+        let Ok(held) = self.kept.try_reserve(&caller.name, EVENT_OVERHEAD_BYTES) else { return Err((first, messages)) };
         let mut table = self.table();
         if table.is_closed {
             return Err((first, messages));
         }
         table.count += 1;
-        let reader = ResponseStream::begin(table.count, caller, first.as_ref(), messages, held, closes);
+        let reader = ResponseStream::open(table.count, caller, first.as_ref(), messages, held, closes);
         let (number, stream) = reader.stream();
         table.streams.insert(number, Arc::clone(stream));
         drop(table);
@@ -80,7 +80,7 @@ impl ResponseStreams {
         closes: Option<Instant>,
     ) -> Option<ResumableReader> {
         let stream = self.table().streams.get(&id.stream).cloned()?;
-        Some(ResumableReader { reader: stream.read(caller, id.event, closes)?, responses: Arc::clone(self) })
+        Some(ResumableReader { reader: stream.resume(caller, id.event, closes)?, responses: Arc::clone(self) })
     }
 
     /// Forgets the streams that nobody has read for too long.
@@ -89,7 +89,7 @@ impl ResponseStreams {
         let mut gone = Vec::new();
         let mut table = self.table();
         table.streams.retain(|_, stream| {
-            let left = stream.is_left(since);
+            let left = stream.is_idle_since(since);
             if left {
                 gone.push(Arc::clone(stream));
             }
@@ -99,7 +99,7 @@ impl ResponseStreams {
         over.retain(|number| streams.contains_key(number));
         drop(table);
         for stream in gone {
-            stream.forget();
+            stream.discard();
         }
     }
 
@@ -111,12 +111,12 @@ impl ResponseStreams {
         table.over.clear();
         drop(table);
         for stream in streams.into_values() {
-            stream.forget();
+            stream.discard();
         }
     }
 
     /// Keeps or forgets a stream that its client does not read any more.
-    fn left(&self, number: u64, left: ReaderExit) {
+    fn on_detach(&self, number: u64, left: ReaderExit) {
         let mut table = self.table();
         let forgotten = match left {
             ReaderExit::Replaced => None,
@@ -134,7 +134,7 @@ impl ResponseStreams {
                 if !table.over.contains(&number) {
                     table.over.push_back(number);
                 }
-                if table.over.len() > OVER { table.over.pop_front() } else { None }
+                if table.over.len() > MAX_FINISHED_STREAMS { table.over.pop_front() } else { None }
             }
         };
         let forgotten = forgotten.and_then(|number| table.streams.remove(&number));
@@ -169,7 +169,7 @@ impl EventSource for ResumableReader {
 
 impl Drop for ResumableReader {
     fn drop(&mut self) {
-        self.responses.left(self.reader.stream().0, self.reader.leave());
+        self.responses.on_detach(self.reader.stream().0, self.reader.detach());
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
     #[tokio::test]
     async fn of_streams_that_are_over_the_newest_are_kept() {
         let responses = responses(1 << 20);
-        for n in 1..=2 * OVER as u64 {
+        for n in 1..=2 * MAX_FINISHED_STREAMS as u64 {
             let (outbox, mut reader) = open(&responses);
             outbox.send(answer(n.to_string())).await;
             drop(outbox);
@@ -279,15 +279,19 @@ mod tests {
             assert_eq!(text(&mut reader).await, None);
         }
         let kept = |number| responses.resume(&ada(), id(number, 0), None).is_some();
-        assert!(!kept(OVER as u64) && kept(OVER as u64 + 1) && kept(2 * OVER as u64));
+        assert!(
+            !kept(MAX_FINISHED_STREAMS as u64)
+                && kept(MAX_FINISHED_STREAMS as u64 + 1)
+                && kept(2 * MAX_FINISHED_STREAMS as u64)
+        );
     }
 
     #[tokio::test]
     async fn what_there_is_no_room_for_is_sent_and_not_kept() {
-        let responses = responses(3 * OVERHEAD);
+        let responses = responses(3 * EVENT_OVERHEAD_BYTES);
         let (outbox, mut reader) = open(&responses);
-        outbox.send(answer("x".repeat(10 * OVERHEAD))).await;
-        assert_eq!(text(&mut reader).await.unwrap().len(), 10 * OVERHEAD);
+        outbox.send(answer("x".repeat(10 * EVENT_OVERHEAD_BYTES))).await;
+        assert_eq!(text(&mut reader).await.unwrap().len(), 10 * EVENT_OVERHEAD_BYTES);
         drop(reader);
         assert!(responses.resume(&ada(), id(1, 0), None).is_none(), "something is missing");
         assert!(responses.resume(&ada(), id(1, 1), None).is_some(), "nothing is missing");
@@ -299,14 +303,14 @@ mod tests {
     /// A client that leaves as soon as it can and never comes back takes no more than its share.
     #[tokio::test]
     async fn what_is_sent_while_nobody_reads_counts_and_no_call_waits_for_a_reader() {
-        let responses = responses(8 * OVERHEAD);
+        let responses = responses(8 * EVENT_OVERHEAD_BYTES);
         let (outbox, reader) = open(&responses);
         reader.opening();
         drop(reader);
         // More than the queue has room for.
         for n in 0..2_000 {
             outbox.send(OutgoingMessage::notification(vec![b'x'; 10_000])).await;
-            assert!(responses.kept.of("ada") <= 8 * OVERHEAD, "{n}");
+            assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES, "{n}");
         }
         outbox.send(answer("x".repeat(4 << 20))).await;
         drop(outbox);
@@ -318,7 +322,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(responses.resume(&ada(), id(1, 2_000), None).is_none(), "the response is lost, and that is known");
-        assert!(responses.kept.of("ada") <= 8 * OVERHEAD);
+        assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES);
     }
 
     #[tokio::test]

@@ -27,7 +27,7 @@ pub(super) async fn get(
     Extension(peer): Extension<HttpPeer>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(denied) = app.gate.operator(&headers) {
+    if let Err(denied) = app.gate.check_operator(&headers) {
         tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
         return app.gate.challenge(&denied);
     }

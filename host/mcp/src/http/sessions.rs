@@ -90,7 +90,7 @@ impl SessionTable {
         let (network, caller) = (source.network(), session.opener.name.clone());
         let mut table = self.table();
         let places = loop {
-            let full = match (self.callers.take(&caller, 1), self.addresses.take(&network, 1)) {
+            let full = match (self.callers.try_reserve(&caller, 1), self.addresses.try_reserve(&network, 1)) {
                 (Ok(place), Ok(other)) => break [place, other],
                 (Err(QuotaExhausted::Own(_)), _) => EvictionScope::Caller(&caller),
                 (_, Err(QuotaExhausted::Own(_))) => EvictionScope::Network(&network),
@@ -101,7 +101,7 @@ impl SessionTable {
         };
         // Without resumption, the quota is empty.
         let kept = if self.resume.is_zero() { SharedQuota::new(0, 0) } else { Arc::clone(&self.kept) };
-        let Ok(held) = kept.take(&caller, 0) else { return false };
+        let Ok(held) = kept.try_reserve(&caller, 0) else { return false };
         let entry = HttpSession {
             session,
             network,
@@ -117,12 +117,12 @@ impl SessionTable {
 
     /// Returns the number of sessions.
     pub(super) fn count(&self) -> usize {
-        self.callers.by_all()
+        self.callers.total_used()
     }
 
     /// Returns the session with this id, if it belongs to `caller`.
     pub(super) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
-        let entry = self.table().get(id).filter(|entry| entry.session.is_of(caller)).cloned()?;
+        let entry = self.table().get(id).filter(|entry| entry.session.is_owned_by(caller)).cloned()?;
         entry.touch();
         Some(entry)
     }
@@ -130,7 +130,7 @@ impl SessionTable {
     /// Ends the session with this id, if it belongs to `caller`.
     pub(super) fn remove(&self, id: &str, caller: &Caller) -> bool {
         let mut table = self.table();
-        if table.get(id).is_none_or(|entry| !entry.session.is_of(caller)) {
+        if table.get(id).is_none_or(|entry| !entry.session.is_owned_by(caller)) {
             return false;
         }
         let removed = table.remove(id);
@@ -193,7 +193,7 @@ impl HttpSession {
             }
             while streams.wait_for(|streams| streams.last() == Some(&mine)).await.is_ok() {
                 tokio::select! {
-                    () = changes::tell(&self.session, &rights, &outbox) => return,
+                    () = changes::notify_session(&self.session, &rights, &outbox) => return,
                     _ = streams.wait_for(|streams| streams.last() != Some(&mine)) => {}
                 }
             }
@@ -293,7 +293,7 @@ mod tests {
         }
         host.change_view(|view| view.prompts = 2);
         for uri in ["test://b", "test://c/d", "test://a", "test://b"] {
-            host.updates().changed(uri);
+            host.updates().notify_changed(uri);
         }
         let mut events = client.events(&session).await;
         let mut told = Vec::new();
@@ -304,7 +304,7 @@ mod tests {
         // Lists and resources are reported independently.
         told.sort_by_key(|told| told.starts_with("test:"));
         assert_eq!(told, ["notifications/prompts/list_changed", "test://b", "test://a"]);
-        host.updates().changed("test://a");
+        host.updates().notify_changed("test://a");
         assert_eq!(events.next().await["params"]["uri"], "test://a");
         client.stop().await;
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::app::{HttpState, body};
+use super::app::{HttpState, read_body};
 use super::event::EventSource;
 use super::headers::ErrorId;
 use super::reply;
@@ -58,7 +58,7 @@ pub(super) async fn open(
     let session =
         Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), SessionChannel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
-    let endpoint = event::named("endpoint", "", format!("{}?session={id}", relative(MESSAGES)).as_bytes());
+    let endpoint = event::named_event("endpoint", "", format!("{}?session={id}", relative(MESSAGES)).as_bytes());
     let stopped = app.life.closing.clone();
     app.streams.open().insert(id.clone(), OpenStream { session, outbox });
     let keep_alive = app.options.keep_alive;
@@ -69,7 +69,7 @@ pub(super) async fn open(
         }
     };
     let all = SessionMessages { messages, over: Box::pin(over), _end: SessionEnd { app, id } };
-    reply::events(Some(endpoint), all, keep_alive)
+    reply::event_stream(Some(endpoint), all, keep_alive)
 }
 
 /// Source of all messages of a session, until the server stops or the client's trust lapses.
@@ -84,7 +84,7 @@ impl EventSource for SessionMessages {
         tokio::select! {
             biased;
             () = self.over.as_mut() => None,
-            message = self.messages.recv() => Some(event::message(None, &message?.text)),
+            message = self.messages.recv() => Some(event::message_event(None, &message?.text)),
         }
     }
 }
@@ -103,10 +103,10 @@ pub(super) async fn post(
     request: Request,
 ) -> Response {
     let open = app.streams.open().get(&address.session).cloned();
-    let Some(open) = open.filter(|open| open.session.is_of(&caller)) else {
+    let Some(open) = open.filter(|open| open.session.is_owned_by(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
-    let payload = match body(&app, &caller, request.into_body(), ErrorId::Null).await {
+    let payload = match read_body(&app, &caller, request.into_body(), ErrorId::Null).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };

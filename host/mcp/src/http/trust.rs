@@ -7,7 +7,7 @@ use jsonwebtoken::get_current_timestamp;
 use jsonwebtoken::jwk::Jwk;
 use tokio_util::sync::CancellationToken;
 
-use super::keys::{IssuerKeys, READ};
+use super::keys::{IssuerKeys, KEY_READ_INTERVAL};
 
 /// Evidence that a caller is authorized.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub(super) struct TokenTrust {
 impl TokenTrust {
     /// Returns whether the token has not expired and its key has not been removed.
     pub(super) fn holds(&self) -> bool {
-        self.until > get_current_timestamp() && self.issuer.contain(&self.key)
+        self.until > get_current_timestamp() && self.issuer.contains(&self.key)
     }
 }
 
@@ -46,7 +46,7 @@ impl CallerTrust {
         while token.holds() {
             // Waits in small steps, because the clock can be set.
             let left = Duration::from_secs(token.until.saturating_sub(get_current_timestamp()));
-            tokio::time::sleep(left.clamp(Duration::from_millis(100), READ)).await;
+            tokio::time::sleep(left.clamp(Duration::from_millis(100), KEY_READ_INTERVAL)).await;
         }
     }
 }

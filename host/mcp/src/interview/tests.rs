@@ -37,7 +37,7 @@ fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
 
 /// Returns the time in this number of seconds.
 fn until(seconds: u64) -> u64 {
-    request_state::now() + 1000 * seconds
+    request_state::unix_millis_now() + 1000 * seconds
 }
 
 /// A plugin that asks one question and returns the answer.
@@ -271,7 +271,7 @@ async fn a_session_that_ends_does_not_wait_for_people() {
 async fn nobody_waits_longer_than_the_limit() {
     let host = host(|call| {
         let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
-        interview.journal.until = request_state::now() + 30;
+        interview.journal.until = request_state::unix_millis_now() + 30;
         Some(Ok(CallReply::Questions(interview)))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
@@ -369,7 +369,7 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
     // If the caller's quota has room for one call only, nothing is retained. The client still gets
     // the question.
     let mut taken = Vec::new();
-    while let Ok(portion) = intake.take(&name, LONG / 2) {
+    while let Ok(portion) = intake.try_reserve(&name, LONG / 2) {
         taken.push(portion);
     }
     taken.pop();
@@ -395,7 +395,7 @@ async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
     let mut taken = Vec::new();
-    while let Ok(portion) = intake.take(&name, 1 << 20) {
+    while let Ok(portion) = intake.try_reserve(&name, 1 << 20) {
         taken.push(portion);
     }
     peer.call().await;

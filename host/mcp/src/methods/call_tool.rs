@@ -10,7 +10,7 @@ use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::Error;
 use crate::object::object;
 use crate::params;
-use crate::unreadable::unreadable;
+use crate::unreadable::find_unreadable;
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "A: Deserialize<'de>"))]
@@ -37,7 +37,7 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
     // in the arguments.
     let (whole, unreadable) = match whole {
         Ok(whole) => (whole, None),
-        Err(error) => match params.and_then(unreadable) {
+        Err(error) => match params.and_then(find_unreadable) {
             Some(violation) => (target(params)?, Some(Box::new(violation))),
             None => return Err(error),
         },

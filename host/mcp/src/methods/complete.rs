@@ -10,7 +10,7 @@ use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::object::object;
 use crate::params;
-use crate::updates::LONGEST;
+use crate::updates::MAX_URI_BYTES;
 
 #[derive(Deserialize)]
 struct CompleteParams {
@@ -74,9 +74,9 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
     };
     let reference = match reference {
         CompleteReference::Prompt { name } => CompletionReference::Prompt(name),
-        CompleteReference::Resource { uri } if uri.len() <= LONGEST => CompletionReference::Resource(uri),
+        CompleteReference::Resource { uri } if uri.len() <= MAX_URI_BYTES => CompletionReference::Resource(uri),
         CompleteReference::Resource { uri } => {
-            let what = format!("a URI template has at most {LONGEST} bytes, and this one has {}", uri.len());
+            let what = format!("a URI template has at most {MAX_URI_BYTES} bytes, and this one has {}", uri.len());
             return Err(Error::new(INVALID_PARAMS, what));
         }
     };

@@ -15,11 +15,11 @@ const TTL_MS: u64 = 60_000;
 pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> MethodResult {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::dates()));
-    result.insert("capabilities".into(), shape::capabilities(revision, caller.is_known()));
+    result.insert("capabilities".into(), shape::capabilities(revision, caller.is_identified()));
     add_instructions(&mut result, session, caller).await;
     result.insert("ttlMs".into(), TTL_MS.into());
     // Callers with other rights see other plugins.
-    let scope = if caller.sees_what_all_see() { "public" } else { "private" };
+    let scope = if caller.has_public_view() { "public" } else { "private" };
     result.insert("cacheScope".into(), scope.into());
     shape::add_server_info(&mut result, &session.host.options().server, revision);
     Ok(result)

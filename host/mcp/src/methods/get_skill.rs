@@ -29,8 +29,8 @@ pub(crate) async fn answer(
     revision: Revision,
 ) -> Result<ListResult, Error> {
     let GetSkillParams { uri } = read(params)?;
-    session.host.complete().await;
-    let uri = session.host.spelling(&uri).unwrap_or(uri);
+    session.host.wait_until_complete().await;
+    let uri = session.host.listed_uri(&uri).unwrap_or(uri);
     let skill = session.host.skill(&uri, &caller.rights);
     let skill = skill.ok_or_else(|| outcome::nothing_at(&uri, "Skill not found"))?;
     Ok(ListResult::new(session, caller, revision, "skill", skill.entry.clone(), None))

@@ -13,7 +13,7 @@ use crate::outcome;
 use crate::params::read;
 use crate::rules::RequestContext;
 use crate::session::Session;
-use crate::wish::undeclared;
+use crate::wish::missing_extension;
 
 /// Maximum length of an id in a message, in bytes: longer than any task id.
 const ID: usize = 100;
@@ -33,8 +33,8 @@ pub(super) fn unknown(id: &str) -> Error {
 
 /// Checks that the client declared the tasks extension, in revisions where tasks are one.
 pub(super) fn check_declared(rules: &RequestContext) -> Result<(), Error> {
-    if rules.revision.features().tasks_extension && !rules.capabilities.has_tasks() {
-        return Err(undeclared("Methods of tasks cannot be called"));
+    if rules.revision.features().tasks_extension && !rules.capabilities.supports_tasks() {
+        return Err(missing_extension("Methods of tasks cannot be called"));
     }
     Ok(())
 }
@@ -56,9 +56,9 @@ pub(crate) async fn answer(
     let task = session.host.tasks().get(&caller.name, &task_id, rules.revision).await;
     let task = task.ok_or_else(|| unknown(&task_id))?;
     if !rules.revision.features().tasks_extension {
-        return Ok(session.result(id, task.summary(), Some(rules.revision)));
+        return Ok(session.encode_result(id, task.summary(), Some(rules.revision)));
     }
     let mut detailed = task.detailed().map_err(|what| outcome::internal(&what))?;
-    session.complete(&mut detailed.summary, rules.revision);
+    session.add_common_members(&mut detailed.summary, rules.revision);
     Ok(OutgoingMessage::answer(jsonrpc::result(id, &detailed)))
 }

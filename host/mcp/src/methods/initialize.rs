@@ -62,9 +62,9 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
-    let mut capabilities = shape::capabilities(revision, caller.is_known());
+    let mut capabilities = shape::capabilities(revision, caller.is_identified());
     if session.channel == SessionChannel::OneRequest {
-        shape::without_session(&mut capabilities);
+        shape::remove_session_capabilities(&mut capabilities);
     }
     result.insert("capabilities".into(), capabilities);
     result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));

@@ -14,6 +14,6 @@ pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
     });
     if first && session.channel == SessionChannel::Shared {
         let (session, reply) = (Arc::clone(session), reply.clone());
-        tokio::spawn(async move { changes::tell(&session, &session.opener.rights, &reply).await });
+        tokio::spawn(async move { changes::notify_session(&session, &session.opener.rights, &reply).await });
     }
 }

@@ -24,7 +24,7 @@ pub(crate) async fn answer(
     params: Option<&RawValue>,
     revision: Revision,
 ) -> MethodResult {
-    if !caller.is_known() {
+    if !caller.is_identified() {
         return Err(Error::new(METHOD_NOT_FOUND, "Tasks are listed only for callers that authenticate."));
     }
     let ListTasksParams { cursor } = read(params)?;

@@ -32,7 +32,7 @@ impl PagedList for ToolList {
     }
 
     fn portable(host: &dyn Host, tool: Arc<Tool>) -> Arc<Tool> {
-        host.portable(&tool)
+        host.portable_tool(&tool)
     }
 
     fn shape(tool: &Tool, revision: Revision) -> impl Serialize {

@@ -21,7 +21,7 @@ use crate::quota::QuotaPortion;
 use crate::revision::Revision;
 use crate::rules::RequestContext;
 use crate::session::{Session, SessionChannel};
-use crate::updates::{LONGEST, MOST, SubscriptionRefused, UpdateSubscriber};
+use crate::updates::{MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, UpdateSubscriber};
 use crate::view::CallerView;
 
 /// Maximum length of a task id in a filter, in bytes.
@@ -49,7 +49,7 @@ struct ListenFilter {
     #[serde(default)]
     resources_list_changed: bool,
     #[serde(default)]
-    resource_subscriptions: FilterNames<LONGEST>,
+    resource_subscriptions: FilterNames<MAX_URI_BYTES>,
     #[serde(default)]
     task_ids: FilterNames<LONGEST_ID>,
 }
@@ -74,7 +74,7 @@ impl<'de, const BYTES: usize> Visitor<'de> for FilterNames<BYTES> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
         while let Some(name) = list.next_element::<String>()? {
-            if name.len() <= BYTES && self.0.len() < MOST {
+            if name.len() <= BYTES && self.0.len() < MAX_SUBSCRIPTIONS {
                 self.0.insert(name);
             }
         }
@@ -108,12 +108,12 @@ pub(crate) fn open(
     rules: &RequestContext,
     reply: &Outbox,
 ) -> Result<(), Error> {
-    if !session.has_room() {
+    if !session.can_accept_request() {
         return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
     // Reservation for the filter until it is granted.
-    let held = session.intake.take(&caller.name, request.params.map_or(0, |params| params.get().len()));
-    let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
+    let held = session.intake.try_reserve(&caller.name, request.params.map_or(0, |params| params.get().len()));
+    let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy_rejection(none).reason.to_string()))?;
     let ListenParams { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
     if session.channel == SessionChannel::Shared && !filter.news().is_empty() {
@@ -123,13 +123,13 @@ pub(crate) fn open(
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let (told, caller, reply, revision) = (Arc::clone(session), caller.clone(), reply.clone(), rules.revision);
-    let declares_tasks = rules.capabilities.has_tasks();
+    let declares_tasks = rules.capabilities.supports_tasks();
     session.spawn(async move {
         let (session, id) = (told, &request.id);
         if !filter.resource_subscriptions.0.is_empty() {
             // The set of resources is complete when the plugins that existed at startup are loaded.
             tokio::select! {
-                () = session.host.complete() => {}
+                () = session.host.wait_until_complete() => {}
                 () = request.cancelled.cancelled() => {}
                 () = session.life.closing.cancelled() => {}
             }
@@ -185,12 +185,12 @@ async fn listen(
     let meta = json!({SUBSCRIPTION_ID: id});
     let lists = async {
         let (mut told, mut pace) = (known, NotificationPace::new());
-        while !news.is_empty() && session.host.changed(told.listing).await.is_some() {
+        while !news.is_empty() && session.host.wait_for_change(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(&caller.rights);
             for news in news.iter().filter(|news| news.digest(now) != news.digest(told)) {
                 reply.send(notification(news.method(), &json!({"_meta": meta}))).await;
-                pace.begin();
+                pace.mark_notified();
             }
             told = now;
         }
@@ -199,7 +199,7 @@ async fn listen(
     };
     tokio::select! {
         () = lists => {}
-        () = changes::updates(subscriber, &caller.rights, Some(&meta), reply) => {}
+        () = changes::notify_resource_updates(subscriber, &caller.rights, Some(&meta), reply) => {}
     }
 }
 
@@ -219,9 +219,9 @@ async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revisi
         if tasks.get(&caller.name, &id, revision).await.is_none() {
             continue;
         }
-        match session.host.updates().hold(&caller.name, WATCH) {
+        match session.host.updates().reserve_bytes(&caller.name, WATCH) {
             Ok(held) => {
-                let changes = tasks.live(&caller.name, &id).map(|live| live.changes());
+                let changes = tasks.get_live(&caller.name, &id).map(|live| live.subscribe_changes());
                 watched.push(WatchedTask { id: id.into(), changes, _held: held });
             }
             Err(none) => {
@@ -294,9 +294,9 @@ async fn subscribe(
     subscriber: &UpdateSubscriber,
     filter: &ListenFilter,
 ) -> Vec<String> {
-    let spelled = |uri: &String| host.spelling(uri).unwrap_or_else(|| uri.clone());
+    let spelled = |uri: &String| host.listed_uri(uri).unwrap_or_else(|| uri.clone());
     let wanted: Vec<String> = filter.resource_subscriptions.0.iter().map(spelled).collect();
-    let mut uris = caller.readable(wanted.iter()).await;
+    let mut uris = caller.filter_readable(wanted.iter()).await;
     uris.retain(|uri| match subscriber.add(&caller.name, uri) {
         Ok(()) => true,
         Err(refused) => {
@@ -311,7 +311,7 @@ async fn subscribe(
 /// cancellation as a second end.
 async fn conclude(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
     let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}))]);
-    reply.send(session.result(id, result, Some(revision))).await;
+    reply.send(session.encode_result(id, result, Some(revision))).await;
 }
 
 fn notification(method: &str, params: &Value) -> OutgoingMessage {

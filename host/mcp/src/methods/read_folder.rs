@@ -34,8 +34,8 @@ pub(crate) async fn answer(
     revision: Revision,
 ) -> Result<ListResult, Error> {
     let ReadDirectoryParams { uri, cursor } = read(params)?;
-    session.host.complete().await;
-    let uri = session.host.spelling(&uri).unwrap_or(uri);
+    session.host.wait_until_complete().await;
+    let uri = session.host.listed_uri(&uri).unwrap_or(uri);
     let after = cursor.map(|cursor| cursor::decode_in_folder(&uri, &cursor)).transpose()?;
     let after = after.as_deref().filter(|after| !after.is_empty());
     let host = &session.host;

@@ -8,7 +8,7 @@ use crate::entry::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::object::object;
 use crate::params;
-use crate::updates::LONGEST;
+use crate::updates::MAX_URI_BYTES;
 
 #[derive(Deserialize)]
 struct ReadResourceParams {
@@ -25,8 +25,8 @@ struct ReadResourceParams {
 /// resource.
 pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<EntryParams, Error> {
     let ReadResourceParams { uri, meta } = params::read_with_meta(params)?;
-    if uri.len() > LONGEST {
-        let what = format!("the URI of a resource has at most {LONGEST} bytes, and this one has {}", uri.len());
+    if uri.len() > MAX_URI_BYTES {
+        let what = format!("the URI of a resource has at most {MAX_URI_BYTES} bytes, and this one has {}", uri.len());
         return Err(Error::new(INVALID_PARAMS, what));
     }
     Ok(EntryParams { request: CallRequest::Resource { uri }, meta, task: None, unreadable: None })

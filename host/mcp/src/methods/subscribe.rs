@@ -26,9 +26,9 @@ pub(crate) async fn subscribe(
     revision: Revision,
 ) -> MethodResult {
     let SubscribeParams { uri } = read(params)?;
-    session.host.complete().await;
-    let uri = session.host.spelling(&uri).unwrap_or(uri);
-    if caller.readable([&uri].into_iter()).await.is_empty() {
+    session.host.wait_until_complete().await;
+    let uri = session.host.listed_uri(&uri).unwrap_or(uri);
+    if caller.filter_readable([&uri].into_iter()).await.is_empty() {
         return Err(outcome::no_resource(&uri, revision));
     }
     session
@@ -42,7 +42,7 @@ pub(crate) async fn subscribe(
 pub(crate) fn unsubscribe(session: &Session, params: Option<&RawValue>) -> MethodResult {
     let SubscribeParams { uri } = read(params)?;
     session.subscriptions.remove(&uri);
-    if let Some(uri) = session.host.spelling(&uri) {
+    if let Some(uri) = session.host.listed_uri(&uri) {
         session.subscriptions.remove(&uri);
     }
     Ok(Map::new())

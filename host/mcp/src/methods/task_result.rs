@@ -32,7 +32,7 @@ pub(crate) async fn open(
     if session.host.tasks().get(&caller.name, &task_id, revision).await.is_none() {
         return Err(unknown(&task_id));
     }
-    if !session.has_room() {
+    if !session.can_accept_request() {
         return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
@@ -52,7 +52,7 @@ pub(crate) async fn open(
         };
         let answer = answer.map(|ended| match ended {
             Ok(task) => result(&session, &request, &task),
-            Err(error) => session.refusal(&error.of(&request.id)),
+            Err(error) => session.encode_rejection(&error.of(&request.id)),
         });
         if session.in_flight.finish(&request)
             && let Some(answer) = answer
@@ -74,11 +74,11 @@ async fn ended(
 ) -> Result<Arc<Task>, Error> {
     loop {
         let tasks = session.host.tasks();
-        let Some(live) = tasks.live(owner, id) else {
+        let Some(live) = tasks.get_live(owner, id) else {
             return tasks.get(owner, id, revision).await.ok_or_else(|| unknown(id));
         };
         // Subscribes before the check, to observe changes in the meantime.
-        let mut states = live.states();
+        let mut states = live.subscribe_states();
         let task = live.task();
         if task.state.is_final() {
             return Ok(task);
@@ -105,7 +105,7 @@ async fn ask(
     revision: Revision,
     reply: &Outbox,
 ) {
-    let open = live.open();
+    let open = live.unanswered();
     let questions = open.iter().map(|asked| asked.question.clone()).collect();
     let mut journal = CallJournal::default();
     let id = live.task().id.clone();
@@ -121,14 +121,14 @@ async fn ask(
             drop(held);
             for asked in &open {
                 let Some(answer) = journal.answers.remove(&asked.question.key) else { continue };
-                let take = |bytes| session.intake.take(owner, bytes);
+                let take = |bytes| session.intake.try_reserve(owner, bytes);
                 if live.answer(&asked.key, answer, take).is_err() {
                     let what = "The client's answers found no room: too many requests run or wait.";
-                    live.refuse(CallFailure::Call(CallError::Failed(what.to_owned())));
+                    live.fail_questions(CallFailure::Call(CallError::Failed(what.to_owned())));
                 }
             }
         }
-        Err(InterviewEnd::Failed(failure)) => live.refuse(failure),
+        Err(InterviewEnd::Failed(failure)) => live.fail_questions(failure),
         // Another request for the result may send the questions again.
         Err(InterviewEnd::Cancelled) => {}
     }
@@ -137,7 +137,7 @@ async fn ask(
 /// Waits until the task has no open questions.
 async fn settled(live: &LiveTask) {
     // Subscribes before the check, to observe changes in the meantime.
-    let mut states = live.states();
+    let mut states = live.subscribe_states();
     while matches!(live.task().state, TaskState::InputRequired(_)) {
         if states.changed().await.is_err() {
             return;

@@ -27,11 +27,11 @@ pub(crate) async fn answer(
     if tasks.get(&caller.name, &task_id, rules.revision).await.is_none() {
         return Err(unknown(&task_id));
     }
-    if let Some(live) = tasks.live(&caller.name, &task_id) {
+    if let Some(live) = tasks.get_live(&caller.name, &task_id) {
         for (key, answer) in responses {
-            let held = |bytes| session.intake.take(&caller.name, bytes);
+            let held = |bytes| session.intake.try_reserve(&caller.name, bytes);
             live.answer(&key, answer, held)
-                .map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
+                .map_err(|none| Error::new(INVALID_REQUEST, entry::busy_rejection(none).reason.to_string()))?;
         }
     }
     Ok(Map::new())

@@ -12,32 +12,32 @@ pub(crate) struct RequestBinding([u8; 32]);
 
 impl RequestBinding {
     /// The binding of this request of the caller with this name.
-    pub(crate) fn of(caller: &str, request: &CallRequest) -> Self {
+    pub(crate) fn new(caller: &str, request: &CallRequest) -> Self {
         let mut hash = Sha256::new();
-        text(&mut hash, caller);
+        hash_text(&mut hash, caller);
         match request {
             CallRequest::Tool { name, arguments } => {
-                text(&mut hash, "tools/call");
-                text(&mut hash, name);
-                object(&mut hash, arguments);
+                hash_text(&mut hash, "tools/call");
+                hash_text(&mut hash, name);
+                hash_object(&mut hash, arguments);
             }
             CallRequest::Prompt { name, arguments } => {
-                text(&mut hash, "prompts/get");
-                text(&mut hash, name);
+                hash_text(&mut hash, "prompts/get");
+                hash_text(&mut hash, name);
                 for (name, value) in arguments {
-                    text(&mut hash, name);
-                    text(&mut hash, value);
+                    hash_text(&mut hash, name);
+                    hash_text(&mut hash, value);
                 }
             }
             CallRequest::Resource { uri } => {
-                text(&mut hash, "resources/read");
-                text(&mut hash, uri);
+                hash_text(&mut hash, "resources/read");
+                hash_text(&mut hash, uri);
             }
             // Nobody is asked anything during a completion (MCP allows it for the three above), so this seals nothing.
             CallRequest::Completion(CompletionRequest { reference, argument, value, context: _ }) => {
                 let (CompletionReference::Prompt(name) | CompletionReference::Resource(name)) = reference;
                 for part in ["completion/complete", name, argument, value] {
-                    text(&mut hash, part);
+                    hash_text(&mut hash, part);
                 }
             }
         }
@@ -46,49 +46,49 @@ impl RequestBinding {
 }
 
 /// Adds a text, so that no two lists of texts are the same bytes.
-fn text(hash: &mut Sha256, text: &str) {
-    length(hash, text.len());
+fn hash_text(hash: &mut Sha256, text: &str) {
+    hash_length(hash, text.len());
     hash.update(text);
 }
 
-fn length(hash: &mut Sha256, length: usize) {
+fn hash_length(hash: &mut Sha256, length: usize) {
     hash.update((length as u64).to_le_bytes());
 }
 
-fn object(hash: &mut Sha256, members: &Map<String, Value>) {
-    length(hash, members.len());
+fn hash_object(hash: &mut Sha256, members: &Map<String, Value>) {
+    hash_length(hash, members.len());
     let mut members: Vec<_> = members.iter().collect();
     members.sort_unstable_by_key(|(name, _)| *name);
     for (name, member) in members {
-        text(hash, name);
-        value(hash, member);
+        hash_text(hash, name);
+        hash_value(hash, member);
     }
 }
 
 /// Adds a value. Its depth is that which the parser allows.
-fn value(hash: &mut Sha256, json: &Value) {
+fn hash_value(hash: &mut Sha256, json: &Value) {
     match json {
         Value::Null => hash.update(b"n"),
         Value::Bool(false) => hash.update(b"f"),
         Value::Bool(true) => hash.update(b"t"),
         Value::Number(number) => {
             hash.update(b"0");
-            text(hash, &number.to_string());
+            hash_text(hash, &number.to_string());
         }
         Value::String(string) => {
             hash.update(b"\"");
-            text(hash, string);
+            hash_text(hash, string);
         }
         Value::Array(items) => {
             hash.update(b"[");
-            length(hash, items.len());
+            hash_length(hash, items.len());
             for item in items {
-                value(hash, item);
+                hash_value(hash, item);
             }
         }
         Value::Object(members) => {
             hash.update(b"{");
-            object(hash, members);
+            hash_object(hash, members);
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         let mut seen = HashSet::new();
         for caller in ["stdio", "token:a"] {
             for request in &requests {
-                assert!(seen.insert(RequestBinding::of(caller, request).0), "{caller}: {request:?}");
+                assert!(seen.insert(RequestBinding::new(caller, request).0), "{caller}: {request:?}");
             }
         }
     }
@@ -147,6 +147,6 @@ mod tests {
     fn the_same_values_have_the_same_binding() {
         let first = json!({"a": {"x": 1, "y": [true, null]}, "b": "é"});
         let second: Value = serde_json::from_str(r#"{ "b":"\u00e9", "a":{"y":[true,null],"x":1} }"#).unwrap();
-        assert_eq!(RequestBinding::of("stdio", &tool("a", &first)), RequestBinding::of("stdio", &tool("a", &second)));
+        assert_eq!(RequestBinding::new("stdio", &tool("a", &first)), RequestBinding::new("stdio", &tool("a", &second)));
     }
 }

@@ -13,10 +13,10 @@ use super::binding::RequestBinding;
 use super::life::StateId;
 
 /// The version of the format. It is authenticated too.
-const VERSION: u8 = 3;
+const FORMAT_VERSION: u8 = 3;
 
 /// What is authenticated beside the claim, so that no other use of the key can give a state.
-const PURPOSE: &[u8] = b"toolbay request state 1";
+const SEAL_PURPOSE: &[u8] = b"toolbay request state 1";
 
 /// What a state says.
 #[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -46,8 +46,8 @@ impl StateSeal {
     /// The claim as text; `None` if it cannot be encrypted.
     pub(super) fn seal(&self, claim: &StateClaim) -> Option<String> {
         let mut text = postcard::to_allocvec(claim).ok()?;
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(PURPOSE), &mut text).ok()?;
-        let sealed = [&[VERSION][..], nonce.as_ref(), &text].concat();
+        let nonce = self.0.seal_in_place_append_tag(Aad::from(SEAL_PURPOSE), &mut text).ok()?;
+        let sealed = [&[FORMAT_VERSION][..], nonce.as_ref(), &text].concat();
         Some(BASE64.encode(sealed))
     }
 
@@ -56,11 +56,11 @@ impl StateSeal {
         let mut sealed = BASE64.decode(text).ok()?;
         let (version, rest) = sealed.split_first_mut()?;
         let (nonce, text) = rest.split_at_mut_checked(NONCE_LEN)?;
-        if *version != VERSION {
+        if *version != FORMAT_VERSION {
             return None;
         }
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let claim = self.0.open_in_place(nonce, Aad::from(PURPOSE), text).ok()?;
+        let claim = self.0.open_in_place(nonce, Aad::from(SEAL_PURPOSE), text).ok()?;
         let (claim, rest) = postcard::take_from_bytes(claim).ok()?;
         rest.is_empty().then_some(claim)
     }

@@ -55,7 +55,7 @@ fn call(arguments: &serde_json::Value) -> CallRequest {
 }
 
 fn bound() -> RequestBinding {
-    RequestBinding::of("token:ada", &call(&json!({"env": "prod"})))
+    RequestBinding::new("token:ada", &call(&json!({"env": "prod"})))
 }
 
 fn seal(states: &RequestStates) -> String {
@@ -106,8 +106,8 @@ fn every_attack_on_the_text_is_refused_as_tampering() {
     attacks.push(("empty".into(), String::new()));
     attacks.push(("no base64".into(), "{\"answers\":{}}".into()));
     attacks.push(("no ASCII".into(), "é".repeat(100)));
-    attacks.push(("huge".into(), "A".repeat(LONGEST + 1)));
-    attacks.push(("huge and almost short enough".into(), "A".repeat(LONGEST)));
+    attacks.push(("huge".into(), "A".repeat(MAX_STATE_BYTES + 1)));
+    attacks.push(("huge and almost short enough".into(), "A".repeat(MAX_STATE_BYTES)));
     let other = RequestStates::in_memory(&[8; 32]).unwrap();
     attacks.push(("another key".into(), seal(&other)));
     let (first, second) = (BASE64.decode(seal(&states)).unwrap(), BASE64.decode(seal(&states)).unwrap());
@@ -157,21 +157,21 @@ fn a_state_of_something_else_is_foreign() {
     let state = seal(&states);
     let arguments = json!({"env": "prod"});
     let others = [
-        RequestBinding::of("token:bob", &call(&arguments)),
-        RequestBinding::of("token:ada ", &call(&arguments)),
-        RequestBinding::of("stdio", &call(&arguments)),
-        RequestBinding::of("token:ada", &call(&json!({"env": "test"}))),
-        RequestBinding::of("token:ada", &call(&json!({"env": "prod", "force": true}))),
-        RequestBinding::of("token:ada", &call(&json!({}))),
-        RequestBinding::of(
+        RequestBinding::new("token:bob", &call(&arguments)),
+        RequestBinding::new("token:ada ", &call(&arguments)),
+        RequestBinding::new("stdio", &call(&arguments)),
+        RequestBinding::new("token:ada", &call(&json!({"env": "test"}))),
+        RequestBinding::new("token:ada", &call(&json!({"env": "prod", "force": true}))),
+        RequestBinding::new("token:ada", &call(&json!({}))),
+        RequestBinding::new(
             "token:ada",
             &CallRequest::Tool { name: "destroy".into(), arguments: arguments.as_object().unwrap().clone() },
         ),
-        RequestBinding::of(
+        RequestBinding::new(
             "token:ada",
             &CallRequest::Prompt { name: "deploy".into(), arguments: BTreeMap::from([("env".into(), "prod".into())]) },
         ),
-        RequestBinding::of("token:ada", &CallRequest::Resource { uri: "deploy".into() }),
+        RequestBinding::new("token:ada", &CallRequest::Resource { uri: "deploy".into() }),
     ];
     for other in others {
         assert_eq!(states.unseal(&state, other).unwrap_err(), InvalidState::Foreign);
@@ -191,7 +191,7 @@ fn a_state_expires_after_ten_minutes() {
 
 async fn enter(states: &RequestStates, state: &str) -> Result<EntryTicket, TicketRefused> {
     let ticket = states.unseal(state, bound()).unwrap().ticket;
-    states.take(ticket, "token:ada").await.map(|()| ticket)
+    states.redeem(ticket, "token:ada").await.map(|()| ticket)
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn a_state_is_good_for_one_entry() {
         enter(&states, &first).await.unwrap();
         assert!(matches!(enter(&states, &first).await, Err(TicketRefused::Used)));
         let ticket = enter(&states, &second).await.unwrap();
-        states.give_back(ticket).await;
+        states.restore(ticket).await;
         enter(&states, &second).await.unwrap();
         assert!(matches!(enter(&states, &second).await, Err(TicketRefused::Used)));
     }
@@ -229,7 +229,7 @@ async fn a_restart_forgets_no_used_state_and_keeps_the_others() {
     let [used, given_back, open] = [seal(&first), seal(&first), seal(&first)];
     enter(&first, &used).await.unwrap();
     let ticket = enter(&first, &given_back).await.unwrap();
-    first.give_back(ticket).await;
+    first.restore(ticket).await;
     drop(first);
     let second = states(Some(dir.path()), &clock);
     assert!(matches!(enter(&second, &used).await, Err(TicketRefused::Used)));
@@ -284,15 +284,15 @@ async fn one_caller_cannot_take_the_room_of_the_others() {
     let expires = 1_005 * MINUTE;
     let ticket = |n: u32| EntryTicket { id: u128::from(n).to_le_bytes(), expires };
     for n in 0..16_384 {
-        states.take(ticket(n), "token:ada").await.unwrap();
+        states.redeem(ticket(n), "token:ada").await.unwrap();
     }
-    assert!(matches!(states.take(ticket(20_000), "token:ada").await, Err(TicketRefused::Full)));
-    states.take(ticket(20_000), "token:bob").await.unwrap();
+    assert!(matches!(states.redeem(ticket(20_000), "token:ada").await, Err(TicketRefused::Full)));
+    states.redeem(ticket(20_000), "token:bob").await.unwrap();
     for n in 0..60_000 {
-        drop(states.take(ticket(100_000 + n), &format!("token:{n}")).await);
+        drop(states.redeem(ticket(100_000 + n), &format!("token:{n}")).await);
     }
-    assert!(matches!(states.take(ticket(200_000), "token:new").await, Err(TicketRefused::Full)));
-    assert!(matches!(states.take(ticket(20_000), "token:bob").await, Err(TicketRefused::Used)));
+    assert!(matches!(states.redeem(ticket(200_000), "token:new").await, Err(TicketRefused::Full)));
+    assert!(matches!(states.redeem(ticket(20_000), "token:bob").await, Err(TicketRefused::Used)));
 }
 
 #[tokio::test]

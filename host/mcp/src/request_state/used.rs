@@ -14,23 +14,23 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{FlockOperation, flock};
 use toolbay_private::PrivateFolder;
 
-use super::life::{LIFE, StateId, milliseconds};
+use super::life::{STATE_LIFETIME, StateId, as_millis};
 
 /// The most records of one period: 1 MiB of a file, and about as much memory. That is 109 entries a second.
-pub(super) const MOST: usize = 1 << 16;
+pub(super) const MAX_PERIOD_RECORDS: usize = 1 << 16;
 
 /// So many callers can take what is there for all.
-const SHARES: usize = 4;
+const CALLER_SHARE_DIVISOR: usize = 4;
 
 /// The beginning of the name of each file. Its period follows.
-const FILE: &str = "used-";
+const FILE_PREFIX: &str = "used-";
 
 /// What a record begins with: an id was used, or given back.
-const TAKEN: u8 = b'+';
-const GIVEN_BACK: u8 = b'-';
+const REDEEMED_MARK: u8 = b'+';
+const RESTORED_MARK: u8 = b'-';
 
 /// Bytes of a record.
-const RECORD: usize = 1 + size_of::<StateId>();
+const RECORD_BYTES: usize = 1 + size_of::<StateId>();
 
 /// The states that were used.
 #[derive(Default)]
@@ -86,38 +86,42 @@ impl UsedStates {
     }
 
     /// Whether its methods wait for files.
-    pub(super) fn blocks(&self) -> bool {
+    pub(super) fn does_blocking_io(&self) -> bool {
         self.folder.is_some()
     }
 
     /// Takes the entry of a state for `caller`, and writes that down.
-    pub(super) fn take(&self, id: StateId, expires: u64, caller: &str, now: u64) -> Result<(), TicketRefused> {
-        self.with(expires, now, |period| {
+    pub(super) fn redeem(&self, id: StateId, expires: u64, caller: &str, now: u64) -> Result<(), TicketRefused> {
+        self.with_period(expires, now, |period| {
             if period.ids.contains(&id) {
                 return Err(TicketRefused::Used);
             }
-            if period.records >= MOST || period.by.get(caller).is_some_and(|taken| *taken >= MOST / SHARES) {
+            if period.records >= MAX_PERIOD_RECORDS
+                || period.by.get(caller).is_some_and(|taken| *taken >= MAX_PERIOD_RECORDS / CALLER_SHARE_DIVISOR)
+            {
                 return Err(TicketRefused::Full);
             }
-            period.write(TAKEN, id)?;
+            period.append_record(REDEEMED_MARK, id)?;
             *period.by.entry(caller.into()).or_default() += 1;
             Ok(())
         })
     }
 
     /// Gives an entry back that was not begun. It still counts for its caller: it has a record.
-    pub(super) fn give_back(&self, id: StateId, expires: u64, now: u64) -> Result<(), TicketRefused> {
-        self.with(expires, now, |period| if period.records < MOST { period.write(GIVEN_BACK, id) } else { Ok(()) })
+    pub(super) fn restore(&self, id: StateId, expires: u64, now: u64) -> Result<(), TicketRefused> {
+        self.with_period(expires, now, |period| {
+            if period.records < MAX_PERIOD_RECORDS { period.append_record(RESTORED_MARK, id) } else { Ok(()) }
+        })
     }
 
     /// Does something with the period of a state, while no other server writes it down.
-    fn with<T>(
+    fn with_period<T>(
         &self,
         expires: u64,
         now: u64,
         work: impl FnOnce(&mut ExpiryPeriod) -> Result<T, TicketRefused>,
     ) -> Result<T, TicketRefused> {
-        let (number, current) = (expires / milliseconds(LIFE), now / milliseconds(LIFE));
+        let (number, current) = (expires / as_millis(STATE_LIFETIME), now / as_millis(STATE_LIFETIME));
         let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
         if periods.first_key_value().is_some_and(|(first, _)| *first < current) {
             *periods = periods.split_off(&current);
@@ -126,14 +130,14 @@ impl UsedStates {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let file = self.folder.as_ref().map(|folder| {
-                    remove_before(folder, current);
-                    folder.open_to_append(&format!("{FILE}{number}"))
+                    remove_expired_files(folder, current);
+                    folder.open_to_append(&format!("{FILE_PREFIX}{number}"))
                 });
                 new.insert(ExpiryPeriod { file: file.transpose()?, ..ExpiryPeriod::default() })
             }
         };
-        let lock = period.file.as_ref().map(FileLock::of).transpose()?;
-        period.catch_up()?;
+        let lock = period.file.as_ref().map(FileLock::acquire).transpose()?;
+        period.read_new_records()?;
         let done = work(period);
         drop(lock);
         done
@@ -141,9 +145,10 @@ impl UsedStates {
 }
 
 /// Removes the files of periods that are over.
-fn remove_before(folder: &PrivateFolder, current: u64) {
+fn remove_expired_files(folder: &PrivateFolder, current: u64) {
     let names = folder.names().unwrap_or_default();
-    let over = |name: &String| name.strip_prefix(FILE).and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < current);
+    let over =
+        |name: &String| name.strip_prefix(FILE_PREFIX).and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < current);
     for name in names.iter().filter(|name| over(name)) {
         // Another server may have been faster.
         folder.remove(name).ok();
@@ -152,43 +157,45 @@ fn remove_before(folder: &PrivateFolder, current: u64) {
 
 impl ExpiryPeriod {
     /// Reads what other servers, or this one in an earlier life, have written since this was last called.
-    fn catch_up(&mut self) -> io::Result<()> {
+    fn read_new_records(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        file.seek(SeekFrom::Start((self.records * RECORD) as u64))?;
+        file.seek(SeekFrom::Start((self.records * RECORD_BYTES) as u64))?;
         let mut new = Vec::new();
-        (&*file).take(((MOST - self.records.min(MOST)) * RECORD) as u64).read_to_end(&mut new)?;
-        let torn = new.len() % RECORD;
+        (&*file)
+            .take(((MAX_PERIOD_RECORDS - self.records.min(MAX_PERIOD_RECORDS)) * RECORD_BYTES) as u64)
+            .read_to_end(&mut new)?;
+        let torn = new.len() % RECORD_BYTES;
         if torn > 0 {
             // The machine stopped while this was written. It is no id of a state, and neither is what fills it up.
-            let filling = vec![0; RECORD - torn];
+            let filling = vec![0; RECORD_BYTES - torn];
             file.write_all(&filling)?;
             new.extend(filling);
         }
-        for record in new.as_chunks::<RECORD>().0 {
+        for record in new.as_chunks::<RECORD_BYTES>().0 {
             let [kind, id @ ..] = *record;
-            self.apply(kind, id);
+            self.apply_record(kind, id);
         }
         Ok(())
     }
 
-    fn write(&mut self, kind: u8, id: StateId) -> Result<(), TicketRefused> {
+    fn append_record(&mut self, kind: u8, id: StateId) -> Result<(), TicketRefused> {
         if let Some(file) = &mut self.file {
-            let mut record = [kind; RECORD];
+            let mut record = [kind; RECORD_BYTES];
             if let Some(place) = record.last_chunk_mut() {
                 *place = id;
             }
             file.write_all(&record)?;
             file.sync_data()?;
         }
-        self.apply(kind, id);
+        self.apply_record(kind, id);
         Ok(())
     }
 
-    fn apply(&mut self, kind: u8, id: StateId) {
+    fn apply_record(&mut self, kind: u8, id: StateId) {
         self.records += 1;
         match kind {
-            TAKEN => drop(self.ids.insert(id)),
-            GIVEN_BACK => drop(self.ids.remove(&id)),
+            REDEEMED_MARK => drop(self.ids.insert(id)),
+            RESTORED_MARK => drop(self.ids.remove(&id)),
             _ => {}
         }
     }
@@ -198,7 +205,7 @@ impl ExpiryPeriod {
 struct FileLock(File);
 
 impl FileLock {
-    fn of(file: &File) -> io::Result<Self> {
+    fn acquire(file: &File) -> io::Result<Self> {
         let file = file.try_clone()?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(Self(file))

@@ -35,7 +35,7 @@ async fn ask_with(revision: Revision, method: &str, mut params: Value, with_sess
     let session = Session::new(
         host.clone(),
         Arc::clone(&caller),
-        host.options().intake(true),
+        host.options().request_quota(true),
         SessionChannel::Shared,
         SessionLife::default(),
     );
@@ -106,13 +106,13 @@ fn shaped(revision: Revision) -> Vec<Value> {
     };
     let audio = MediaContent { data: Bytes::from_static(b"a"), mime_type: "audio/wav".into() };
     let content = vec![block(ContentBody::Audio(audio)), block(ContentBody::ResourceLink(link))];
-    let result = shape::output(ToolOutput { content, ..ToolOutput::default() }, revision);
+    let result = shape::tool_result(ToolOutput { content, ..ToolOutput::default() }, revision);
     result["content"].as_array().unwrap().clone()
 }
 
 fn structured(revision: Revision, value: Value) -> bool {
     let output = ToolOutput { structured: Some(value), ..ToolOutput::default() };
-    shape::output(output, revision).contains_key("structuredContent")
+    shape::tool_result(output, revision).contains_key("structuredContent")
 }
 
 fn listed(revision: Revision) -> Value {
@@ -130,7 +130,7 @@ async fn takes_batches(revision: Revision) -> bool {
     let session = Session::new(
         host.clone(),
         Arc::clone(&caller),
-        host.options().intake(true),
+        host.options().request_quota(true),
         SessionChannel::Shared,
         SessionLife::default(),
     );
@@ -151,8 +151,13 @@ async fn error_has_no_id(revision: Revision) -> bool {
     }
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session =
-        Session::new(host.clone(), caller, host.options().intake(true), SessionChannel::Shared, SessionLife::default());
+    let session = Session::new(
+        host.clone(),
+        caller,
+        host.options().request_quota(true),
+        SessionChannel::Shared,
+        SessionLife::default(),
+    );
     session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
     let error = session.encode_error(&jsonrpc::Error::new(jsonrpc::PARSE_ERROR, "no"));
     serde_json::from_slice::<Value>(&error).unwrap().get("id").is_none()
@@ -272,7 +277,7 @@ fn apps_go_with_any_revision(revision: Revision) {
     let seen = [
         serde_json::to_value(shape::tool(&tool, revision)).unwrap(),
         serde_json::to_value(shape::listed_resource(&listed, revision)).unwrap(),
-        shape::contents(vec![item], revision)["contents"][0].clone(),
+        shape::resource_result(vec![item], revision)["contents"][0].clone(),
     ];
     for seen in seen {
         let expected = if revision.features().definition_meta { json!(meta) } else { ui.clone() };
@@ -282,7 +287,7 @@ fn apps_go_with_any_revision(revision: Revision) {
 
 /// The parameters of a question as the revision has them.
 fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
-    question::params(&asking::question("k", kind), revision).unwrap().unwrap_or_default()
+    question::request_params(&asking::question("k", kind), revision).unwrap().unwrap_or_default()
 }
 
 /// Whether a plugin's question is part of a result.

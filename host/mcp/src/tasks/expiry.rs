@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 /// What forgets.
 pub(super) trait ExpiringTable: Send + Sync + 'static {
     /// Forgets what is over. Returns when there will be something again.
-    fn forget(&self) -> impl Future<Output = Option<Instant>> + Send;
+    fn remove_expired(&self) -> impl Future<Output = Option<Instant>> + Send;
 }
 
 /// The timer of a table of tasks.
@@ -49,7 +49,7 @@ impl Drop for RunningTimer {
 
 impl ExpiryTimer {
     /// Has `whole` forget what is over at this time.
-    pub(super) fn set(&self, until: Instant, whole: &Arc<impl ExpiringTable>) {
+    pub(super) fn schedule(&self, until: Instant, whole: &Arc<impl ExpiringTable>) {
         let Self { setting, sooner } = self;
         let before = {
             let mut setting = lock(setting);
@@ -78,7 +78,7 @@ async fn forget(whole: Weak<impl ExpiringTable>, sooner: Arc<Notify>, running: R
         let Some(alive) = whole.upgrade() else { return };
         // Whatever is added from here on sets it anew.
         *lock(&running.0) = TimerSetting::Idle;
-        let next = alive.forget().await;
+        let next = alive.remove_expired().await;
         drop(alive);
         let Some(next) = next else {
             looks_again.await;

@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{CallFailure, ProgressUpdate, Question};
 
-use super::task::{MESSAGE, Task, TaskQuestion, TaskState};
+use super::task::{MAX_MESSAGE_BYTES, Task, TaskQuestion, TaskState};
 use crate::observer::PeerObserver;
 use crate::quota::QuotaPortion;
 
 /// Shortest time between two such messages: more would not be readable.
-const PACE: Duration = Duration::from_millis(50);
+const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A task whose call runs, or waits for answers.
 pub(crate) struct LiveTask {
@@ -89,7 +89,7 @@ impl LiveTask {
     }
 
     /// Cancelled when the task is cancelled, or when the client cancels the request that waits for it.
-    pub(crate) fn cancelled(&self) -> &CancellationToken {
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
 
@@ -104,17 +104,17 @@ impl LiveTask {
     }
 
     /// Says when something has become of the task, from now on; it is closed when the call has ended.
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     /// The same for those whom it does not concern what the task says that it is doing.
-    pub(crate) fn states(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe_states(&self) -> watch::Receiver<u64> {
         self.states.subscribe()
     }
 
     /// Progress and log messages go to this client until the request has its response.
-    pub(crate) fn report_to(&self, peer: PeerObserver) {
+    pub(crate) fn attach_peer(&self, peer: PeerObserver) {
         *lock(&self.peer) = Some(peer);
     }
 
@@ -126,12 +126,12 @@ impl LiveTask {
     }
 
     /// The request gets its response now: nothing more is sent on its stream.
-    pub(crate) fn detach(&self) {
+    pub(crate) fn detach_peer(&self) {
         *lock(&self.peer) = None;
     }
 
     /// Moves from [`TaskPhase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
-    pub(crate) fn turn(&self, phase: TaskPhase) -> TaskPhase {
+    pub(crate) fn decide_phase(&self, phase: TaskPhase) -> TaskPhase {
         let mut now = lock(&self.phase);
         if *now == TaskPhase::Waited {
             *now = phase;
@@ -140,11 +140,11 @@ impl LiveTask {
     }
 
     /// Tells what the task is doing.
-    pub(super) fn say(&self, progress: &ProgressUpdate) {
+    pub(super) fn report_progress(&self, progress: &ProgressUpdate) {
         let now = Instant::now();
         {
             let mut told = lock(&self.told);
-            if told.is_some_and(|told| now.duration_since(told) < PACE) {
+            if told.is_some_and(|told| now.duration_since(told) < MIN_PROGRESS_INTERVAL) {
                 return;
             }
             *told = Some(now);
@@ -156,15 +156,15 @@ impl LiveTask {
             (None, Some(words)) => words.clone(),
             (None, None) => progress.to_string(),
         };
-        message.truncate(message.floor_char_boundary(MESSAGE));
-        if self.change(|task| task.saying(message)) {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+        if self.update(|task| task.with_message(message)) {
             self.changes.send_modify(|count| *count += 1);
         }
     }
 
     /// The task is in this state from now on; false if it has ended, which is final.
-    pub(crate) fn turn_to(&self, state: TaskState) -> bool {
-        let changed = self.change(|task| task.in_state(state));
+    pub(crate) fn set_state(&self, state: TaskState) -> bool {
+        let changed = self.update(|task| task.with_state(state));
         if changed {
             self.states.send_modify(|count| *count += 1);
             self.changes.send_modify(|count| *count += 1);
@@ -173,7 +173,7 @@ impl LiveTask {
     }
 
     /// The questions with keys that clients have not seen.
-    pub(super) fn with_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
+    pub(super) fn assign_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
         let mut interview = lock(&self.interview);
         let asked = questions.into_iter().map(|question| {
             let mut key = question.key.clone();
@@ -191,12 +191,12 @@ impl LiveTask {
     pub(super) fn ask(&self, questions: Vec<Arc<TaskQuestion>>) -> AskedQuestions<'_> {
         let mut interview = lock(&self.interview);
         interview.open.clone_from(&questions);
-        self.turn_to(TaskState::InputRequired(questions));
+        self.set_state(TaskState::InputRequired(questions));
         AskedQuestions { live: self }
     }
 
     /// Waits until all questions have their answers.
-    async fn answers(&self) -> Result<TaskAnswers, CallFailure> {
+    async fn wait_for_answers(&self) -> Result<TaskAnswers, CallFailure> {
         loop {
             // Created first: it also notices what comes meanwhile.
             let answered = self.answered.notified();
@@ -236,12 +236,12 @@ impl LiveTask {
         } else {
             TaskState::InputRequired(interview.open.clone())
         };
-        self.turn_to(state);
+        self.set_state(state);
         Ok(())
     }
 
     /// Fails the call, because its questions have no answers.
-    pub(crate) fn refuse(&self, failure: CallFailure) {
+    pub(crate) fn fail_questions(&self, failure: CallFailure) {
         let mut interview = lock(&self.interview);
         if !interview.open.is_empty() {
             interview.refused = Some(failure);
@@ -250,12 +250,12 @@ impl LiveTask {
     }
 
     /// The questions that have no answer.
-    pub(crate) fn open(&self) -> Vec<Arc<TaskQuestion>> {
+    pub(crate) fn unanswered(&self) -> Vec<Arc<TaskQuestion>> {
         lock(&self.interview).open.clone()
     }
 
     /// Changes the task unless it has ended; false if it has.
-    fn change(&self, change: impl FnOnce(&Task) -> Task) -> bool {
+    fn update(&self, change: impl FnOnce(&Task) -> Task) -> bool {
         let mut task = lock(&self.task);
         let changes = !task.state.is_final();
         if changes {
@@ -276,8 +276,8 @@ impl AskedQuestions<'_> {
     /// # Errors
     ///
     /// There will be none.
-    pub(crate) async fn answers(&self) -> Result<TaskAnswers, CallFailure> {
-        self.live.answers().await
+    pub(crate) async fn wait_for_answers(&self) -> Result<TaskAnswers, CallFailure> {
+        self.live.wait_for_answers().await
     }
 }
 
@@ -288,7 +288,7 @@ impl Drop for AskedQuestions<'_> {
         (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
         if !std::mem::take(open).is_empty() {
             // Whoever puts them to a client withdraws them.
-            self.live.turn_to(TaskState::Working);
+            self.live.set_state(TaskState::Working);
         }
     }
 }

@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use super::options::TaskOptions;
 use super::store::{ExpiredTasks, NoRoom, TaskStore};
-use super::task::{ENTRY, Task, TaskState};
+use super::task::{TASK_OVERHEAD_BYTES, Task, TaskState};
 use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::revision::Revision;
 
 /// So many callers can have as much as there is for all.
-const SHARES: usize = 4;
+const CALLER_SHARE_DIVISOR: usize = 4;
 
 /// Tasks that end with the program.
 pub(super) struct InMemory {
@@ -47,16 +47,16 @@ impl InMemory {
         Self {
             tables: Mutex::default(),
             number: SharedQuota::new(options.all, options.each),
-            bytes: SharedQuota::new(bytes, bytes / SHARES),
+            bytes: SharedQuota::new(bytes, bytes / CALLER_SHARE_DIVISOR),
         }
     }
 
-    fn keep(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), QuotaExhausted> {
-        let mut tables = self.tables();
-        let take = || Ok((self.number.take(owner, 1)?, self.bytes.take(owner, task.size())?));
+    fn insert(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), QuotaExhausted> {
+        let mut tables = self.lock_tables();
+        let take = || Ok((self.number.try_reserve(owner, 1)?, self.bytes.try_reserve(owner, task.size())?));
         let (number, bytes) = match take() {
             Ok(room) => room,
-            Err(exhausted) if tables.make_room(owner) == 0 => return Err(exhausted),
+            Err(exhausted) if tables.remove_cancelled(owner) == 0 => return Err(exhausted),
             Err(_) => take()?,
         };
         let kept = FinishedTask { task: Arc::clone(task), until, bytes, _number: number };
@@ -66,21 +66,21 @@ impl InMemory {
         Ok(())
     }
 
-    fn hold(&self, owner: &str, id: &str, bytes: usize) -> Result<(), NoRoom> {
-        let mut tables = self.tables();
-        let size = ENTRY + bytes;
+    fn reserve_bytes(&self, owner: &str, id: &str, bytes: usize) -> Result<(), NoRoom> {
+        let mut tables = self.lock_tables();
+        let size = TASK_OVERHEAD_BYTES + bytes;
         let grow = |tables: &mut TaskTables| {
             let kept = tables.get_mut(owner, id).ok_or(NoRoom::Forgotten)?;
             kept.bytes.grow_to(size).map_err(NoRoom::Exhausted)
         };
         match grow(&mut tables) {
-            Err(NoRoom::Exhausted(_)) if tables.make_room(owner) > 0 => grow(&mut tables),
+            Err(NoRoom::Exhausted(_)) if tables.remove_cancelled(owner) > 0 => grow(&mut tables),
             held => held,
         }
     }
 
     // Held while a table is searched or changed, and never across an await.
-    fn tables(&self) -> MutexGuard<'_, TaskTables> {
+    fn lock_tables(&self) -> MutexGuard<'_, TaskTables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,7 +106,7 @@ impl TaskTables {
     }
 
     /// Forgets the cancelled tasks of a caller, which have no result: nobody needs them. Returns how many these were.
-    fn make_room(&mut self, owner: &str) -> usize {
+    fn remove_cancelled(&mut self, owner: &str) -> usize {
         let own = self.callers.get(owner);
         let cancelled = own.into_iter().flatten().filter(|(_, kept)| matches!(kept.task.state, TaskState::Cancelled));
         let cancelled: Vec<Arc<str>> = cancelled.map(|(id, _)| Arc::clone(id)).collect();
@@ -124,15 +124,15 @@ impl TaskStore for InMemory {
         task: &'a Arc<Task>,
         until: Instant,
     ) -> BoxFuture<'a, Result<(), QuotaExhausted>> {
-        ready(self.keep(owner, task, until)).boxed()
+        ready(self.insert(owner, task, until)).boxed()
     }
 
     fn reserve<'a>(&'a self, owner: &'a str, id: &'a str, bytes: usize) -> BoxFuture<'a, Result<(), NoRoom>> {
-        ready(self.hold(owner, id, bytes)).boxed()
+        ready(self.reserve_bytes(owner, id, bytes)).boxed()
     }
 
     fn update<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>) -> BoxFuture<'a, ()> {
-        if let Some(kept) = self.tables().get_mut(owner, &task.id) {
+        if let Some(kept) = self.lock_tables().get_mut(owner, &task.id) {
             kept.bytes.shrink_to(task.size());
             kept.task = Arc::clone(task);
         }
@@ -140,7 +140,7 @@ impl TaskStore for InMemory {
     }
 
     fn get<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, Option<Arc<Task>>> {
-        let tables = self.tables();
+        let tables = self.lock_tables();
         ready(tables.get(owner, id).map(|kept| Arc::clone(&kept.task))).boxed()
     }
 
@@ -151,21 +151,21 @@ impl TaskStore for InMemory {
         limit: usize,
         revision: Revision,
     ) -> BoxFuture<'a, Vec<Arc<Task>>> {
-        let (tables, now) = (self.tables(), Instant::now());
+        let (tables, now) = (self.lock_tables(), Instant::now());
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
         let own = tables.callers.get(owner).map(|own| own.range::<str, _>((after, Bound::Unbounded)));
         let kept = own.into_iter().flatten().map(|(_, kept)| kept).filter(|kept| kept.until > now);
-        let known = kept.map(|kept| &kept.task).filter(|task| task.is_of(revision));
+        let known = kept.map(|kept| &kept.task).filter(|task| task.is_visible_to(revision));
         ready(known.take(limit).map(Arc::clone).collect()).boxed()
     }
 
     fn remove<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
-        self.tables().remove(owner, id);
+        self.lock_tables().remove(owner, id);
         ready(()).boxed()
     }
 
     fn expire(&self) -> BoxFuture<'_, ExpiredTasks> {
-        let (mut tables, now) = (self.tables(), Instant::now());
+        let (mut tables, now) = (self.lock_tables(), Instant::now());
         let mut ids = Vec::new();
         while let Some(first) = tables.times.first_entry().filter(|first| first.key().0 <= now) {
             let ((_, id), owner) = first.remove_entry();

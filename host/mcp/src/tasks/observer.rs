@@ -20,12 +20,12 @@ impl CallObserver for TaskObserver {
     }
 
     fn progress(&self, progress: ProgressUpdate) {
-        self.live.say(&progress);
+        self.live.report_progress(&progress);
         self.live.with_peer(|peer| peer.progress(progress));
     }
 
     fn resource_updated(&self, uri: &str) {
-        self.updates.changed(uri);
+        self.updates.notify_changed(uri);
     }
 
     fn cancelled(&self) -> bool {

@@ -14,14 +14,14 @@ use crate::question;
 use crate::revision::Revision;
 
 /// How often a client should ask, in milliseconds.
-const POLL_MS: u64 = 500;
+const POLL_INTERVAL_MS: u64 = 500;
 
 /// What a task takes beside its questions and its result, in bytes: itself, its places in tables, its message. A task that
 /// has ended has none: a short error is in its place, so that there is always room for one.
-pub(super) const ENTRY: usize = 4 << 10;
+pub(super) const TASK_OVERHEAD_BYTES: usize = 4 << 10;
 
 /// Longest message about what a task is doing, in bytes.
-pub(super) const MESSAGE: usize = 1 << 10;
+pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 10;
 
 /// A task at one moment.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl TaskEnd {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(crate) fn with(result: &Map<String, Value>) -> serde_json::Result<Self> {
+    pub(crate) fn from_result(result: &Map<String, Value>) -> serde_json::Result<Self> {
         let is_error = result.get("isError") == Some(&Value::Bool(true));
         Ok(Self { is_error, outcome: TaskOutcome::Result(to_raw_value(result)?) })
     }
@@ -96,19 +96,19 @@ impl TaskEnd {
     fn size(&self) -> usize {
         match &self.outcome {
             TaskOutcome::Result(text) => text.get().len(),
-            TaskOutcome::Error(error) => bytes_of_error(error),
+            TaskOutcome::Error(error) => error_size(error),
         }
     }
 }
 
 /// What a task takes that ends with this error.
-pub(crate) fn bytes_of_error(error: &Error) -> usize {
-    let data = error.data.as_ref().map_or(0, written_bytes);
-    (error.message.len() + data).saturating_sub(MESSAGE)
+pub(crate) fn error_size(error: &Error) -> usize {
+    let data = error.data.as_ref().map_or(0, serialized_size);
+    (error.message.len() + data).saturating_sub(MAX_MESSAGE_BYTES)
 }
 
 /// What a value takes as text, without writing it anywhere.
-pub(crate) fn written_bytes(value: &impl Serialize) -> usize {
+pub(crate) fn serialized_size(value: &impl Serialize) -> usize {
     let mut counted = CountingWriter(0);
     // Whoever cannot write it will be told.
     drop(serde_json::to_writer(&mut counted, value));
@@ -149,19 +149,19 @@ impl Task {
     }
 
     /// The same task in another state.
-    pub(super) fn in_state(&self, state: TaskState) -> Self {
+    pub(super) fn with_state(&self, state: TaskState) -> Self {
         // What it was doing, it does no more.
         let message = self.message.clone().filter(|_| !state.is_final());
         Self { state, message, updated: SystemTime::now(), ..self.clone() }
     }
 
     /// The same task with what it is doing.
-    pub(super) fn saying(&self, message: String) -> Self {
+    pub(super) fn with_message(&self, message: String) -> Self {
         Self { message: Some(message), updated: SystemTime::now(), ..self.clone() }
     }
 
     /// Whether clients of `revision` know tasks of this form. Tasks of the other form do not exist for them.
-    pub(crate) fn is_of(&self, revision: Revision) -> bool {
+    pub(crate) fn is_visible_to(&self, revision: Revision) -> bool {
         self.revision.features().tasks_extension == revision.features().tasks_extension
     }
 
@@ -172,7 +172,7 @@ impl Task {
             TaskState::InputRequired(asked) => asked.iter().map(|asked| asked.size()).sum(),
             TaskState::Ended(ended) => ended.size(),
         };
-        ENTRY + state
+        TASK_OVERHEAD_BYTES + state
     }
 
     /// `status`. A tool that fails has failed its task in 2025-11-25, but has completed it in the extension.
@@ -205,7 +205,7 @@ impl Task {
         members.insert("createdAt".into(), time(self.created).into());
         members.insert("lastUpdatedAt".into(), time(self.updated).into());
         members.insert(ttl.into(), u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX).into());
-        members.insert(poll.into(), POLL_MS.into());
+        members.insert(poll.into(), POLL_INTERVAL_MS.into());
         members
     }
 
@@ -226,7 +226,7 @@ impl Task {
             }
             TaskState::Ended(ended) => match &ended.outcome {
                 TaskOutcome::Result(text) => detailed.result = Some(text),
-                TaskOutcome::Error(error) => detailed.error = Some(TaskError::of(error)),
+                TaskOutcome::Error(error) => detailed.error = Some(TaskError::new(error)),
             },
         }
         Ok(detailed)
@@ -256,7 +256,7 @@ struct TaskError<'a> {
 }
 
 impl<'a> TaskError<'a> {
-    fn of(error: &'a Error) -> Self {
+    fn new(error: &'a Error) -> Self {
         Self { code: error.code, message: &error.message, data: error.data.as_deref() }
     }
 }

@@ -18,7 +18,7 @@ use toolbay_model::{
 
 use super::TaskOptions;
 use crate::asking::{everything, question, said};
-use crate::capabilities::TASKS;
+use crate::capabilities::TASKS_EXTENSION;
 use crate::host::ClientCall;
 use crate::peer::Peer;
 use crate::request_state::{self, RequestStates};
@@ -31,7 +31,7 @@ const EXTENSION: Revision = Revision::V2026_07_28;
 /// What a client declares that takes tasks and answers questions.
 fn declared() -> Value {
     let mut declared = everything();
-    declared["extensions"] = json!({TASKS: {}});
+    declared["extensions"] = json!({TASKS_EXTENSION: {}});
     declared
 }
 
@@ -150,7 +150,7 @@ async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
         let error = without.error(method, json!({"taskId": "x"})).await;
         assert_eq!(
             (&error["code"], &error["data"]),
-            (&json!(-32021), &json!({"requiredCapabilities": {"extensions": {TASKS: {}}}}))
+            (&json!(-32021), &json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}))
         );
     }
     for method in ["tasks/list", "tasks/result"] {
@@ -228,7 +228,7 @@ fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
         Some(Ok(match rounds.get(round) {
             Some(keys) => {
                 let questions = keys.iter().map(|key| question(key, QuestionKind::Form)).collect();
-                let until = request_state::now() + 60_000;
+                let until = request_state::unix_millis_now() + 60_000;
                 let journal = CallJournal { rounds: journal.rounds + 1, until, ..CallJournal::clone(journal) };
                 CallReply::Questions(QuestionRound { questions, journal })
             }
@@ -354,7 +354,7 @@ async fn a_request_that_is_cancelled_before_it_is_a_task_leaves_nothing() {
     becomes(|| host.waiting() == 1).await;
     peer.cancel(request).await;
     becomes(|| host.waiting() == 0 && peer.session.in_flight.is_empty()).await;
-    assert!(host_tasks(&host).table().is_empty());
+    assert!(host_tasks(&host).live_tasks().is_empty());
 }
 
 fn host_tasks(host: &Arc<Stub>) -> super::TaskTable {
@@ -427,7 +427,7 @@ async fn a_task_is_forgotten_when_its_time_is_over() {
         };
         assert!(error["message"].as_str().unwrap().starts_with("Unknown task: "), "{error}");
     }
-    becomes(|| host.waiting() == 0 && host_tasks(&host).table().is_empty()).await;
+    becomes(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
 }
 
 #[tokio::test]
@@ -548,7 +548,7 @@ async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
 #[tokio::test]
 async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     let asks = |call: &ClientCall, key: &str| {
-        let until = request_state::now() + 60_000;
+        let until = request_state::unix_millis_now() + 60_000;
         let journal = CallJournal { until, ..CallJournal::clone(&call.journal) };
         Some(Ok(CallReply::Questions(QuestionRound { questions: vec![question(key, QuestionKind::Form)], journal })))
     };

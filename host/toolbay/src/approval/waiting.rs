@@ -168,7 +168,7 @@ mod tests {
         let id = waiting.list()[0].id;
         let taking = async {
             let mut elsewhere = Some(elsewhere);
-            OperatorAnswer::answered(&mut elsewhere).await
+            OperatorAnswer::wait_for_answer(&mut elsewhere).await
         };
         tokio::join!(waiting.answer(id, yes, by, |tool| tool == "erase", made), taking)
     }
@@ -193,7 +193,7 @@ mod tests {
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending(), "nobody has taken it");
-        OperatorAnswer::answered(&mut elsewhere).await;
+        OperatorAnswer::wait_for_answer(&mut elsewhere).await;
         assert!(futures_util::poll!(&mut answering).is_pending(), "the question is not withdrawn");
         drop(elsewhere);
         assert_eq!(answering.await, ApprovalOutcome::Done);

@@ -19,7 +19,7 @@ use crate::wall::{ConfinementNeeds, ServerConfinement};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_config(listen)?;
-    let socket = config.http.listen.as_ref().and_then(ListenAddress::socket);
+    let socket = config.http.listen.as_ref().and_then(ListenAddress::socket_path);
     let wall = ServerConfinement::build(&config, ConfinementNeeds::from_config(&config, socket)?)?;
     start_logging(&config, &config.log, None)?;
     wall.log();

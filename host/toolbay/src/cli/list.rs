@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolbay_catalog::{GrantReport, PluginFileStatus, PluginReport, Snapshot};
-use toolbay_mcp::{definition_json, prompt_json, resource_json, template_json};
+use toolbay_mcp::{prompt_json, resource_json, template_json, tool_json};
 use toolbay_model::text::line;
 
 use super::common::{Common, Listen, block_on};
@@ -31,7 +31,7 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn snapshot_json(snapshot: &Snapshot, config: &Config) -> Value {
-    let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
+    let tools: Vec<_> = snapshot.tools.values().map(|offer| tool_json(&offer.tool)).collect();
     let prompts: Vec<_> = snapshot.prompts.values().map(|offer| prompt_json(&offer.prompt)).collect();
     let resources: Vec<_> = snapshot.resources.values().map(|offer| resource_json(offer.resource())).collect();
     let templates: Vec<_> = snapshot.templates.values().map(|offer| template_json(offer.resource())).collect();

@@ -108,7 +108,7 @@ async fn replay_recording(
         };
         report.plugins.insert(call.plugin.clone());
         let others = instead.as_ref().is_some_and(|instead| instead.id != call.plugin);
-        if others || tool.is_some_and(|pattern| !pattern.fits(&call.tool)) {
+        if others || tool.is_some_and(|pattern| !pattern.matches(&call.tool)) {
             report.skipped += 1;
             continue;
         }

@@ -42,7 +42,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         config.http.open_tls().map_err(ConfigError::new)?;
         let mut needs = {
             let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
-            ConfinementNeeds::from_config(&config, own.and_then(ListenAddress::socket))?
+            ConfinementNeeds::from_config(&config, own.and_then(ListenAddress::socket_path))?
         };
         // First, because nothing should start if the address is in use, and because a confined
         // server can no longer listen.
@@ -118,7 +118,7 @@ async fn serve(
         let server = start_server(running.config().clone(), telemetry, opened, wall)?;
         tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor, signals.clone()));
         let _console = beside.and_then(|beside| serve_console(&server, beside));
-        let (reader, writer) = streams::standard();
+        let (reader, writer) = streams::open_stdio();
         let ended = server.serve_stdio(reader, writer, signals.shutdown.clone()).await;
         return ended.context("failed to read standard input");
     };

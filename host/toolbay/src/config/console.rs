@@ -52,7 +52,7 @@ impl ConsoleConfig {
         let address = http.listen.as_ref()?;
         let local = address.is_local();
         // A browser cannot connect to a Unix socket directly.
-        if !self.enabled.unwrap_or(local && address.socket().is_none()) {
+        if !self.enabled.unwrap_or(local && address.socket_path().is_none()) {
             return None;
         }
         if http.needs_token() {

@@ -294,7 +294,7 @@ impl Http {
                 "http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned()
             );
         }
-        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket) {
+        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
             if self.tls.is_some() {
                 return Err(
                     "http.tls: a Unix socket has no TLS, because nobody is in between; remove http.tls, or listen on a port"

@@ -14,7 +14,7 @@ use toolbay_model::{CallError, CallFailure, ProgressUpdate};
 
 use super::super::memory::InMemory;
 use super::super::store::{NoRoom, TaskStore as _};
-use super::super::task::{ENTRY, Task, TaskEnd, TaskState};
+use super::super::task::{TASK_OVERHEAD_BYTES, Task, TaskEnd, TaskState};
 use super::super::{LiveTask, TaskOptions, TaskPhase};
 use super::{CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until};
 use crate::asking::said;
@@ -22,14 +22,14 @@ use crate::host::Host as _;
 use crate::jsonrpc::Error;
 use crate::peer::Peer;
 use crate::quota::QuotaExhausted;
-use crate::updates::MOST;
+use crate::updates::MAX_SUBSCRIPTIONS;
 
 fn task(id: &str) -> Arc<Task> {
     Arc::new(Task::new(id.into(), CORE, SystemTime::now(), Duration::from_hours(1)))
 }
 
 fn ended(task: &Task, ended: TaskEnd) -> Arc<Task> {
-    Arc::new(task.in_state(TaskState::Ended(Arc::new(ended))))
+    Arc::new(task.with_state(TaskState::Ended(Arc::new(ended))))
 }
 
 fn in_an_hour() -> tokio::time::Instant {
@@ -43,11 +43,11 @@ fn store(bytes: usize) -> InMemory {
 
 #[tokio::test]
 async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room() {
-    let (store, first, second) = (store(2 * ENTRY + 1_000), task("1"), task("2"));
+    let (store, first, second) = (store(2 * TASK_OVERHEAD_BYTES + 1_000), task("1"), task("2"));
     store.add("ada", &first, in_an_hour()).await.unwrap();
     store.add("ada", &second, in_an_hour()).await.unwrap();
     store.reserve("ada", "1", 900).await.unwrap();
-    let full = Err(NoRoom::Exhausted(QuotaExhausted::Own(2 * ENTRY + 1_000)));
+    let full = Err(NoRoom::Exhausted(QuotaExhausted::Own(2 * TASK_OVERHEAD_BYTES + 1_000)));
     assert_eq!(store.reserve("ada", "2", 101).await, full);
     store.reserve("ada", "2", 100).await.unwrap();
     assert_eq!(store.reserve("bob", "1", 1).await, Err(NoRoom::Forgotten), "it is not that caller's");
@@ -56,7 +56,7 @@ async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room()
     store.reserve("ada", "2", 1_000).await.unwrap();
     assert_eq!(store.reserve("ada", "2", 1_001).await, full);
     // What was cancelled is nobody's any more, and makes room.
-    store.update("ada", &Arc::new(first.in_state(TaskState::Cancelled))).await;
+    store.update("ada", &Arc::new(first.with_state(TaskState::Cancelled))).await;
     store.reserve("ada", "2", 1_001).await.unwrap();
     assert!(store.get("ada", "1").await.is_none());
     store.update("ada", &first).await;
@@ -68,11 +68,11 @@ async fn a_result_that_has_no_room_was_never_there() {
     for revision in [CORE, EXTENSION] {
         let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
         // Not a byte is left beside the task.
-        let host = host.keeping(TaskOptions { memory: ByteSize::b(4 * ENTRY as u64), ..soon() });
+        let host = host.keeping(TaskOptions { memory: ByteSize::b(4 * TASK_OVERHEAD_BYTES as u64), ..soon() });
         let mut peer = client(&host, revision).await;
         let id = begin(&mut peer).await;
-        let live = host_tasks(&host).live("stdio", &id).unwrap();
-        let mut states = live.states();
+        let live = host_tasks(&host).get_live("stdio", &id).unwrap();
+        let mut states = live.subscribe_states();
         host.release();
         states.changed().await.unwrap();
         let TaskState::Ended(ended) = &live.task().state else { panic!("{:?}", live.task()) };
@@ -87,7 +87,7 @@ async fn a_result_that_has_no_room_was_never_there() {
         let bytes: usize = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
         assert!((1 << 20..(1 << 20) + 500).contains(&bytes), "{message}");
         let rest = format!(
-            " bytes, and of tasks those of this caller can take {ENTRY} bytes together (tasks.memory), more than what \
+            " bytes, and of tasks those of this caller can take {TASK_OVERHEAD_BYTES} bytes together (tasks.memory), more than what \
              is left. Wait until some are forgotten, or have less returned, and call again."
         );
         assert_eq!(message, format!("The result was lost: it has {bytes}{rest}"));
@@ -143,7 +143,7 @@ async fn nothing_is_left_of_tasks_whose_time_is_over() {
     time_passes(&mut peer).await;
     becomes(|| host.waiting() == 0).await;
     let tasks = host_tasks(&host);
-    becomes(|| tasks.table().is_empty()).await;
+    becomes(|| tasks.live_tasks().is_empty()).await;
     assert_eq!(peer.result("tasks/list", json!({})).await["tasks"], json!([]));
     // There is room for as many again, which end.
     for _ in 0..1_000 {
@@ -174,7 +174,7 @@ async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
     let host = saying("done");
     let mut core = client(&host, EXTENSION).await;
     let mut ids = Vec::new();
-    for _ in 0..MOST + 10 {
+    for _ in 0..MAX_SUBSCRIPTIONS + 10 {
         ids.push(begin(&mut core).await);
     }
     let mut peer = client(&host, EXTENSION).await;
@@ -185,9 +185,9 @@ async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
         (id, acknowledged["params"]["notifications"]["taskIds"].as_array().map_or(0, Vec::len))
     };
     let (first, honoured) = listen(&mut peer, &ids).await;
-    assert_eq!(honoured, MOST);
+    assert_eq!(honoured, MAX_SUBSCRIPTIONS);
     let bytes = host.updates().bytes_of("stdio");
-    assert_eq!(bytes, MOST * 512);
+    assert_eq!(bytes, MAX_SUBSCRIPTIONS * 512);
     assert_eq!(peer.session.intake.of("stdio"), 0, "the filter is gone");
     // Many streams are no more room.
     let mut all = honoured;
@@ -196,7 +196,7 @@ async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
         let (stream, honoured) = listen(&mut peer, &ids).await;
         streams.push(stream);
         all += honoured;
-        if honoured < MOST {
+        if honoured < MAX_SUBSCRIPTIONS {
             break;
         }
     }
@@ -234,11 +234,11 @@ fn live() -> LiveTask {
 #[test]
 fn what_has_ended_stays_as_it_is() {
     let live = live();
-    assert!(live.turn_to(TaskState::Cancelled));
+    assert!(live.set_state(TaskState::Cancelled));
     let failed = || TaskState::Ended(Arc::new(TaskEnd::failed(Error::new(0, "too late"))));
-    assert!(!live.turn_to(failed()) && !live.turn_to(TaskState::Working));
+    assert!(!live.set_state(failed()) && !live.set_state(TaskState::Working));
     drop(live.ask(Vec::new()));
-    live.say(&ProgressUpdate { progress: 1.0, total: None, message: None });
+    live.report_progress(&ProgressUpdate { progress: 1.0, total: None, message: None });
     assert!(matches!(live.task().state, TaskState::Cancelled));
 }
 
@@ -255,15 +255,15 @@ impl ArcWake for Woken {
 #[test]
 fn progress_wakes_only_those_whom_it_concerns() {
     let live = live();
-    let [mut states, mut changes] = [live.states(), live.changes()];
+    let [mut states, mut changes] = [live.subscribe_states(), live.subscribe_changes()];
     let (waits, listens) = (Arc::<Woken>::default(), Arc::<Woken>::default());
     let (mut waiting, mut listening) = (Box::pin(states.changed()), Box::pin(changes.changed()));
     let wakers = [&waits, &listens].map(|woken| futures_util::task::waker(Arc::clone(woken)));
     assert!(waiting.poll_unpin(&mut Context::from_waker(&wakers[0])).is_pending());
     assert!(listening.poll_unpin(&mut Context::from_waker(&wakers[1])).is_pending());
-    live.say(&ProgressUpdate { progress: 1.0, total: None, message: None });
+    live.report_progress(&ProgressUpdate { progress: 1.0, total: None, message: None });
     assert_eq!([&waits, &listens].map(|woken| woken.0.load(Ordering::Relaxed)), [0, 1]);
-    live.turn_to(TaskState::Cancelled);
+    live.set_state(TaskState::Cancelled);
     assert_eq!(waits.0.load(Ordering::Relaxed), 1);
 }
 
@@ -286,7 +286,7 @@ async fn a_task_that_is_cancelled_while_its_call_ends_is_cancelled_or_has_its_re
             }
             seen.push(status);
         }
-        becomes(|| host.waiting() == 0 && host_tasks(&host).table().is_empty()).await;
+        becomes(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
         for (id, status) in ids.iter().zip(seen) {
             assert_eq!(get(&mut peer, id).await["status"], status);
         }

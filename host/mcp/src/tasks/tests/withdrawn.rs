@@ -64,7 +64,7 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
 #[tokio::test]
 async fn a_question_whose_time_is_over_is_withdrawn() {
     let host = host(|call| {
-        let until = request_state::now() + 50;
+        let until = request_state::unix_millis_now() + 50;
         let journal = CallJournal { rounds: 1, until, ..CallJournal::clone(&call.journal) };
         let questions = ["a", "b"].map(|key| question(key, QuestionKind::Form)).into();
         Some(Ok(CallReply::Questions(QuestionRound { questions, journal })))
