@@ -58,7 +58,7 @@ impl Requests {
             if line.len() > LINE {
                 // The id is found if it has arrived when the line is too long.
                 *expected.entry(None).or_default() += 1;
-                if let Some(id) = jsonrpc::id_of_beginning(line) {
+                if let Some(id) = jsonrpc::id_of_truncated(line) {
                     *expected.entry(Some(text(&id))).or_default() += 1;
                     exact = false;
                 }

@@ -47,17 +47,17 @@ impl NotificationPace {
 /// client disconnects. Changes that happen while a slow client reads, or within a second after a
 /// notification, are combined into one.
 pub(crate) async fn notify_session(session: &Session, rights: &CallerRights, outbox: &Outbox) {
-    let mut told = session.known.last(rights, session.host.view(rights));
+    let mut told = session.known.last_view(rights, session.host.view(rights));
     let lists = async {
         let mut pace = NotificationPace::new();
         while session.host.wait_for_change(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(rights);
-            while let Some(news) = session.known.news(rights, told, now) {
+            while let Some(news) = session.known.next_change(rights, told, now) {
                 let message = jsonrpc::notification(news.method(), None::<&Value>);
                 let Some(capacity) = outbox.reserve(message.len()).await else { return };
                 // The client may have requested the list before it read the notification.
-                if session.known.tell(rights, news, told, now) {
+                if session.known.record_notified(rights, news, told, now) {
                     capacity.send(OutgoingMessage::notification(message));
                     pace.mark_notified();
                 }

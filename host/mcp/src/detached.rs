@@ -41,12 +41,13 @@ pub(crate) async fn start(
         TaskMode::Offered | TaskMode::None | TaskMode::Open(_) => (TaskPhase::Waited, None),
     };
     let live = tasks.create(&caller.name, revision, ttl, phase);
-    let live = live.ok_or_else(|| outcome::internal("the system provides no random bytes").of(&request.id))?;
+    let live =
+        live.ok_or_else(|| outcome::internal_error("the system provides no random bytes").with_id(&request.id))?;
     if phase == TaskPhase::Kept
         && let Err(exhausted) = tasks.register(&live).await
     {
         session.in_flight.finish(&request);
-        return Err(too_many_tasks_error(&tasks, exhausted).of(&request.id));
+        return Err(too_many_tasks_error(&tasks, exhausted).with_id(&request.id));
     }
     // From this point, the call belongs to the caller of this request and not to a session.
     let own = session.detached(Arc::new(caller.clone()));
@@ -74,8 +75,10 @@ async fn run_task(
     let updates = session.host.updates().clone();
     let observer = Arc::new(TaskObserver { live: Arc::clone(&live), updates });
     let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
-    let panicked =
-        |_| CompletedCall { told: Some(CallResponse::from_error(outcome::internal("a task panicked"))), place: None };
+    let panicked = |_| CompletedCall {
+        told: Some(CallResponse::from_error(outcome::internal_error("a task panicked"))),
+        place: None,
+    };
     let arrived = traveling.await.unwrap_or_else(panicked);
     if live.decide_phase(TaskPhase::Given) == TaskPhase::Given {
         // The receiver is gone only if the request was cancelled.
@@ -106,13 +109,12 @@ async fn build_result(
     let extension = task.revision.features().tasks_extension;
     let result = result.map(|mut result| {
         session.add_common_members(&mut result, task.revision);
-        if extension { result } else { interview::related(result, &task.id) }
+        if extension { result } else { interview::with_related_task(result, &task.id) }
     });
     let bytes = result.as_ref().map_or_else(error_size, serialized_size);
     match (tasks.reserve(live, bytes).await, result) {
-        (Ok(()), Ok(result)) => {
-            TaskEnd::from_result(&result).unwrap_or_else(|error| TaskEnd::failed(outcome::internal(&error.to_string())))
-        }
+        (Ok(()), Ok(result)) => TaskEnd::from_result(&result)
+            .unwrap_or_else(|error| TaskEnd::failed(outcome::internal_error(&error.to_string()))),
         (Ok(()), Err(error)) => TaskEnd::failed(error),
         (Err(none), _) => TaskEnd::failed(lost_result_error(bytes, none)),
     }
@@ -120,9 +122,9 @@ async fn build_result(
 
 /// Returns the error for a result of `bytes` bytes that exceeds the available memory.
 fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
-    let NoRoom::Exhausted(exhausted) = none else { return outcome::internal("the time of a task was over") };
+    let NoRoom::Exhausted(exhausted) = none else { return outcome::internal_error("the time of a task was over") };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "those of this caller" } else { "all of them" };
-    outcome::busy(&format!(
+    outcome::busy_error(&format!(
         "The result was lost: it has {bytes} bytes, and of tasks {whose} can take {} bytes together (tasks.memory), more \
          than what is left. Wait until some are forgotten, or have less returned, and call again.",
         exhausted.limit()
@@ -134,7 +136,7 @@ fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
     let TaskOptions { each, all, .. } = tasks.options();
     let whose =
         if matches!(exhausted, QuotaExhausted::Own(_)) { "This caller has" } else { "All callers together have" };
-    outcome::busy(&format!(
+    outcome::busy_error(&format!(
         "{whose} as many tasks, or results of tasks, as can be kept: {each} of one caller and {all} in all (tasks.each, \
          tasks.all, tasks.memory). Wait until some are forgotten."
     ))

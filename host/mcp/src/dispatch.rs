@@ -9,7 +9,7 @@ use crate::caller::Caller;
 use crate::detached;
 use crate::entry::{self, EncodedCall, ParamsReader, PendingCall};
 use crate::jsonrpc::{
-    self, Error, INVALID_REQUEST, IncomingContent, METHOD_NOT_FOUND, Message, Request, RequestId, shorten,
+    self, Error, INVALID_REQUEST, IncomingContent, METHOD_NOT_FOUND, Message, Request, RequestId, truncate_quote,
 };
 use crate::method::McpMethod;
 use crate::methods::list_prompts::PromptList;
@@ -65,7 +65,7 @@ pub(crate) async fn handle_request(
     let (method, rules) = match rules.and_then(|rules| Ok((resolve_method(session, &request, rules.as_ref())?, rules)))
     {
         Ok(known) => known,
-        Err(error) => return session.reject(error.of(&request.id), reply).await,
+        Err(error) => return session.reject(error.with_id(&request.id), reply).await,
     };
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = params_reader(method) => {
@@ -87,12 +87,12 @@ pub(crate) async fn handle_request(
         }
         (McpMethod::TaskResult, Some(rules)) => {
             if let Err(error) = task_result::open(session, caller, &request, rules.revision, reply).await {
-                session.reject(error.of(&request.id), reply).await;
+                session.reject(error.with_id(&request.id), reply).await;
             }
         }
         (McpMethod::Listen, Some(rules)) => {
             if let Err(error) = listen::open(session, caller, &request, &rules, reply) {
-                session.reject(error.of(&request.id), reply).await;
+                session.reject(error.with_id(&request.id), reply).await;
             }
         }
         (method, Some(rules)) if method.waits_for_plugins() && !session.host.is_complete() => {
@@ -103,7 +103,7 @@ pub(crate) async fn handle_request(
                 Ok(held) => held,
                 Err(exhausted) => {
                     let error =
-                        Error::new(INVALID_REQUEST, entry::busy_rejection(exhausted).reason.to_string()).of(&id);
+                        Error::new(INVALID_REQUEST, entry::busy_rejection(exhausted).reason.to_string()).with_id(&id);
                     return session.reject(error, &reply).await;
                 }
             };
@@ -136,18 +136,18 @@ fn resolve_method(
     request: &Request<'_>,
     rules: Option<&RequestContext>,
 ) -> Result<McpMethod, Error> {
-    let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", shorten(&request.method)));
+    let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", truncate_quote(&request.method)));
     let method = McpMethod::parse(&request.method).ok_or_else(unknown)?;
     match rules {
-        Some(rules) if method.is_in(rules.revision) => {
-            if session.channel == SessionChannel::OneRequest && method.is_remembered() {
+        Some(rules) if method.is_defined_in(rules.revision) => {
+            if session.channel == SessionChannel::OneRequest && method.changes_session_state() {
                 let what = format!("{} needs a session, and this server has none (http.sessions)", method.name());
                 return Err(Error::new(METHOD_NOT_FOUND, what));
             }
             Ok(method)
         }
         Some(_) => Err(unknown()),
-        None if method.is_before_session() => Ok(method),
+        None if method.is_allowed_before_session() => Ok(method),
         None => Err(missing_session()),
     }
 }
@@ -163,7 +163,7 @@ async fn respond(
     let (revision, params) = (rules.as_ref().map(|rules| rules.revision), request.params);
     if let (McpMethod::GetTask, Some(rules)) = (method, &rules) {
         let answered = get_task::answer(session, caller, &request.id, params, rules).await;
-        return answered.unwrap_or_else(|error| session.encode_rejection(&error.of(&request.id)));
+        return answered.unwrap_or_else(|error| session.encode_rejection(&error.with_id(&request.id)));
     }
     let answered: MethodResult = match (method, revision) {
         (McpMethod::Initialize, _) => initialize::answer(session, caller, params).await,
@@ -171,31 +171,39 @@ async fn respond(
         (McpMethod::SetLevel, _) => set_level::answer(session, params),
         (McpMethod::Discover, Some(revision)) => discover::answer(session, caller, revision).await,
         (McpMethod::ListTools, Some(revision)) => {
-            return encode_list(session, request, paging::answer::<ToolList>(session, caller, params, revision).await);
+            return encode_list(
+                session,
+                request,
+                paging::list_result::<ToolList>(session, caller, params, revision).await,
+            );
         }
         (McpMethod::ListPrompts, Some(revision)) => {
             return encode_list(
                 session,
                 request,
-                paging::answer::<PromptList>(session, caller, params, revision).await,
+                paging::list_result::<PromptList>(session, caller, params, revision).await,
             );
         }
         (McpMethod::ListResources, Some(revision)) => {
             return encode_list(
                 session,
                 request,
-                paging::answer::<ResourceList>(session, caller, params, revision).await,
+                paging::list_result::<ResourceList>(session, caller, params, revision).await,
             );
         }
         (McpMethod::ListTemplates, Some(revision)) => {
             return encode_list(
                 session,
                 request,
-                paging::answer::<TemplateList>(session, caller, params, revision).await,
+                paging::list_result::<TemplateList>(session, caller, params, revision).await,
             );
         }
         (McpMethod::ListSkills, Some(revision)) => {
-            return encode_list(session, request, paging::answer::<SkillList>(session, caller, params, revision).await);
+            return encode_list(
+                session,
+                request,
+                paging::list_result::<SkillList>(session, caller, params, revision).await,
+            );
         }
         (McpMethod::GetSkill, Some(revision)) => {
             return encode_list(session, request, get_skill::answer(session, caller, params, revision).await);
@@ -217,14 +225,14 @@ async fn respond(
     };
     match answered {
         Ok(result) => session.encode_result(&request.id, result, revision),
-        Err(error) => session.encode_rejection(&error.of(&request.id)),
+        Err(error) => session.encode_rejection(&error.with_id(&request.id)),
     }
 }
 
 fn encode_list(session: &Session, request: &Request<'_>, listed: Result<ListResult, Error>) -> OutgoingMessage {
     match listed {
-        Ok(listed) => OutgoingMessage::answer(jsonrpc::result(&request.id, &listed)),
-        Err(error) => session.encode_rejection(&error.of(&request.id)),
+        Ok(listed) => OutgoingMessage::response(jsonrpc::result(&request.id, &listed)),
+        Err(error) => session.encode_rejection(&error.with_id(&request.id)),
     }
 }
 
@@ -249,7 +257,7 @@ async fn handle_batch(
             Ok(Message::Request(request)) => match start_batch_item(session, caller, &request).await {
                 Ok(InBatch::Answer(answer)) => answers.push(answer),
                 Ok(InBatch::Call(call)) => calls.push(call),
-                Err(error) => answers.push(session.encode_rejection(&error.of(&request.id))),
+                Err(error) => answers.push(session.encode_rejection(&error.with_id(&request.id))),
             },
             Ok(Message::Notification { method, params }) => handle_notification(session, &method, params, reply),
             Ok(Message::Response { id, outcome }) => handle_response(session, caller, id.as_ref(), outcome),
@@ -273,7 +281,7 @@ async fn handle_batch(
         answers.extend(ended.into_iter().flatten());
         if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {
             let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
-            capacity.send(OutgoingMessage::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat()));
+            capacity.send(OutgoingMessage::response([b"[".as_slice(), &texts.join(&b','), b"]"].concat()));
         }
         drop(places);
     });
@@ -321,6 +329,6 @@ fn handle_notification(session: &Arc<Session>, method: &str, params: Option<&Raw
     match method {
         "notifications/initialized" => initialized::receive(session, reply),
         "notifications/cancelled" => cancelled::receive(session, params),
-        _ => tracing::debug!(method = shorten(method), "ignored an unknown notification"),
+        _ => tracing::debug!(method = truncate_quote(method), "ignored an unknown notification"),
     }
 }

@@ -143,7 +143,7 @@ pub(crate) fn begin_call(
     read: ParamsReader,
     rules: RequestContext,
 ) -> Result<Box<PendingCall>, Error> {
-    read_call(session, caller, request, read, rules).map_err(|error| error.of(&request.id))
+    read_call(session, caller, request, read, rules).map_err(|error| error.with_id(&request.id))
 }
 
 fn read_call(
@@ -171,7 +171,7 @@ fn read_call(
     let trace = traceparent
         .and_then(|parent| TraceContext::parse(&parent, tracestate, baggage))
         .or(rules.trace.take().map(|trace| *trace));
-    let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
+    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
     let registered =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let asks = answerable.is_some_and(|answerable| answerable != QuestionKindSet::default());
@@ -402,7 +402,7 @@ impl PendingCall {
             }
             Err(error) => {
                 let is_wanted = session.in_flight.finish(&self.request);
-                Err(is_wanted.then(|| error.of(&self.request.id)))
+                Err(is_wanted.then(|| error.with_id(&self.request.id)))
             }
         }
     }
@@ -480,11 +480,12 @@ async fn restore_state(
         return Ok(None);
     };
     let (states, caller) = (session.host.request_states(), &session.opener.name);
-    let opened = states.unseal(&state, RequestBinding::new(caller, &call.request)).map_err(outcome::invalid_state)?;
+    let opened =
+        states.unseal(&state, RequestBinding::new(caller, &call.request)).map_err(outcome::invalid_state_error)?;
     states.redeem(opened.ticket, caller).await.map_err(|refused| match refused {
-        TicketRefused::Used => outcome::invalid_state(InvalidState::Used),
+        TicketRefused::Used => outcome::invalid_state_error(InvalidState::Used),
         TicketRefused::Full => Error::new(INVALID_REQUEST, format!("{refused}: try again later")),
-        TicketRefused::Unwritten(_) => outcome::internal(&refused.to_string()),
+        TicketRefused::Unwritten(_) => outcome::internal_error(&refused.to_string()),
     })?;
     let mut journal = opened.journal;
     // Answers to what was not asked could change those that the call has acted on.
@@ -657,11 +658,11 @@ impl CallDriver<'_> {
                 tokio::select! {
                     biased;
                     answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => Err(answered),
-                    held = interview::conduct(&stream, questions, journal) => Ok(held?),
+                    held = interview::ask_client(&stream, questions, journal) => Ok(held?),
                 }
             }
             ReplyChannel::Task(live) => {
-                let waiting = Box::pin(interview::wait(session, live, questions, journal));
+                let waiting = Box::pin(interview::wait_for_task_answers(session, live, questions, journal));
                 tokio::select! {
                     biased;
                     answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => Err(answered),
@@ -760,22 +761,25 @@ impl CallDriver<'_> {
         let mut retry_after = None;
         let result = match end {
             CallOutcome::Cancelled => return None,
-            CallOutcome::Panicked(panic) => Err(outcome::internal(&panic)),
+            CallOutcome::Panicked(panic) => Err(outcome::internal_error(&panic)),
             CallOutcome::Answered(CallResult { result: Ok(CallReply::Questions(interview)), usage }) => {
                 match self.input_required(interview) {
                     Ok((questions, state)) => {
-                        outcome::input_required(&questions, state, usage.filter(|_| with_usage), revision)
+                        outcome::input_required_result(&questions, state, usage.filter(|_| with_usage), revision)
                     }
-                    Err(failure) => {
-                        outcome::outcome(CallResult { result: Err(failure), usage }, self.target, revision, with_usage)
-                    }
+                    Err(failure) => outcome::to_response(
+                        CallResult { result: Err(failure), usage },
+                        self.target,
+                        revision,
+                        with_usage,
+                    ),
                 }
             }
             CallOutcome::Answered(answer) => {
                 if let Err(CallFailure::Rejected(rejection)) = &answer.result {
                     retry_after = rejection.retry_after;
                 }
-                outcome::outcome(answer, self.target, revision, with_usage)
+                outcome::to_response(answer, self.target, revision, with_usage)
             }
         };
         Some(CallResponse { result, retry_after })
@@ -798,7 +802,7 @@ impl CallDriver<'_> {
 
 /// Whether a call that was rejected can still be made before the time for its answers is over.
 fn is_in_time(rejection: CallRejection, journal: &CallJournal) -> bool {
-    rejection.retry_after.is_some_and(|wait| wait.max(MIN_REQUEUE_DELAY) < interview::patience(journal))
+    rejection.retry_after.is_some_and(|wait| wait.max(MIN_REQUEUE_DELAY) < interview::remaining_time(journal))
 }
 
 /// What becomes of questions to a client that answers none: the sandbox was told so, and should not have passed them on.
@@ -823,8 +827,8 @@ impl CallResponse {
     pub(crate) fn encode(self, session: &Session, id: &RequestId, revision: Revision) -> OutgoingMessage {
         let outgoing = match self.result {
             Ok(result) => session.encode_result(id, result, Some(revision)),
-            Err(error) if error.code == MISSING_CAPABILITY => session.encode_rejection(&error.of(id)),
-            Err(error) => OutgoingMessage::answer(session.encode_error(&error.of(id))),
+            Err(error) if error.code == MISSING_CAPABILITY => session.encode_rejection(&error.with_id(id)),
+            Err(error) => OutgoingMessage::response(session.encode_error(&error.with_id(id))),
         };
         OutgoingMessage { retry_after: self.retry_after, ..outgoing }
     }

@@ -127,7 +127,7 @@ pub async fn serve(
     let counted = Arc::downgrade(&app);
     host.register_traffic_source(Box::new(move || counted.upgrade().map(|app| app.traffic())));
     let expiring = Arc::clone(&app);
-    tokio::spawn(async move { expiring.sessions.expire(expiring.life.closing.clone()).await });
+    tokio::spawn(async move { expiring.sessions.expire_idle(expiring.life.closing.clone()).await });
     let reading = Arc::clone(&app);
     tokio::spawn(async move {
         if let Some(oauth) = reading.gate.oauth() {
@@ -153,7 +153,8 @@ fn router(app: &Arc<HttpState>) -> Router {
     let endpoint = post(endpoint::post).get(endpoint::get).delete(endpoint::delete);
     let mut callable = Router::new().route(MCP_PATH, endpoint.clone()).route(MCP_PATH_WITH_SLASH, endpoint);
     if app.options.sse {
-        callable = callable.route(sse::PATH, get(sse::open)).route(sse::MESSAGES, post(sse::post));
+        callable =
+            callable.route(sse::SSE_PATH, get(sse::open_stream)).route(sse::MESSAGES_PATH, post(sse::post_message));
     }
     let pages = Arc::clone(app);
     let origins = AllowOrigin::predicate(move |origin, _| {
@@ -256,7 +257,7 @@ async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static s
 /// The response for unknown paths, and for that of a transport that is off.
 async fn not_found(uri: Uri) -> (StatusCode, String) {
     let text = match uri.path() {
-        sse::PATH | sse::MESSAGES => {
+        sse::SSE_PATH | sse::MESSAGES_PATH => {
             format!("the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {MCP_PATH}\n")
         }
         _ => format!("nothing is served here; MCP is served at {MCP_PATH}\n"),

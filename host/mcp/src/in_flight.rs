@@ -33,7 +33,7 @@ pub(crate) struct RegisteredRequest {
 
 impl InFlight {
     /// Registers a request. Returns `None` if one with this id is already in progress.
-    pub(crate) fn begin(&self, id: &RequestId, cancelled: CancellationToken) -> Option<RegisteredRequest> {
+    pub(crate) fn register(&self, id: &RequestId, cancelled: CancellationToken) -> Option<RegisteredRequest> {
         let mut table = self.table();
         if table.requests.contains_key(id) {
             return None;
@@ -83,7 +83,7 @@ mod tests {
     fn an_id_that_was_cancelled_belongs_to_the_next_request() {
         let in_flight = InFlight::default();
         let id = RequestId::Text("a".into());
-        let begin = || in_flight.begin(&id, CancellationToken::new());
+        let begin = || in_flight.register(&id, CancellationToken::new());
         let first = begin().unwrap();
         assert!(begin().is_none(), "it is in progress");
         assert!(in_flight.cancel(&id) && first.cancelled.is_cancelled());

@@ -27,13 +27,13 @@ use crate::session::Session;
 use crate::tasks::{LiveTask, NoRoom};
 
 /// Error code: the user rejected the request (MCP, "Sampling").
-const REJECTED: i32 = -1;
+const USER_REJECTED_CODE: i32 = -1;
 
 /// Member of `_meta` that names a task.
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+const RELATED_TASK_KEY: &str = "io.modelcontextprotocol/related-task";
 
 /// Maximum length of a quoted client message, in bytes.
-const QUOTED: usize = 200;
+const MAX_QUOTED_BYTES: usize = 200;
 
 /// Reason why there are no answers.
 #[derive(Debug)]
@@ -70,17 +70,17 @@ pub(crate) struct QuestionStream<'a> {
 /// # Errors
 ///
 /// Returns the reason if there are no answers.
-pub(crate) async fn conduct(
+pub(crate) async fn ask_client(
     stream: &QuestionStream<'_>,
     questions: Vec<Question>,
     journal: &mut CallJournal,
 ) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     let QuestionStream { session, reply, cancelled, .. } = *stream;
-    let (texts, requests) = prepare(stream, &questions).map_err(failed)?;
+    let (texts, requests) = register_requests(stream, &questions).map_err(call_failed)?;
     // `collect` would reuse the allocation of the questions, which is larger.
     let mut open = Vec::with_capacity(questions.len());
     open.extend(questions.into_iter().map(|Question { key, kind, .. }| OpenQuestion { key, kind }));
-    let (time, given, approval) = (patience(journal), given(journal), journal.approval);
+    let (time, given, approval) = (remaining_time(journal), total_time(journal), journal.approval);
     let sent = SentRequests { requests, reply, count: AtomicUsize::new(0) };
     let mut ended = pin!(async move {
         tokio::select! {
@@ -89,7 +89,7 @@ pub(crate) async fn conduct(
             () = reply.closed() => Err(InterviewEnd::Cancelled),
             // The responses would arrive too late.
             () = session.life.closing.cancelled() => Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
-            () = tokio::time::sleep(time) => late(given, approval),
+            () = tokio::time::sleep(time) => timeout_outcome(given, approval),
         }
     });
     // Boxed, because this future is larger than the wait for the responses.
@@ -105,14 +105,14 @@ pub(crate) async fn conduct(
     let (answers, held) = tokio::select! {
         biased;
         ended = &mut ended => return ended,
-        responses = sent.requests.responses() => answers(&open, responses).map_err(failed)?,
+        responses = sent.requests.responses() => collect_answers(&open, responses).map_err(call_failed)?,
     };
     journal.answers.extend(answers);
     Ok(held)
 }
 
 /// Returns the time left for the answers.
-pub(crate) fn patience(journal: &CallJournal) -> Duration {
+pub(crate) fn remaining_time(journal: &CallJournal) -> Duration {
     if journal.until == 0 {
         return STATE_LIFETIME;
     }
@@ -125,7 +125,7 @@ pub(crate) fn patience(journal: &CallJournal) -> Duration {
 /// # Errors
 ///
 /// Returns the reason if there are no answers.
-pub(crate) async fn wait(
+pub(crate) async fn wait_for_task_answers(
     session: &Session,
     live: &LiveTask,
     questions: Vec<Question>,
@@ -133,7 +133,7 @@ pub(crate) async fn wait(
 ) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     let asking = session.host.tasks().ask(live, questions).await.map_err(|none| match none {
         NoRoom::Exhausted(_) => {
-            failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned())
+            call_failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned())
         }
         NoRoom::Forgotten => InterviewEnd::Cancelled,
     })?;
@@ -142,27 +142,27 @@ pub(crate) async fn wait(
         () = live.cancellation().cancelled() => return Err(InterviewEnd::Cancelled),
         answers = asking.wait_for_answers() => answers.map_err(InterviewEnd::Failed)?,
         () = session.life.closing.cancelled() => return Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
-        () = tokio::time::sleep(patience(journal)) => return late(given(journal), journal.approval),
+        () = tokio::time::sleep(remaining_time(journal)) => return timeout_outcome(total_time(journal), journal.approval),
     };
     journal.answers.extend(answers);
     Ok(held)
 }
 
 /// Encodes the requests, and registers them.
-fn prepare<'a>(
+fn register_requests<'a>(
     stream: &QuestionStream<'a>,
     questions: &[Question],
 ) -> Result<(Vec<Vec<u8>>, CallRequests<'a>), String> {
     let QuestionStream { session, revision, task, .. } = *stream;
     let params = questions.iter().map(|question| {
         let params = question::request_params(question, revision)?;
-        Ok(if let Some(task) = task { Some(related(params.unwrap_or_default(), task)) } else { params })
+        Ok(if let Some(task) = task { Some(with_related_task(params.unwrap_or_default(), task)) } else { params })
     });
     let params = params.collect::<Result<Vec<_>, String>>();
     let params = params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
-    let requests = session.pending.open(questions.len());
+    let requests = session.pending.register(questions.len());
     let requests = requests.ok_or_else(|| {
-        format!("The client has {} unanswered questions, and no more can be put to it.", pending::MOST)
+        format!("The client has {} unanswered questions, and no more can be put to it.", pending::MAX_PENDING_REQUESTS)
     })?;
     let asked = requests.ids().into_iter().zip(questions).zip(&params);
     let texts = asked.map(|((id, question), params)| jsonrpc::request(&id, question.kind.method(), params.as_ref()));
@@ -170,15 +170,15 @@ fn prepare<'a>(
 }
 
 /// Adds the task id to the `_meta` of a message (MCP 2025-11-25, "Related Task Metadata").
-pub(crate) fn related(mut message: Map<String, Value>, task: &str) -> Map<String, Value> {
+pub(crate) fn with_related_task(mut message: Map<String, Value>, task: &str) -> Map<String, Value> {
     if let Some(meta) = message.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
-        meta.insert(RELATED_TASK.into(), json!({"taskId": task}));
+        meta.insert(RELATED_TASK_KEY.into(), json!({"taskId": task}));
     }
     message
 }
 
 /// Returns the answers by question key, and their quota reservations.
-fn answers(
+fn collect_answers(
     questions: &[OpenQuestion],
     responses: Vec<Option<PendingResponse>>,
 ) -> Result<(AnswerMap, Vec<QuotaPortion>), String> {
@@ -189,15 +189,17 @@ fn answers(
                 held.push(portion);
                 text.into()
             }
-            Some(Err(error)) if error.code == REJECTED && matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
+            Some(Err(error))
+                if error.code == USER_REJECTED_CODE && matches!(kind, QuestionKind::Form | QuestionKind::Url) =>
+            {
                 r#"{"action":"decline"}"#.to_owned()
             }
             // The user gave no answer, whatever the reason.
             Some(Err(error)) if matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
-                tracing::debug!("{}", refusal(key, *kind, &error));
+                tracing::debug!("{}", refusal_message(key, *kind, &error));
                 r#"{"action":"cancel"}"#.to_owned()
             }
-            Some(Err(error)) => return Err(refusal(key, *kind, &error)),
+            Some(Err(error)) => return Err(refusal_message(key, *kind, &error)),
             // Another question has an error.
             None => continue,
         };
@@ -207,25 +209,29 @@ fn answers(
 }
 
 /// Returns the total time that the answers may take.
-fn given(journal: &CallJournal) -> Duration {
+fn total_time(journal: &CallJournal) -> Duration {
     Duration::from_millis(journal.until.saturating_sub(journal.began))
 }
 
 /// Returns the outcome of questions that were not answered in time. If a plugin asked, its call
 /// fails. If the host asked for approval, it decides without an answer.
-fn late(given: Duration, approval: ApprovalState) -> Result<Vec<QuotaPortion>, InterviewEnd> {
+fn timeout_outcome(given: Duration, approval: ApprovalState) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     if matches!(approval, ApprovalState::Asked(_)) {
         return Ok(Vec::new());
     }
     Err(InterviewEnd::Failed(CallFailure::Call(CallError::Limit { limit: Limit::AskTime(given), tool: None })))
 }
 
-fn refusal(key: &str, kind: QuestionKind, error: &Error) -> String {
+fn refusal_message(key: &str, kind: QuestionKind, error: &Error) -> String {
     let Error { code, message, .. } = error;
-    format!("The client did not answer {key:?} ({}): error {code}, {}.", kind.method(), shown(message, QUOTED))
+    format!(
+        "The client did not answer {key:?} ({}): error {code}, {}.",
+        kind.method(),
+        shown(message, MAX_QUOTED_BYTES)
+    )
 }
 
-fn failed(what: String) -> InterviewEnd {
+fn call_failed(what: String) -> InterviewEnd {
     InterviewEnd::Failed(CallFailure::Call(CallError::Failed(what)))
 }
 
@@ -252,10 +258,10 @@ impl SentRequests<'_> {
 
 impl Drop for SentRequests<'_> {
     fn drop(&mut self) {
-        for id in self.requests.open(self.count.load(Ordering::Relaxed)) {
+        for id in self.requests.unanswered(self.count.load(Ordering::Relaxed)) {
             let params = WithdrawnQuestion { request_id: &id, reason: "nobody waits for the answer any more" };
             let text = jsonrpc::notification("notifications/cancelled", Some(&params));
-            self.reply.offer(OutgoingMessage::notification(text));
+            self.reply.try_send(OutgoingMessage::notification(text));
         }
     }
 }

@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
 /// Maximum number of messages in a batch.
-pub const BATCH: usize = 100;
+pub const MAX_BATCH_MESSAGES: usize = 100;
 
 /// Maximum length of an id, in bytes of its JSON. The id is stored for as long as the request is
 /// open.
-const LONGEST_ID: usize = 1 << 10;
+const MAX_ID_BYTES: usize = 1 << 10;
 
 /// Byte order mark, which editors of some systems write before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Description of a valid id, for error messages.
-const AN_ID: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
+const ID_DESCRIPTION: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
 
 /// The id of a request: a string or a number (MCP allows no `null`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -35,9 +35,9 @@ pub enum RequestId {
 impl RequestId {
     /// Parses an id. Rejects an integer of more than 64 bits, because it could not be returned
     /// unchanged, and an id that is too long.
-    fn read(raw: &RawValue) -> Option<Self> {
+    fn parse(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
-        if text.len() > LONGEST_ID {
+        if text.len() > MAX_ID_BYTES {
             return None;
         }
         if text.starts_with('"') {
@@ -61,7 +61,7 @@ impl fmt::Display for RequestId {
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::read(&raw).ok_or_else(|| D::Error::custom(format_args!("expected {AN_ID}")))
+        Self::parse(&raw).ok_or_else(|| D::Error::custom(format_args!("expected {ID_DESCRIPTION}")))
     }
 }
 
@@ -93,7 +93,7 @@ impl IncomingContent<'_> {
     }
 
     /// Returns whether the content needs a response: it contains a request or an invalid message.
-    pub fn asks(&self) -> bool {
+    pub fn needs_response(&self) -> bool {
         match self {
             Self::Single(message) => matches!(message, Message::Request(_)),
             Self::Batch(messages) => messages.iter().any(|message| matches!(message, Ok(Message::Request(_)) | Err(_))),
@@ -165,7 +165,7 @@ impl Error {
 
     /// Returns the error with the id of its request.
     #[must_use]
-    pub fn of(self, id: &RequestId) -> Self {
+    pub fn with_id(self, id: &RequestId) -> Self {
         Self { id: Some(id.clone()), ..self }
     }
 }
@@ -202,7 +202,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Returns the parameters, if present. `null` counts as absent, and so does the empty list that
 /// some languages write for an empty object.
-fn parameters(raw: Option<&RawValue>) -> Option<&RawValue> {
+fn non_empty_params(raw: Option<&RawValue>) -> Option<&RawValue> {
     let is_empty =
         |text: &str| text == "null" || text.strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start() == "]");
     raw.filter(|raw| !is_empty(raw.get()))
@@ -216,7 +216,7 @@ struct IdAlone<'a> {
 }
 
 /// Returns the id of a truncated message.
-pub fn id_of_beginning(bytes: &[u8]) -> Option<RequestId> {
+pub fn id_of_truncated(bytes: &[u8]) -> Option<RequestId> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut id = None;
     // The result is an error, because the end is missing.
@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for IdFirst<'_> {
                 let id = map.next_value::<Box<RawValue>>()?;
                 // A number may continue after the end of the text.
                 map.next_key::<IgnoredAny>()?;
-                *self.0 = RequestId::read(&id);
+                *self.0 = RequestId::parse(&id);
                 return Ok(());
             }
             map.next_value::<IgnoredAny>()?;
@@ -262,19 +262,19 @@ pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
         let mut items = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = reader.deserialize_seq(BatchItems(&mut items)).and_then(|()| reader.end());
-        if items.len() > BATCH {
-            return Err(Error::new(INVALID_REQUEST, format!("a batch can have at most {BATCH} messages")));
+        if items.len() > MAX_BATCH_MESSAGES {
+            return Err(Error::new(INVALID_REQUEST, format!("a batch can have at most {MAX_BATCH_MESSAGES} messages")));
         }
         read.map_err(invalid)?;
         if items.is_empty() {
             return Err(Error::new(INVALID_REQUEST, "the batch is empty"));
         }
-        return Ok(IncomingContent::Batch(items.into_iter().map(message).collect()));
+        return Ok(IncomingContent::Batch(items.into_iter().map(parse_message).collect()));
     }
-    message(serde_json::from_str(text).map_err(invalid)?).map(IncomingContent::Single)
+    parse_message(serde_json::from_str(text).map_err(invalid)?).map(IncomingContent::Single)
 }
 
-/// Collects the messages of a batch, not yet parsed, and stops at the first beyond [`BATCH`].
+/// Collects the messages of a batch, not yet parsed, and stops at the first beyond [`MAX_BATCH_MESSAGES`].
 struct BatchItems<'v, 'a>(&'v mut Vec<&'a RawValue>);
 
 impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
@@ -287,7 +287,7 @@ impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(item) = list.next_element()? {
             self.0.push(item);
-            if self.0.len() > BATCH {
+            if self.0.len() > MAX_BATCH_MESSAGES {
                 return Err(A::Error::custom("too many messages"));
             }
         }
@@ -295,24 +295,27 @@ impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
     }
 }
 
-fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
+fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
     if !raw.get().starts_with('{') {
         return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
     }
     let members: MessageMembers<'_> = serde_json::from_str(raw.get()).map_err(|error| {
         let alone: Option<IdAlone<'_>> = serde_json::from_str(raw.get()).ok();
-        let id = alone.and_then(|alone| RequestId::read(alone.id?));
-        Error { id, ..Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", cut(&error.to_string()))) }
+        let id = alone.and_then(|alone| RequestId::parse(alone.id?));
+        Error {
+            id,
+            ..Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", truncate_error(&error.to_string())))
+        }
     })?;
-    let params = parameters(members.params);
+    let params = non_empty_params(members.params);
     let answers = members.method.is_none() && (members.result.is_some() || members.error.is_some());
     let id = match members.id {
         None => None,
         // A client sends this if it could not read the id of a request.
         Some(raw) if answers && raw.get() == "null" => None,
-        Some(raw) => Some(RequestId::read(raw).ok_or_else(|| {
-            let what = shorten(raw.get());
-            Error::new(INVALID_REQUEST, format!("id must be {AN_ID}, not {what}"))
+        Some(raw) => Some(RequestId::parse(raw).ok_or_else(|| {
+            let what = truncate_quote(raw.get());
+            Error::new(INVALID_REQUEST, format!("id must be {ID_DESCRIPTION}, not {what}"))
         })?),
     };
     let invalid = |message: &str| Error { id: id.clone(), ..Error::new(INVALID_REQUEST, message) };
@@ -323,7 +326,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
         (Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params })),
         (Some(method), None) => Ok(Message::Notification { method, params }),
         (None, id) => match (members.result, members.error) {
-            (_, Some(error)) => Ok(Message::Response { id, outcome: Err(client_error(error)) }),
+            (_, Some(error)) => Ok(Message::Response { id, outcome: Err(parse_client_error(error)) }),
             (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
             (None, None) => Err(invalid("method is missing")),
         },
@@ -331,21 +334,21 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
 }
 
 /// Parses the error in a response. Truncates its message.
-fn client_error(raw: &RawValue) -> Error {
+fn parse_client_error(raw: &RawValue) -> Error {
     let read: Result<ClientError<'_>, _> = serde_json::from_str(raw.get());
     read.map_or_else(
         |_| Error::new(INTERNAL_ERROR, "an error that is not a JSON-RPC error"),
-        |error| Error::new(error.code, cut(&error.message)),
+        |error| Error::new(error.code, truncate_error(&error.message)),
     )
 }
 
 /// Truncates an error message, which may quote megabytes of client input.
-pub(crate) fn cut(text: &str) -> &str {
+pub(crate) fn truncate_error(text: &str) -> &str {
     text.get(..text.floor_char_boundary(500)).unwrap_or(text)
 }
 
 /// Truncates client text, which may be megabytes long, for a message or the log.
-pub(crate) fn shorten(text: &str) -> &str {
+pub(crate) fn truncate_quote(text: &str) -> &str {
     text.get(..text.floor_char_boundary(40)).unwrap_or(text)
 }
 
@@ -413,12 +416,12 @@ fn encode(message: &impl Serialize) -> Vec<u8> {
         tracing::error!(%error, "cannot encode a message");
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the response could not be encoded"}}"#.to_vec()
     });
-    one_line(text)
+    escape_line_ends(text)
 }
 
 /// Returns the JSON as one line for every reader. Some readers end a line at U+0085, U+2028 or
 /// U+2029, which occur in JSON only within strings.
-fn one_line(text: Vec<u8>) -> Vec<u8> {
+fn escape_line_ends(text: Vec<u8>) -> Vec<u8> {
     const ENDS: [(&[u8], &[u8]); 3] =
         [(b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")];
     let end_at = |at: usize| ENDS.iter().find(|(end, _)| text.get(at..).is_some_and(|rest| rest.starts_with(end)));
@@ -544,7 +547,7 @@ mod tests {
             (r#"[{"id":7}"#, None),
             ("", None),
         ] {
-            let found = id_of_beginning(beginning.as_bytes());
+            let found = id_of_truncated(beginning.as_bytes());
             assert_eq!(found.map(|id| id.to_string()).as_deref(), id, "{beginning}");
         }
     }
@@ -567,8 +570,8 @@ mod tests {
             Ok(IncomingContent::Batch(messages)) => messages.len(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(read(&batch(BATCH)), BATCH);
-        for count in [BATCH + 1, 100_000] {
+        assert_eq!(read(&batch(MAX_BATCH_MESSAGES)), MAX_BATCH_MESSAGES);
+        for count in [MAX_BATCH_MESSAGES + 1, 100_000] {
             let error = decode(batch(count).as_bytes()).unwrap_err();
             assert_eq!(
                 (error.code, error.message.as_str()),
@@ -576,16 +579,19 @@ mod tests {
             );
         }
         // The rest after the limit is not read.
-        assert_eq!(decode(format!("{}no JSON", batch(BATCH + 1)).as_bytes()).unwrap_err().code, INVALID_REQUEST);
-        assert_eq!(decode(format!("{}no JSON", batch(BATCH)).as_bytes()).unwrap_err().code, PARSE_ERROR);
+        assert_eq!(
+            decode(format!("{}no JSON", batch(MAX_BATCH_MESSAGES + 1)).as_bytes()).unwrap_err().code,
+            INVALID_REQUEST
+        );
+        assert_eq!(decode(format!("{}no JSON", batch(MAX_BATCH_MESSAGES)).as_bytes()).unwrap_err().code, PARSE_ERROR);
     }
 
     #[test]
     fn an_id_is_short() {
         let request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         let text = |length: usize| format!("\"{}\"", "x".repeat(length));
-        decode(request(&text(LONGEST_ID - 2)).as_bytes()).unwrap();
-        for id in [text(LONGEST_ID - 1), text(1 << 20), format!("1.{}", "0".repeat(LONGEST_ID))] {
+        decode(request(&text(MAX_ID_BYTES - 2)).as_bytes()).unwrap();
+        for id in [text(MAX_ID_BYTES - 1), text(1 << 20), format!("1.{}", "0".repeat(MAX_ID_BYTES))] {
             let error = decode(request(&id).as_bytes()).unwrap_err();
             assert_eq!((error.code, error.id), (INVALID_REQUEST, None));
             assert!(error.message.len() < 200, "{}", error.message);

@@ -8,7 +8,7 @@ use crate::view::CallerView;
 
 /// Maximum number of distinct rights per session that are remembered; the least recently used are
 /// dropped. More than a few are not expected, because all tokens of a session have the same owner.
-const RIGHTS: usize = 8;
+const MAX_REMEMBERED_RIGHTS: usize = 8;
 
 /// List state that the client of a session has.
 #[derive(Debug, Default)]
@@ -36,14 +36,14 @@ struct SeenList {
 
 impl KnownLists {
     /// Replaces all state with the view that a client has when its session begins.
-    pub(crate) fn begin(&self, rights: &CallerRights, view: CallerView) {
+    pub(crate) fn reset(&self, rights: &CallerRights, view: CallerView) {
         *self.views() = vec![KnownEntry::new(rights, view)];
     }
 
     /// Returns the view that the client last received, or `now` for new rights.
-    pub(crate) fn last(&self, rights: &CallerRights, now: CallerView) -> CallerView {
+    pub(crate) fn last_view(&self, rights: &CallerRights, now: CallerView) -> CallerView {
         let mut views = self.views();
-        let lists = entry(&mut views, rights, now).lists;
+        let lists = touch_entry(&mut views, rights, now).lists;
         let listing = lists.map(|seen| seen.listing).into_iter().min();
         let [tools, prompts, resources, ..] = lists;
         CallerView {
@@ -56,14 +56,14 @@ impl KnownLists {
 
     /// Records that the client requested a list. `whole` is true if the response contained all of
     /// it.
-    pub(crate) fn listed(&self, rights: &CallerRights, list: ListKind, view: CallerView, whole: bool) {
+    pub(crate) fn record_listed(&self, rights: &CallerRights, list: ListKind, view: CallerView, whole: bool) {
         let mut views = self.views();
-        let entry = entry(&mut views, rights, view);
+        let entry = touch_entry(&mut views, rights, view);
         for (seen, _) in entry.lists.iter_mut().zip(ListKind::ALL).filter(|(_, known)| *known == list) {
             // The first response includes the changes since the session began. Later, a client
             // requests the list after a notification, or at any time.
             if !seen.listed && whole && view.listing > seen.listing {
-                *seen = SeenList::of(list, view);
+                *seen = SeenList::from_view(list, view);
             }
             seen.listed = true;
         }
@@ -72,9 +72,9 @@ impl KnownLists {
     /// Returns a difference between the view that the client last received and `now`, as far as the
     /// rights show it. `told` is the view last reported to the client, used if its entry was
     /// dropped.
-    pub(crate) fn news(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Option<ListChange> {
+    pub(crate) fn next_change(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Option<ListChange> {
         let mut views = self.views();
-        let lists = &mut entry(&mut views, rights, told).lists;
+        let lists = &mut touch_entry(&mut views, rights, told).lists;
         // The client may have requested the list in the meantime, for the first time.
         let newer = lists.iter_mut().zip(ListKind::ALL).filter(|(seen, _)| now.listing > seen.listing);
         let mut changed = newer.filter_map(|(seen, list)| {
@@ -82,20 +82,26 @@ impl KnownLists {
                 seen.listing = now.listing;
                 return None;
             }
-            Some(list.news())
+            Some(list.change())
         });
         changed.next()
     }
 
     /// Records that the client is notified of this change. Returns false if it already was. Called
     /// when the notification has its place in the outbox.
-    pub(crate) fn tell(&self, rights: &CallerRights, news: ListChange, told: CallerView, now: CallerView) -> bool {
+    pub(crate) fn record_notified(
+        &self,
+        rights: &CallerRights,
+        news: ListChange,
+        told: CallerView,
+        now: CallerView,
+    ) -> bool {
         let mut views = self.views();
-        let lists = entry(&mut views, rights, told).lists.iter_mut().zip(ListKind::ALL);
+        let lists = touch_entry(&mut views, rights, told).lists.iter_mut().zip(ListKind::ALL);
         let mut is_new = false;
-        for (seen, list) in lists.filter(|(seen, list)| list.news() == news && now.listing > seen.listing) {
+        for (seen, list) in lists.filter(|(seen, list)| list.change() == news && now.listing > seen.listing) {
             is_new |= seen.digest != list.digest(now);
-            *seen = SeenList { listed: seen.listed, ..SeenList::of(list, now) };
+            *seen = SeenList { listed: seen.listed, ..SeenList::from_view(list, now) };
         }
         is_new
     }
@@ -108,24 +114,24 @@ impl KnownLists {
 
 impl KnownEntry {
     fn new(rights: &CallerRights, view: CallerView) -> Self {
-        Self { rights: rights.clone(), lists: ListKind::ALL.map(|list| SeenList::of(list, view)) }
+        Self { rights: rights.clone(), lists: ListKind::ALL.map(|list| SeenList::from_view(list, view)) }
     }
 }
 
 impl SeenList {
-    fn of(list: ListKind, view: CallerView) -> Self {
+    fn from_view(list: ListKind, view: CallerView) -> Self {
         Self { listing: view.listing, digest: list.digest(view), listed: false }
     }
 }
 
 /// Returns the entry for these rights and marks it as most recently used. Creates it from `first`
 /// if the rights are new.
-fn entry<'a>(views: &'a mut Vec<KnownEntry>, rights: &CallerRights, first: CallerView) -> &'a mut KnownEntry {
+fn touch_entry<'a>(views: &'a mut Vec<KnownEntry>, rights: &CallerRights, first: CallerView) -> &'a mut KnownEntry {
     let entry = match views.iter().position(|entry| entry.rights == *rights) {
         Some(place) => views.remove(place),
         None => KnownEntry::new(rights, first),
     };
-    if views.len() >= RIGHTS {
+    if views.len() >= MAX_REMEMBERED_RIGHTS {
         views.remove(0);
     }
     views.push_mut(entry)
@@ -145,8 +151,10 @@ mod tests {
         /// Returns all differences, and records them as reported.
         fn differs(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Vec<ListChange> {
             let mut all = Vec::new();
-            while let Some(news) = self.news(rights, told, now) {
-                assert!(self.tell(rights, news, told, now) && !self.tell(rights, news, told, now));
+            while let Some(news) = self.next_change(rights, told, now) {
+                assert!(
+                    self.record_notified(rights, news, told, now) && !self.record_notified(rights, news, told, now)
+                );
                 all.push(news);
             }
             all
@@ -160,8 +168,8 @@ mod tests {
     #[test]
     fn only_a_difference_that_the_rights_show_counts() {
         let known = KnownLists::default();
-        known.begin(&CallerRights::All, view(1, 10));
-        assert_eq!(known.last(&only("a"), view(1, 5)), view(1, 5));
+        known.reset(&CallerRights::All, view(1, 10));
+        assert_eq!(known.last_view(&only("a"), view(1, 5)), view(1, 5));
         assert_eq!(known.differs(&CallerRights::All, view(1, 10), view(2, 20)), [ListChange::Tools]);
         assert_eq!(known.differs(&only("a"), view(1, 5), view(2, 5)), [], "what changed is hidden from it");
         // The list changed and changed back unnoticed.
@@ -174,7 +182,7 @@ mod tests {
     fn each_list_has_its_news() {
         let known = KnownLists::default();
         let now = |listing, tools, prompts, resources| CallerView { listing, tools, prompts, resources };
-        known.begin(&CallerRights::All, now(1, 1, 1, 1));
+        known.reset(&CallerRights::All, now(1, 1, 1, 1));
         let mut told = now(1, 1, 1, 1);
         for (next, news) in [
             (now(2, 1, 2, 1), vec![ListChange::Prompts]),
@@ -190,15 +198,15 @@ mod tests {
     #[test]
     fn the_first_list_contains_the_changes_before_it() {
         let known = KnownLists::default();
-        known.begin(&CallerRights::All, view(0, 1));
-        known.listed(&CallerRights::All, ListKind::Tools, view(2, 2), true);
+        known.reset(&CallerRights::All, view(0, 1));
+        known.record_listed(&CallerRights::All, ListKind::Tools, view(2, 2), true);
         assert_eq!(known.differs(&CallerRights::All, view(0, 1), view(2, 2)), []);
         // A repeated request does not replace a notification.
-        known.listed(&CallerRights::All, ListKind::Tools, view(3, 3), true);
+        known.record_listed(&CallerRights::All, ListKind::Tools, view(3, 3), true);
         assert_eq!(known.differs(&CallerRights::All, view(2, 2), view(3, 3)), [ListChange::Tools]);
         // A page is not the whole list.
-        known.begin(&CallerRights::All, view(3, 3));
-        known.listed(&CallerRights::All, ListKind::Tools, view(4, 4), false);
+        known.reset(&CallerRights::All, view(3, 3));
+        known.record_listed(&CallerRights::All, ListKind::Tools, view(4, 4), false);
         assert_eq!(known.differs(&CallerRights::All, view(3, 3), view(4, 4)), [ListChange::Tools]);
     }
 
@@ -207,11 +215,11 @@ mod tests {
         let known = KnownLists::default();
         let before = CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 };
         let after = CallerView { listing: 2, tools: 2, prompts: 2, resources: 2 };
-        known.begin(&CallerRights::All, before);
+        known.reset(&CallerRights::All, before);
         for list in [ListKind::Prompts, ListKind::Resources] {
-            known.listed(&CallerRights::All, list, after, true);
+            known.record_listed(&CallerRights::All, list, after, true);
         }
-        assert_eq!(known.last(&CallerRights::All, after), CallerView { prompts: 2, resources: 2, ..before });
+        assert_eq!(known.last_view(&CallerRights::All, after), CallerView { prompts: 2, resources: 2, ..before });
         // The templates were not requested.
         assert_eq!(known.differs(&CallerRights::All, before, after), [ListChange::Tools, ListChange::Resources]);
     }
@@ -220,9 +228,9 @@ mod tests {
     fn only_the_last_rights_are_remembered() {
         let known = KnownLists::default();
         for n in 0..100 {
-            known.last(&only(&format!("tool-{n}")), view(1, n));
+            known.last_view(&only(&format!("tool-{n}")), view(1, n));
         }
-        assert_eq!(known.views().len(), RIGHTS);
+        assert_eq!(known.views().len(), MAX_REMEMBERED_RIGHTS);
         assert_eq!(known.differs(&only("tool-0"), view(1, 0), view(2, 0)), [], "what it was told stands in");
     }
 }

@@ -33,7 +33,7 @@ impl ListKind {
     pub(crate) const ALL: [Self; 5] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates, Self::Skills];
 
     /// Returns the name of the result member that contains the items.
-    pub(crate) const fn member(self) -> &'static str {
+    pub(crate) const fn result_member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Prompts => "prompts",
@@ -45,11 +45,11 @@ impl ListKind {
 
     /// Returns the digest of the list in a view. If two digests are equal, so are the lists.
     pub(crate) const fn digest(self, view: CallerView) -> u64 {
-        self.news().digest(view)
+        self.change().digest(view)
     }
 
     /// Returns the notification for a change of this list.
-    pub(crate) const fn news(self) -> ListChange {
+    pub(crate) const fn change(self) -> ListChange {
         match self {
             Self::Tools => ListChange::Tools,
             Self::Prompts => ListChange::Prompts,
@@ -72,7 +72,7 @@ impl ListChange {
     }
 
     /// Returns the member of a listen filter that requests the notification.
-    pub(crate) const fn filter(self) -> &'static str {
+    pub(crate) const fn filter_member(self) -> &'static str {
         match self {
             Self::Tools => "toolsListChanged",
             Self::Prompts => "promptsListChanged",

@@ -12,10 +12,10 @@ use crate::revision::Revision;
 use crate::view::CallerView;
 
 /// Capacity of the cache, in bytes. The server has one cache, regardless of the number of clients.
-const BYTES: usize = 32 << 20;
+const MAX_CACHED_BYTES: usize = 32 << 20;
 
 /// Maximum number of cached pages: enough for every revision, and for dozens of distinct rights.
-const PAGES: usize = 512;
+const MAX_CACHED_PAGES: usize = 512;
 
 /// Encoded pages of the current lists.
 #[derive(Default)]
@@ -75,8 +75,8 @@ impl PageKey {
 
 impl PageCache {
     /// Returns the page, if it is cached.
-    pub(crate) fn find(&self, key: &PageKey) -> Option<Arc<CachedPage>> {
-        let mut kept = self.kept();
+    pub(crate) fn get(&self, key: &PageKey) -> Option<Arc<CachedPage>> {
+        let mut kept = self.cached_pages();
         let place = kept.pages.iter().position(|(known, _)| known == key)?;
         let found = kept.pages.remove(place);
         let page = Arc::clone(&found.1);
@@ -86,16 +86,16 @@ impl PageCache {
 
     /// Acquires the right to encode a page. The requested page may have been cached in the
     /// meantime.
-    pub(crate) async fn write(&self) -> AsyncMutexGuard<'_, ()> {
+    pub(crate) async fn lock_writer(&self) -> AsyncMutexGuard<'_, ()> {
         self.writing.lock().await
     }
 
     /// Caches a page of the lists with this version number. Evicts the least recently used pages if
     /// the cache is full, and all pages of older lists. A page that follows no cached page is not
     /// cached: a client can make up any number of cursors.
-    pub(crate) fn keep(&self, listing: u64, key: PageKey, page: Arc<CachedPage>) {
-        let mut kept = self.kept();
-        if listing < kept.listing || page.size() > BYTES {
+    pub(crate) fn insert(&self, listing: u64, key: PageKey, page: Arc<CachedPage>) {
+        let mut kept = self.cached_pages();
+        if listing < kept.listing || page.size() > MAX_CACHED_BYTES {
             return;
         }
         if listing > kept.listing {
@@ -108,7 +108,7 @@ impl PageCache {
         kept.pages.push((key, page));
         let mut bytes: usize = kept.pages.iter().map(|(_, page)| page.size()).sum();
         let mut surplus = 0;
-        while bytes > BYTES || kept.pages.len() - surplus > PAGES {
+        while bytes > MAX_CACHED_BYTES || kept.pages.len() - surplus > MAX_CACHED_PAGES {
             bytes -= kept.pages.get(surplus).map_or(bytes, |(_, page)| page.size());
             surplus += 1;
         }
@@ -116,7 +116,7 @@ impl PageCache {
     }
 
     // Held for a few microseconds and never across an await.
-    fn kept(&self) -> MutexGuard<'_, CachedPages> {
+    fn cached_pages(&self) -> MutexGuard<'_, CachedPages> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -155,17 +155,17 @@ mod tests {
     #[test]
     fn a_page_is_found_by_everything_that_it_depends_on() {
         let listings = PageCache::default();
-        listings.keep(1, key(1), page(10));
-        assert!(listings.find(&key(1)).is_some());
-        assert!(listings.find(&key(2)).is_none());
-        assert!(listings.find(&PageKey { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
-        assert!(listings.find(&PageKey { schemas: SchemaForm::Portable, ..key(1) }).is_none());
-        assert!(listings.find(&PageKey { after: Some("a".into()), ..key(1) }).is_none());
-        assert!(listings.find(&PageKey { list: ListKind::Prompts, ..key(1) }).is_none());
-        listings.keep(2, key(3), page(10));
-        assert!(listings.find(&key(1)).is_none(), "a page of an older list");
-        listings.keep(1, key(1), page(10));
-        assert!(listings.find(&key(1)).is_none() && listings.find(&key(3)).is_some());
+        listings.insert(1, key(1), page(10));
+        assert!(listings.get(&key(1)).is_some());
+        assert!(listings.get(&key(2)).is_none());
+        assert!(listings.get(&PageKey { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
+        assert!(listings.get(&PageKey { schemas: SchemaForm::Portable, ..key(1) }).is_none());
+        assert!(listings.get(&PageKey { after: Some("a".into()), ..key(1) }).is_none());
+        assert!(listings.get(&PageKey { list: ListKind::Prompts, ..key(1) }).is_none());
+        listings.insert(2, key(3), page(10));
+        assert!(listings.get(&key(1)).is_none(), "a page of an older list");
+        listings.insert(1, key(1), page(10));
+        assert!(listings.get(&key(1)).is_none() && listings.get(&key(3)).is_some());
     }
 
     #[test]
@@ -175,34 +175,34 @@ mod tests {
             Arc::new(CachedPage { items: JsonText::new(&Value::Null), next: next.map(str::to_owned) })
         };
         let after = |digest, name: &str| PageKey { after: Some(name.to_owned()), ..key(digest) };
-        listings.keep(1, after(1, "b"), page(None));
-        assert!(listings.find(&after(1, "b")).is_none(), "made up");
-        listings.keep(1, key(1), page(Some("b")));
+        listings.insert(1, after(1, "b"), page(None));
+        assert!(listings.get(&after(1, "b")).is_none(), "made up");
+        listings.insert(1, key(1), page(Some("b")));
         for wrong in [after(1, "a"), after(2, "b"), PageKey { list: ListKind::Prompts, ..after(1, "b") }] {
-            listings.keep(1, wrong.clone(), page(None));
-            assert!(listings.find(&wrong).is_none(), "{wrong:?}");
+            listings.insert(1, wrong.clone(), page(None));
+            assert!(listings.get(&wrong).is_none(), "{wrong:?}");
         }
-        listings.keep(1, after(1, "b"), page(Some("d")));
-        listings.keep(1, after(1, "d"), page(None));
-        assert!(listings.find(&after(1, "b")).is_some() && listings.find(&after(1, "d")).is_some());
+        listings.insert(1, after(1, "b"), page(Some("d")));
+        listings.insert(1, after(1, "d"), page(None));
+        assert!(listings.get(&after(1, "b")).is_some() && listings.get(&after(1, "d")).is_some());
     }
 
     #[test]
     fn the_pages_that_are_kept_are_bounded_in_bytes_and_in_number() {
         let listings = PageCache::default();
         for digest in 0..4 {
-            listings.keep(1, key(digest), page(BYTES / 4));
+            listings.insert(1, key(digest), page(MAX_CACHED_BYTES / 4));
         }
-        assert!(listings.find(&key(0)).is_some());
-        listings.keep(1, key(4), page(BYTES / 2));
-        let kept = |digest| listings.find(&key(digest)).is_some();
+        assert!(listings.get(&key(0)).is_some());
+        listings.insert(1, key(4), page(MAX_CACHED_BYTES / 2));
+        let kept = |digest| listings.get(&key(digest)).is_some();
         assert_eq!([0, 1, 2, 3, 4].map(kept), [true, false, false, true, true], "not those that were used last");
-        listings.keep(1, key(5), page(BYTES + 1));
-        assert!(listings.find(&key(5)).is_none() && listings.find(&key(4)).is_some());
-        for digest in 10..10 + 2 * PAGES as u64 {
-            listings.keep(1, key(digest), page(10));
+        listings.insert(1, key(5), page(MAX_CACHED_BYTES + 1));
+        assert!(listings.get(&key(5)).is_none() && listings.get(&key(4)).is_some());
+        for digest in 10..10 + 2 * MAX_CACHED_PAGES as u64 {
+            listings.insert(1, key(digest), page(10));
         }
-        assert_eq!(listings.kept().pages.len(), PAGES);
-        assert!(listings.find(&key(9 + 2 * PAGES as u64)).is_some());
+        assert_eq!(listings.cached_pages().pages.len(), MAX_CACHED_PAGES);
+        assert!(listings.get(&key(9 + 2 * MAX_CACHED_PAGES as u64)).is_some());
     }
 }

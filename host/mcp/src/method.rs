@@ -116,7 +116,7 @@ impl McpMethod {
     }
 
     /// Returns whether `revision` defines the method.
-    pub(crate) const fn is_in(self, revision: Revision) -> bool {
+    pub(crate) const fn is_defined_in(self, revision: Revision) -> bool {
         let features = revision.features();
         match self {
             Self::Initialize => features.sessions,
@@ -158,12 +158,12 @@ impl McpMethod {
     }
 
     /// Returns whether the method only changes session state.
-    pub(crate) const fn is_remembered(self) -> bool {
+    pub(crate) const fn changes_session_state(self) -> bool {
         matches!(self, Self::SetLevel | Self::Subscribe | Self::Unsubscribe)
     }
 
     /// Returns whether the method is allowed before `initialize`.
-    pub(crate) const fn is_before_session(self) -> bool {
+    pub(crate) const fn is_allowed_before_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Ping)
     }
 }

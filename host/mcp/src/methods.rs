@@ -36,7 +36,7 @@ use crate::shape;
 
 /// Time that a client waits for instructions of plugins that are still loading at startup. Most are
 /// loaded by then, and a client must not wait for a plugin that is being compiled.
-const SETTLING: Duration = Duration::from_secs(1);
+const INSTRUCTIONS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The result of a method, or a protocol error.
 pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
@@ -45,7 +45,7 @@ pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
     if !session.host.is_complete() {
         // Includes what is loaded by then. The lists contain the rest.
-        drop(tokio::time::timeout(SETTLING, session.host.wait_for_instructions()).await);
+        drop(tokio::time::timeout(INSTRUCTIONS_TIMEOUT, session.host.wait_for_instructions()).await);
     }
     shape::add_instructions(result, &session.host.instructions(&caller.rights));
 }

@@ -16,10 +16,10 @@ use crate::rules::RequestContext;
 use crate::updates::ResourceUpdates;
 
 /// Progress notifications per second that are forwarded. More would not be readable.
-const PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
+const PROGRESS_PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
 
 /// Maximum burst of progress notifications, so that short tools that report every step lose none.
-const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
+const PROGRESS_BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 /// The observer of one call, for the peer that made it.
 pub(crate) struct PeerObserver {
@@ -48,7 +48,7 @@ impl PeerObserver {
         cancel: CancellationToken,
         updates: ResourceUpdates,
     ) -> Self {
-        let quota = Quota::per_second(PER_SECOND).allow_burst(BURST);
+        let quota = Quota::per_second(PROGRESS_PER_SECOND).allow_burst(PROGRESS_BURST);
         let progress = token.map(|token| (token, RateLimiter::direct(quota)));
         Self {
             outbox,
@@ -69,7 +69,7 @@ impl CallObserver for PeerObserver {
         if self.log.is_some_and(|least| level >= least) {
             let params = json!({"level": level, "logger": self.target, "data": message});
             self.outbox
-                .offer(OutgoingMessage::notification(jsonrpc::notification("notifications/message", Some(&params))));
+                .try_send(OutgoingMessage::notification(jsonrpc::notification("notifications/message", Some(&params))));
         }
     }
 
@@ -92,7 +92,7 @@ impl CallObserver for PeerObserver {
             params.insert("message".into(), message.into());
         }
         let message = jsonrpc::notification("notifications/progress", Some(&Value::Object(params)));
-        self.outbox.offer(OutgoingMessage::notification(message));
+        self.outbox.try_send(OutgoingMessage::notification(message));
     }
 
     fn resource_updated(&self, uri: &str) {

@@ -11,11 +11,11 @@ use tokio::sync::{Notify, Semaphore};
 
 /// Maximum number of messages that can wait for the peer. Further responses wait with their calls,
 /// which hold places in the client's queue.
-const CAPACITY: u32 = 256;
+const MAX_QUEUED_MESSAGES: u32 = 256;
 
 /// Maximum number of bytes that can wait for the peer: the size of the largest common message. A
 /// larger message waits alone in the queue.
-const BYTES: u32 = 1 << 20;
+const MAX_QUEUED_BYTES: u32 = 1 << 20;
 
 /// One encoded message.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) enum OutgoingKind {
 
 impl OutgoingKind {
     /// Returns whether the message responds to a client message.
-    pub(crate) fn responds(self) -> bool {
+    pub(crate) fn is_response(self) -> bool {
         matches!(self, Self::Answer | Self::Refusal(_))
     }
 }
@@ -60,12 +60,12 @@ impl OutgoingMessage {
     }
 
     /// Creates the response to a request that was rejected before it was processed.
-    pub(crate) fn refusal(text: Vec<u8>, code: i32) -> Self {
+    pub(crate) fn rejection(text: Vec<u8>, code: i32) -> Self {
         Self { text, kind: OutgoingKind::Refusal(code), retry_after: None }
     }
 
     /// Creates the response to a request that was processed.
-    pub(crate) fn answer(text: Vec<u8>) -> Self {
+    pub(crate) fn response(text: Vec<u8>) -> Self {
         Self { text, kind: OutgoingKind::Answer, retry_after: None }
     }
 }
@@ -74,7 +74,7 @@ impl OutgoingMessage {
 /// is small, and allocates no queue slots before there are messages.
 #[derive(Debug)]
 struct OutboxQueue {
-    waiting: Mutex<WaitingSender>,
+    waiting: Mutex<OutboxState>,
     /// Available capacity, in bytes. Closed when the peer has disconnected.
     room: Semaphore,
     /// Notified when a message is queued or the last sender is dropped.
@@ -84,7 +84,7 @@ struct OutboxQueue {
 }
 
 #[derive(Debug)]
-struct WaitingSender {
+struct OutboxState {
     messages: VecDeque<QueuedMessage>,
     senders: usize,
 }
@@ -103,8 +103,8 @@ pub(crate) struct OutboxReceiver(Arc<OutboxQueue>);
 /// Creates an empty queue.
 pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
     let queue = Arc::new(OutboxQueue {
-        waiting: Mutex::new(WaitingSender { messages: VecDeque::new(), senders: 1 }),
-        room: Semaphore::new(BYTES as usize),
+        waiting: Mutex::new(OutboxState { messages: VecDeque::new(), senders: 1 }),
+        room: Semaphore::new(MAX_QUEUED_BYTES as usize),
         arrived: Notify::new(),
         left: Notify::new(),
     });
@@ -134,12 +134,12 @@ impl Drop for OutboxPermit<'_> {
 
 /// Returns the capacity that a message of this size occupies. The minimum bounds the number of
 /// messages.
-fn room(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(BYTES).clamp(BYTES / CAPACITY, BYTES)
+fn permits_for(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(MAX_QUEUED_BYTES).clamp(MAX_QUEUED_BYTES / MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES)
 }
 
 impl OutboxQueue {
-    fn lock(&self) -> MutexGuard<'_, WaitingSender> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,14 +185,14 @@ impl Outbox {
     /// Waits for capacity for one message of up to this many bytes. Returns `None` if the peer has
     /// disconnected.
     pub(crate) async fn reserve(&self, bytes: usize) -> Option<OutboxPermit<'_>> {
-        let room = room(bytes);
+        let room = permits_for(bytes);
         self.0.room.acquire_many(room).await.ok()?.forget();
         Some(OutboxPermit { queue: &self.0, room })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise. Suits progress and the like.
-    pub(crate) fn offer(&self, message: OutgoingMessage) {
-        let room = room(message.text.len());
+    pub(crate) fn try_send(&self, message: OutgoingMessage) {
+        let room = permits_for(message.text.len());
         if let Ok(permit) = self.0.room.try_acquire_many(room) {
             permit.forget();
             self.0.push(message, room);
@@ -215,7 +215,7 @@ impl OutboxReceiver {
     pub(crate) async fn recv(&self) -> Option<OutgoingMessage> {
         loop {
             match self.try_recv() {
-                None if !self.is_complete() => {}
+                None if !self.has_no_senders() => {}
                 // The last sender may have sent a message before it was dropped.
                 None => return self.try_recv(),
                 some => return some,
@@ -233,7 +233,7 @@ impl OutboxReceiver {
     }
 
     /// Returns whether no sender is left. Messages may still be queued.
-    pub(crate) fn is_complete(&self) -> bool {
+    pub(crate) fn has_no_senders(&self) -> bool {
         self.0.lock().senders == 0
     }
 
@@ -273,14 +273,14 @@ mod tests {
     #[tokio::test]
     async fn the_queue_is_bounded_in_bytes() {
         let (outbox, messages) = channel();
-        let half = BYTES as usize / 2;
+        let half = MAX_QUEUED_BYTES as usize / 2;
         for _ in 0..3 {
-            outbox.offer(message(half));
+            outbox.try_send(message(half));
         }
         assert!(messages.try_recv().is_some() && messages.try_recv().is_some());
         assert!(messages.try_recv().is_none(), "the third was dropped");
         outbox.send(message(10 * half)).await;
-        outbox.offer(message(1));
+        outbox.try_send(message(1));
         assert_eq!(messages.recv().await.unwrap().text.len(), 10 * half, "a large one waits alone");
         assert!(messages.try_recv().is_none());
     }
@@ -288,22 +288,22 @@ mod tests {
     #[tokio::test]
     async fn the_queue_is_bounded_in_messages() {
         let (outbox, messages) = channel();
-        for _ in 0..=CAPACITY {
-            outbox.offer(message(1));
+        for _ in 0..=MAX_QUEUED_MESSAGES {
+            outbox.try_send(message(1));
         }
-        for _ in 0..CAPACITY {
+        for _ in 0..MAX_QUEUED_MESSAGES {
             assert!(messages.try_recv().is_some());
         }
         assert!(messages.try_recv().is_none(), "one more was dropped");
-        drop(outbox.reserve(BYTES as usize).await.unwrap());
-        assert_eq!(outbox.0.room.available_permits(), BYTES as usize, "what is not used is free again");
+        drop(outbox.reserve(MAX_QUEUED_BYTES as usize).await.unwrap());
+        assert_eq!(outbox.0.room.available_permits(), MAX_QUEUED_BYTES as usize, "what is not used is free again");
     }
 
     #[tokio::test]
     async fn a_queue_without_senders_ends_after_its_messages() {
         let (outbox, messages) = channel();
         let other = outbox.clone();
-        other.offer(message(1));
+        other.try_send(message(1));
         drop(outbox);
         drop(other);
         assert!(messages.recv().await.is_some());
@@ -324,7 +324,7 @@ mod tests {
         drop(messages);
         waiting.await.unwrap();
         outbox.closed().await;
-        outbox.offer(message(1));
+        outbox.try_send(message(1));
         assert!(outbox.reserve(1).await.is_none());
         assert!(outbox.0.lock().messages.is_empty());
     }
@@ -356,7 +356,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_waits_for_a_peer_that_left() {
         let (outbox, messages) = channel();
-        outbox.send(message(BYTES as usize)).await;
+        outbox.send(message(MAX_QUEUED_BYTES as usize)).await;
         let waiting = tokio::spawn(async move { outbox.send(message(1)).await });
         tokio::task::yield_now().await;
         drop(messages);

@@ -22,29 +22,29 @@ use crate::updates::MAX_URI_BYTES;
 pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 
 /// Error code: a resource does not exist (revisions with sessions, "Resources").
-const NOT_FOUND: i32 = -32002;
+const RESOURCE_NOT_FOUND: i32 = -32002;
 
 /// Error code: a plugin failed or was not entered, and the result cannot express this. The code is
 /// in the range that the specification leaves to implementations, and no SDK gives it another
 /// meaning.
-const FAILED: i32 = -32010;
+const PLUGIN_FAILED: i32 = -32010;
 
 /// Key of a call's usage in the result's `_meta`: `fuel`, `wall_ms`, `memory`.
-const USAGE: &str = "dev.toolbay/usage";
+const USAGE_KEY: &str = "dev.toolbay/usage";
 
 /// Key of the error kind in a failed result's `_meta`, or in the data of an error.
-const ERROR: &str = "dev.toolbay/error";
+const ERROR_KIND_KEY: &str = "dev.toolbay/error";
 
 /// Key of the time in milliseconds after which a rejected call can be retried.
-const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
+const RETRY_AFTER_KEY: &str = "dev.toolbay/retry-after-ms";
 
 /// Maximum length of a quoted unknown name or URI, in bytes: it may be megabytes long.
-const QUOTED: usize = 200;
+const MAX_QUOTED_BYTES: usize = 200;
 
 /// Returns the response to a request of this kind that entered a plugin, or should have: a result
 /// or a protocol error. Failures of tools are results, which the model reads. The other methods
 /// return errors.
-pub(crate) fn outcome(
+pub(crate) fn to_response(
     answer: CallResult,
     kind: TargetKind,
     revision: Revision,
@@ -59,22 +59,24 @@ pub(crate) fn outcome(
                 CallReply::Resource(items) => shape::resource_result(items, revision),
                 CallReply::Completion(completions) => shape::completion_result(completions),
                 // Plugin entry handles questions. Only the protocol can answer them.
-                CallReply::Questions(_) => return Err(internal(&format!("nobody answers the questions of a {kind}"))),
+                CallReply::Questions(_) => {
+                    return Err(internal_error(&format!("nobody answers the questions of a {kind}")));
+                }
             };
-            add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
+            add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
             return Ok(result);
         }
         Err(failure) => failure,
     };
     let error_kind = failure.kind();
     let failed = |text: &str| match kind {
-        TargetKind::Tool => Ok(self::failure(text, error_kind, usage)),
-        _ => Err(error(FAILED, text, error_kind)),
+        TargetKind::Tool => Ok(self::failed_tool_result(text, error_kind, usage)),
+        _ => Err(error_with_kind(PLUGIN_FAILED, text, error_kind)),
     };
     match failure {
-        CallFailure::Unknown(TargetKind::Resource, uri) => Err(no_resource(&uri, revision)),
+        CallFailure::Unknown(TargetKind::Resource, uri) => Err(resource_not_found(&uri, revision)),
         CallFailure::Unknown(kind, name) => {
-            Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", quoted(&name))))
+            Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", truncate_quoted(&name))))
         }
         CallFailure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
         CallFailure::InvalidArguments { violations, example } => {
@@ -91,7 +93,7 @@ pub(crate) fn outcome(
             let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
             Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) })
         }
-        CallFailure::Outdated if revision.features().input_requests => Err(invalid_state(InvalidState::Outdated)),
+        CallFailure::Outdated if revision.features().input_requests => Err(invalid_state_error(InvalidState::Outdated)),
         CallFailure::Outdated => {
             failed("The plugin or its grant changed while the call waited for an answer. Call again.")
         }
@@ -99,13 +101,13 @@ pub(crate) fn outcome(
         CallFailure::Oversized(output) => {
             let mut result = shape::tool_result(*output, revision);
             result.insert("isError".into(), true.into());
-            add_meta(&mut result, Some((ERROR, error_kind.as_str().into())));
-            add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
+            add_meta(&mut result, Some((ERROR_KIND_KEY, error_kind.as_str().into())));
+            add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
             Ok(result)
         }
-        CallFailure::Rejected(rejection) => rejected(rejection, kind),
+        CallFailure::Rejected(rejection) => rejection_response(rejection, kind),
         CallFailure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
-            Err(error(INVALID_PARAMS, &text, error_kind))
+            Err(error_with_kind(INVALID_PARAMS, &text, error_kind))
         }
         CallFailure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
@@ -117,7 +119,7 @@ pub(crate) fn outcome(
             CallError::Incapable(kinds) => {
                 Err(missing_capabilities(&QuestionKind::capabilities(&kinds), kind, revision))
             }
-            CallError::Internal(what) => Err(internal(&what)),
+            CallError::Internal(what) => Err(internal_error(&what)),
         },
     }
 }
@@ -133,7 +135,7 @@ fn missing_capabilities(missing: &Map<String, Value>, kind: TargetKind, revision
 
 /// Returns the result that asks the client questions. The client sends the state back with its
 /// answers.
-pub(crate) fn input_required(
+pub(crate) fn input_required_result(
     questions: &[Question],
     state: String,
     usage: Option<CallUsage>,
@@ -141,38 +143,38 @@ pub(crate) fn input_required(
 ) -> Result<Map<String, Value>, Error> {
     let requests =
         questions.iter().map(|question| Ok((question.key.clone(), question::input_request(question, revision)?)));
-    let requests: Map<String, Value> = requests.collect::<Result<_, String>>().map_err(|what| internal(&what))?;
+    let requests: Map<String, Value> = requests.collect::<Result<_, String>>().map_err(|what| internal_error(&what))?;
     let mut result = Map::new();
     result.insert("resultType".into(), "input_required".into());
     result.insert("inputRequests".into(), requests.into());
     result.insert("requestState".into(), state.into());
-    add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
+    add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
     Ok(result)
 }
 
 /// Returns the error for an invalid request state.
-pub(crate) fn invalid_state(why: InvalidState) -> Error {
+pub(crate) fn invalid_state_error(why: InvalidState) -> Error {
     let data = Some(Box::new(json!({"reason": why.as_str()})));
     Error { data, ..Error::new(INVALID_PARAMS, why.to_string()) }
 }
 
 /// Returns the error for a resource that does not exist, or that the caller may not read.
-pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
-    let code = if revision.features().not_found_code { NOT_FOUND } else { INVALID_PARAMS };
+pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
+    let code = if revision.features().not_found_code { RESOURCE_NOT_FOUND } else { INVALID_PARAMS };
     let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
-    Error { data, ..Error::new(code, format!("Resource not found: {}", quoted(uri))) }
+    Error { data, ..Error::new(code, format!("Resource not found: {}", truncate_quoted(uri))) }
 }
 
 /// Returns the error for a skill or a directory that does not exist, or that the caller may not
 /// read. `what` is the beginning of the message.
-pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
+pub(crate) fn not_found_at(uri: &str, what: &str) -> Error {
     let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
-    Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", quoted(uri))) }
+    Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", truncate_quoted(uri))) }
 }
 
-fn rejected(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
+fn rejection_response(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
     // Rounds up: a retry that is slightly early would be rejected again.
     let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
     let (wait, mut text) = (rejection.retry_after.map(milliseconds), rejection.reason.message(&kind.to_string()));
@@ -181,50 +183,52 @@ fn rejected(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Va
     }
     let error_kind = rejection.reason.kind();
     if kind == TargetKind::Tool {
-        let mut result = failure(&text, error_kind, None);
-        add_meta(&mut result, wait.map(|wait| (RETRY_AFTER, wait.into())));
+        let mut result = failed_tool_result(&text, error_kind, None);
+        add_meta(&mut result, wait.map(|wait| (RETRY_AFTER_KEY, wait.into())));
         return Ok(result);
     }
     let data = match wait {
-        Some(wait) => json!({ERROR: error_kind.as_str(), RETRY_AFTER: wait}),
-        None => json!({ERROR: error_kind.as_str()}),
+        Some(wait) => json!({ERROR_KIND_KEY: error_kind.as_str(), RETRY_AFTER_KEY: wait}),
+        None => json!({ERROR_KIND_KEY: error_kind.as_str()}),
     };
-    Err(Error { data: Some(Box::new(data)), ..Error::new(FAILED, text) })
+    Err(Error { data: Some(Box::new(data)), ..Error::new(PLUGIN_FAILED, text) })
 }
 
 /// Returns the error for a request that the server has no capacity for now.
-pub(crate) fn busy(text: &str) -> Error {
-    error(FAILED, text, ErrorKind::Busy)
+pub(crate) fn busy_error(text: &str) -> Error {
+    error_with_kind(PLUGIN_FAILED, text, ErrorKind::Busy)
 }
 
 /// Returns an error with its kind in `data`. A failure that the plugin itself reports has no error
 /// kind.
-fn error(code: i32, text: &str, kind: ErrorKind) -> Error {
-    let data = Some(kind).filter(|kind| *kind != ErrorKind::Failed).map(|kind| Box::new(json!({ERROR: kind.as_str()})));
+fn error_with_kind(code: i32, text: &str, kind: ErrorKind) -> Error {
+    let data = Some(kind)
+        .filter(|kind| *kind != ErrorKind::Failed)
+        .map(|kind| Box::new(json!({ERROR_KIND_KEY: kind.as_str()})));
     Error { data, ..Error::new(code, text) }
 }
 
 /// Truncates a name or URI.
-fn quoted(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(QUOTED)).unwrap_or_default()
+fn truncate_quoted(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_QUOTED_BYTES)).unwrap_or_default()
 }
 
 /// Logs a server error with a number, and returns a protocol error that contains only the number.
-pub(crate) fn internal(what: &str) -> Error {
+pub(crate) fn internal_error(what: &str) -> Error {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     tracing::error!(id, "internal error: {what}");
     Error::new(INTERNAL_ERROR, format!("Internal error {id}. See the server's log for details."))
 }
 
-fn failure(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> Map<String, Value> {
+fn failed_tool_result(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("content".into(), vec![shape::text(text)].into());
     result.insert("isError".into(), true.into());
     // A failure that the plugin itself reports has no error kind.
     let told = Some(kind).filter(|kind| *kind != ErrorKind::Failed);
-    add_meta(&mut result, told.map(|kind| (ERROR, kind.as_str().into())));
-    add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
+    add_meta(&mut result, told.map(|kind| (ERROR_KIND_KEY, kind.as_str().into())));
+    add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
     result
 }
 
@@ -236,26 +240,28 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
     }
 }
 
-fn usage(usage: CallUsage) -> Value {
+fn usage_json(usage: CallUsage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
     let mut used = Map::new();
-    used.extend([("fuel", usage.fuel.into()), ("wall_ms", wall_ms.into()), ("memory", usage.memory.into())].map(named));
+    used.extend(
+        [("fuel", usage.fuel.into()), ("wall_ms", wall_ms.into()), ("memory", usage.memory.into())].map(to_member),
+    );
     // Most calls use no network.
     if usage.http_requests > 0 {
         used.extend(
-            [("http_requests", usage.http_requests.into()), ("http_bytes", usage.http_bytes.into())].map(named),
+            [("http_requests", usage.http_requests.into()), ("http_bytes", usage.http_bytes.into())].map(to_member),
         );
     }
     if usage.tcp_connections > 0 {
         used.extend(
-            [("tcp_connections", usage.tcp_connections.into()), ("tcp_bytes", usage.tcp_bytes.into())].map(named),
+            [("tcp_connections", usage.tcp_connections.into()), ("tcp_bytes", usage.tcp_bytes.into())].map(to_member),
         );
     }
     used.into()
 }
 
-fn named((name, value): (&str, Value)) -> (String, Value) {
+fn to_member((name, value): (&str, Value)) -> (String, Value) {
     (name.to_owned(), value)
 }
 
@@ -272,7 +278,7 @@ mod tests {
     }
 
     fn told_of(failure: CallFailure, kind: TargetKind, revision: Revision) -> Value {
-        match outcome(CallResult { result: Err(failure), usage: None }, kind, revision, true) {
+        match to_response(CallResult { result: Err(failure), usage: None }, kind, revision, true) {
             Ok(result) => result.into(),
             Err(error) => json!({"code": error.code, "message": error.message, "data": error.data}),
         }
@@ -355,12 +361,12 @@ mod tests {
         insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
         let error = told_of(no_resource(&long), TargetKind::Resource, latest);
         assert_eq!(error["data"]["uri"].as_str().unwrap().len(), MAX_URI_BYTES);
-        assert!(error["message"].as_str().unwrap().len() < 2 * QUOTED);
+        assert!(error["message"].as_str().unwrap().len() < 2 * MAX_QUOTED_BYTES);
     }
 
     #[test]
     fn the_client_learns_only_the_number_of_an_internal_error() {
-        let error = internal("secret path");
+        let error = internal_error("secret path");
         assert_eq!(error.code, INTERNAL_ERROR);
         assert!(!error.message.contains("secret"), "{}", error.message);
     }
@@ -369,9 +375,9 @@ mod tests {
     fn usage_can_be_switched_off() {
         let answer =
             || CallResult { result: Ok(CallReply::Tool(ToolOutput::default())), usage: Some(CallUsage::default()) };
-        let on = outcome(answer(), TargetKind::Tool, Revision::NEWEST, true).unwrap();
-        let off = outcome(answer(), TargetKind::Tool, Revision::NEWEST, false).unwrap();
-        assert_eq!(on["_meta"][USAGE]["fuel"], 0);
+        let on = to_response(answer(), TargetKind::Tool, Revision::NEWEST, true).unwrap();
+        let off = to_response(answer(), TargetKind::Tool, Revision::NEWEST, false).unwrap();
+        assert_eq!(on["_meta"][USAGE_KEY]["fuel"], 0);
         assert_eq!(Value::Object(off), json!({"content": []}));
     }
 }

@@ -16,18 +16,18 @@ use crate::host::{self, Host};
 use crate::jsonrpc::Error;
 use crate::list::ListKind;
 use crate::listings::{CachedPage, PageKey};
-use crate::outcome::internal;
+use crate::outcome::internal_error;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::view::CallerView;
 
 /// Time that clients may cache a list, in ms. The plugin folder can change at any time.
-const TTL_MS: u64 = 0;
+const LIST_TTL_MS: u64 = 0;
 
 /// Maximum size of a page, in bytes. Further items go to the next page. A larger item gets its own
 /// page.
-const PAGE: usize = 4 << 20;
+const MAX_PAGE_BYTES: usize = 4 << 20;
 
 /// A list that can be returned in pages.
 pub(crate) trait PagedList {
@@ -69,7 +69,7 @@ pub(crate) struct ListResult {
 }
 
 impl ListResult {
-    /// Creates a result with `items` as `member`. `next` is the cursor if there are more items.
+    /// Creates a result with `items` as `result_member`. `next` is the cursor if there are more items.
     pub(crate) fn new(
         session: &Session,
         caller: &Caller,
@@ -80,7 +80,7 @@ impl ListResult {
     ) -> Self {
         let mut rest = Map::new();
         if revision.features().caching_hints {
-            rest.insert("ttlMs".into(), TTL_MS.into());
+            rest.insert("ttlMs".into(), LIST_TTL_MS.into());
             // Other callers may see other lists.
             let scope = if caller.has_public_view() { "public" } else { "private" };
             rest.insert("cacheScope".into(), scope.into());
@@ -109,7 +109,7 @@ impl Serialize for ListResult {
 /// # Errors
 ///
 /// Returns an error if the parameters are malformed, or if the cursor does not belong to this list.
-pub(crate) async fn answer<P: PagedList>(
+pub(crate) async fn list_result<P: PagedList>(
     session: &Session,
     caller: &Caller,
     params: Option<&RawValue>,
@@ -121,10 +121,10 @@ pub(crate) async fn answer<P: PagedList>(
     session.wait_for_plugins().await;
     let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
     if revision.features().sessions {
-        session.known.listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
+        session.known.record_listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
     }
     let next = page.next.as_ref().map(|next| cursor::encode(P::LIST, next));
-    Ok(ListResult::new(session, caller, revision, P::LIST.member(), page.items.clone(), next))
+    Ok(ListResult::new(session, caller, revision, P::LIST.result_member(), page.items.clone(), next))
 }
 
 /// Returns the page after `after`, and the view of the lists that it belongs to.
@@ -139,25 +139,25 @@ async fn page<P: PagedList>(
     let written = (revision, schemas);
     let find = || {
         let view = host.view(&caller.rights);
-        listings.find(&PageKey::new(P::LIST, view, written, after)).map(|page| (page, view))
+        listings.get(&PageKey::new(P::LIST, view, written, after)).map(|page| (page, view))
     };
     if let Some(found) = find() {
         return Ok(found);
     }
-    let _writing = listings.write().await;
+    let _writing = listings.lock_writer().await;
     if let Some(found) = find() {
         return Ok(found);
     }
     let host::ListPage { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
     let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(host));
-    let page = Arc::new(write_elsewhere::<P>(items, more, revision, portable).await?);
-    listings.keep(view.listing, PageKey::new(P::LIST, view, written, after), Arc::clone(&page));
+    let page = Arc::new(encode_page_blocking::<P>(items, more, revision, portable).await?);
+    listings.insert(view.listing, PageKey::new(P::LIST, view, written, after), Arc::clone(&page));
     Ok((page, view))
 }
 
 /// Encodes a page of these items, as far as they fit, on a blocking thread: it may be megabytes of
 /// text. If `portable` is given, it converts the items.
-pub(crate) async fn write_elsewhere<P: PagedList>(
+pub(crate) async fn encode_page_blocking<P: PagedList>(
     items: Vec<Arc<P::Entry>>,
     more: bool,
     revision: Revision,
@@ -166,17 +166,17 @@ pub(crate) async fn write_elsewhere<P: PagedList>(
     let page = tokio::task::spawn_blocking(move || match portable {
         Some(host) => {
             let items: Vec<_> = items.into_iter().map(|item| P::portable(&*host, item)).collect();
-            write::<P>(&items, more, revision)
+            encode_page::<P>(&items, more, revision)
         }
-        None => write::<P>(&items, more, revision),
+        None => encode_page::<P>(&items, more, revision),
     })
     .await;
-    page.map_err(|error| internal(&format!("writing a list failed: {error}")))
+    page.map_err(|error| internal_error(&format!("writing a list failed: {error}")))
 }
 
 /// Encodes a page of these items, as far as they fit. `more` is true if others follow them.
-fn write<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> CachedPage {
-    let mut room = PAGE;
+fn encode_page<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> CachedPage {
+    let mut room = MAX_PAGE_BYTES;
     let fit = |entry: &&Arc<P::Entry>| room.checked_sub(P::size(entry)).map(|left| room = left).is_some();
     let fitting = items.iter().take_while(fit).count().max(1);
     let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
@@ -222,18 +222,23 @@ mod tests {
 
     #[test]
     fn a_page_has_as_many_items_as_fit() {
-        let write = |tools: &[Arc<Tool>], more| write::<Tools>(tools, more, Revision::NEWEST);
+        let write = |tools: &[Arc<Tool>], more| encode_page::<Tools>(tools, more, Revision::NEWEST);
         let large = |name: &str, bytes| {
             Arc::new(Tool { description: Some("x".repeat(bytes)), ..Tool::clone(&stub::tool(name)) })
         };
-        let all = [large("a", PAGE / 2), large("b", PAGE / 4), large("c", PAGE / 2), large("d", 1)];
+        let all = [
+            large("a", MAX_PAGE_BYTES / 2),
+            large("b", MAX_PAGE_BYTES / 4),
+            large("c", MAX_PAGE_BYTES / 2),
+            large("d", 1),
+        ];
         let page = write(&all, false);
         assert_eq!((names(&page), page.next), (vec!["a".into(), "b".into()], Some("b".into())));
         let page = write(&all[2..], false);
         assert_eq!((names(&page), page.next), (vec!["c".into(), "d".into()], None));
         let page = write(&all[2..], true);
         assert_eq!(page.next, Some("d".into()));
-        let page = write(&[large("a", 2 * PAGE), large("b", 1)], false);
+        let page = write(&[large("a", 2 * MAX_PAGE_BYTES), large("b", 1)], false);
         assert_eq!((names(&page), page.next), (vec!["a".into()], Some("a".into())), "alone");
         let page = write(&[], false);
         assert_eq!((page.items.get(), page.next), ("[]", None));

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::jsonrpc::{Error, INVALID_PARAMS, cut};
+use crate::jsonrpc::{Error, INVALID_PARAMS, truncate_error};
 use crate::object::object;
 
 /// The parameters that every method has.
@@ -51,6 +51,6 @@ pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(params: Option<&'a RawValue
     }
     serde_json::from_str(text).map_err(|error| {
         // The error may quote client input.
-        Error::new(INVALID_PARAMS, format!("Invalid params: {}", cut(&error.to_string())))
+        Error::new(INVALID_PARAMS, format!("Invalid params: {}", truncate_error(&error.to_string())))
     })
 }

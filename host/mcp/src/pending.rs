@@ -12,13 +12,13 @@ use crate::quota::{QuotaPortion, SharedQuota};
 use crate::weight;
 
 /// Maximum number of pending requests per session.
-pub(crate) const MOST: usize = 4096;
+pub(crate) const MAX_PENDING_REQUESTS: usize = 4096;
 
 /// Maximum length of a response, in bytes: the largest journal that an operator can allow.
-const LONGEST: usize = 1 << 20;
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// Maximum size of a parsed response, in bytes.
-const HEAVIEST: usize = 8 << 20;
+const MAX_DECODED_BYTES: usize = 8 << 20;
 
 /// The requests of one session that have no response yet.
 ///
@@ -63,12 +63,12 @@ pub(crate) struct CallRequests<'a> {
 
 impl PendingClientRequests {
     /// Registers `count` requests of one call. Returns `None` if too many are pending.
-    pub(crate) fn open(&self, count: usize) -> Option<CallRequests<'_>> {
+    pub(crate) fn register(&self, count: usize) -> Option<CallRequests<'_>> {
         let responses =
             PendingResponses { arrived: Mutex::new((0..count).map(|_| None).collect()), notify: Notify::new() };
         let responses = Arc::new(responses);
         let mut table = self.table();
-        if table.waiting.len() + count > MOST {
+        if table.waiting.len() + count > MAX_PENDING_REQUESTS {
             return None;
         }
         if table.prefix.is_empty() {
@@ -100,7 +100,7 @@ impl PendingClientRequests {
             number.and_then(|number| number.parse().ok()).and_then(|number: u64| table.waiting.remove(&number));
         drop(table);
         let Some(WaitingRequest { responses, number }) = waiting else { return false };
-        let response = outcome.and_then(|result| received(result, intake, caller));
+        let response = outcome.and_then(|result| check_result(result, intake, caller));
         if let Some(place) = responses.arrived().get_mut(number) {
             *place = Some(response);
         }
@@ -122,13 +122,13 @@ impl PendingClientRequests {
 
 /// Returns the text of a result, within bounds. Estimates its size without parsing: the sandbox
 /// parses it, at the guest's expense.
-fn received(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> PendingResponse {
+fn check_result(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> PendingResponse {
     let text = result.get();
     let refused = |what: &str| Error::new(INTERNAL_ERROR, what);
     if !text.starts_with('{') {
         return Err(refused("a result that is not an object"));
     }
-    if text.len() > LONGEST || weight::decoded_size(text) > HEAVIEST {
+    if text.len() > MAX_RESPONSE_BYTES || weight::decoded_size(text) > MAX_DECODED_BYTES {
         return Err(refused("a result that is larger than 1 MiB"));
     }
     let held = intake.try_reserve(caller, text.len()).map_err(|_| refused("a result for which there is no room"))?;
@@ -146,14 +146,14 @@ impl CallRequests<'_> {
     /// Returns the ids of the requests.
     pub(crate) fn ids(&self) -> Vec<RequestId> {
         let prefix = self.pending.table().prefix.clone();
-        (self.first..).take(self.count).map(|number| id(&prefix, number)).collect()
+        (self.first..).take(self.count).map(|number| format_id(&prefix, number)).collect()
     }
 
     /// Returns the ids of those among the first `sent` requests that have no response.
-    pub(crate) fn open(&self, sent: usize) -> Vec<RequestId> {
+    pub(crate) fn unanswered(&self, sent: usize) -> Vec<RequestId> {
         let table = self.pending.table();
         let open = (self.first..).take(self.count.min(sent)).filter(|number| table.waiting.contains_key(number));
-        open.map(|number| id(&table.prefix, number)).collect()
+        open.map(|number| format_id(&table.prefix, number)).collect()
     }
 
     /// Waits until each request has a response, or one has an error. Returns the available
@@ -171,7 +171,7 @@ impl CallRequests<'_> {
     }
 }
 
-fn id(prefix: &str, number: u64) -> RequestId {
+fn format_id(prefix: &str, number: u64) -> RequestId {
     let mut id = prefix.to_owned();
     let _ = write!(id, "{number}");
     RequestId::Text(id)
@@ -209,11 +209,11 @@ mod tests {
     #[test]
     fn responses_find_their_requests_in_any_order() {
         let pending = PendingClientRequests::default();
-        let (one, two) = (pending.open(2).unwrap(), pending.open(1).unwrap());
+        let (one, two) = (pending.register(2).unwrap(), pending.register(1).unwrap());
         let ids = [one.ids(), two.ids()].concat();
         assert!(respond(&pending, &ids[2], Ok("{\"c\":3}")) && respond(&pending, &ids[1], Ok("{\"b\":2}")));
         assert!(one.responses().now_or_never().is_none());
-        assert_eq!((one.open(2), one.open(0)), (vec![ids[0].clone()], vec![]));
+        assert_eq!((one.unanswered(2), one.unanswered(0)), (vec![ids[0].clone()], vec![]));
         assert!(respond(&pending, &ids[0], Ok("{\"a\":1}")));
         let texts = |responses: Vec<Option<PendingResponse>>| {
             responses.into_iter().map(|response| response.unwrap().unwrap().0).collect::<Vec<_>>()
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn one_error_ends_the_wait() {
         let pending = PendingClientRequests::default();
-        let requests = pending.open(3).unwrap();
+        let requests = pending.register(3).unwrap();
         let ids = requests.ids();
         assert!(respond(&pending, &ids[1], Err(Error::new(-1, "no"))));
         let responses = requests.responses().now_or_never().unwrap();
         assert!(matches!(&responses[..], [None, Some(Err(error)), None] if error.code == -1));
-        assert_eq!(requests.open(3), [ids[0].clone(), ids[2].clone()]);
+        assert_eq!(requests.unanswered(3), [ids[0].clone(), ids[2].clone()]);
     }
 
     #[test]
@@ -239,9 +239,9 @@ mod tests {
         let (pending, other) = (PendingClientRequests::default(), PendingClientRequests::default());
         let nobody = RequestId::Text("0".into());
         assert!(!respond(&pending, &nobody, Ok("{}")), "nothing was sent");
-        let requests = pending.open(1).unwrap();
+        let requests = pending.register(1).unwrap();
         let id = requests.ids().remove(0);
-        let foreign = other.open(1).unwrap();
+        let foreign = other.register(1).unwrap();
         assert!(!respond(&pending, &foreign.ids()[0], Ok("{}")));
         for number in 0..10_000_u64 {
             assert!(!respond(&pending, &RequestId::Number(number.into()), Ok("{}")));
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_hostile_response_is_an_error() {
-        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_RESPONSE_BYTES));
         let many = format!("{{\"a\":[{}0]}}", "[],".repeat(100_000));
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(50_000), "]".repeat(50_000));
         for (text, what) in [
@@ -267,7 +267,7 @@ mod tests {
             (&*deep, "a result that is larger than 1 MiB"),
         ] {
             let pending = PendingClientRequests::default();
-            let requests = pending.open(1).unwrap();
+            let requests = pending.register(1).unwrap();
             assert!(respond(&pending, &requests.ids()[0], Ok(text)));
             let responses = requests.responses().now_or_never().unwrap();
             assert!(matches!(&responses[..], [Some(Err(error))] if error.message == what));
@@ -277,10 +277,10 @@ mod tests {
     #[test]
     fn requests_and_responses_are_bounded() {
         let pending = PendingClientRequests::default();
-        let most = pending.open(MOST).unwrap();
-        assert!(pending.open(1).is_none());
+        let most = pending.register(MAX_PENDING_REQUESTS).unwrap();
+        assert!(pending.register(1).is_none());
         drop(most);
-        let two = pending.open(2).unwrap();
+        let two = pending.register(2).unwrap();
         let (quota, text) = (SharedQuota::new(100, 100), raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))));
         for id in two.ids() {
             assert!(pending.respond(Some(&id), Ok(&text), &quota, "stdio"));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolbay_model::{LogLevel, TraceContext};
 
 use crate::capabilities::CapabilityNames;
-use crate::jsonrpc::{Error, INVALID_PARAMS, cut, shorten};
+use crate::jsonrpc::{Error, INVALID_PARAMS, truncate_error, truncate_quote};
 use crate::object::object;
 use crate::revision::Revision;
 
@@ -75,7 +75,7 @@ impl StatedContext<'_> {
             Some(version) if version.get().starts_with('"') => {
                 let read = serde_json::from_str(version.get());
                 read.map_err(|error| {
-                    invalid(format!("_meta[{PROTOCOL_VERSION:?}] is not valid: {}", cut(&error.to_string())))
+                    invalid(format!("_meta[{PROTOCOL_VERSION:?}] is not valid: {}", truncate_error(&error.to_string())))
                 })?
             }
             Some(_) => return Err(invalid(format!("_meta[{PROTOCOL_VERSION:?}] must be a string"))),
@@ -92,7 +92,7 @@ impl StatedContext<'_> {
             None => None,
             Some(level) => {
                 // Levels are short words.
-                let level = shorten(level.get());
+                let level = truncate_quote(level.get());
                 let read = serde_json::from_str(level).and_then(serde_json::from_value::<LogLevel>);
                 Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
             }
@@ -108,7 +108,7 @@ pub(crate) fn request_meta(revision: Revision, capabilities: &Value) -> Value {
 
 /// The error for a revision that is not supported.
 pub(crate) fn unsupported_version(version: &str) -> Error {
-    let version = shorten(version);
+    let version = truncate_quote(version);
     // One that needs a session is no answer to a request without one.
     let supported: Vec<&str> = Revision::dates().into_iter().filter(|date| *date != version).collect();
     let data = json!({"supported": supported, "requested": version});

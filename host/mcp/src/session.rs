@@ -261,7 +261,7 @@ impl Session {
         if let Some(revision) = revision {
             self.add_common_members(&mut result, revision);
         }
-        OutgoingMessage::answer(jsonrpc::result(id, &result))
+        OutgoingMessage::response(jsonrpc::result(id, &result))
     }
 
     /// Sends an error for a message that was rejected before it was processed.
@@ -271,7 +271,7 @@ impl Session {
 
     /// Encodes an error for a request that was rejected before it was processed.
     pub(crate) fn encode_rejection(&self, error: &Error) -> OutgoingMessage {
-        OutgoingMessage::refusal(self.encode_error(error), error.code)
+        OutgoingMessage::rejection(self.encode_error(error), error.code)
     }
 
     /// Encodes an error.

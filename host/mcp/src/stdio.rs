@@ -119,7 +119,7 @@ enum LineContent {
 const ID_SEARCH_BYTES: usize = 64 << 10;
 
 fn line_too_long(line: &[u8]) -> LineContent {
-    LineContent::TooLong(jsonrpc::id_of_beginning(line.get(..ID_SEARCH_BYTES).unwrap_or(line)))
+    LineContent::TooLong(jsonrpc::id_of_truncated(line.get(..ID_SEARCH_BYTES).unwrap_or(line)))
 }
 
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.

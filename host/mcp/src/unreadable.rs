@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use toolbay_model::SchemaViolation;
 use toolbay_model::text::shown;
 
-use crate::jsonrpc::shorten;
+use crate::jsonrpc::truncate_quote;
 
 /// How many values within values are looked at. Each may have to be read again as a whole.
 const MAX_LEVELS: usize = 4;
@@ -31,7 +31,7 @@ pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
         let wrong =
             child_values(value).into_iter().find_map(|(name, inner)| Some((unreadable_reason(inner)?, name, inner)));
         let Some((reason, name, inner)) = wrong else { break };
-        let name = shorten(&name).replace('~', "~0").replace('/', "~1");
+        let name = truncate_quote(&name).replace('~', "~0").replace('/', "~1");
         let _ = write!(pointer, "/{name}");
         (value, why) = (inner, reason);
         // Every value around it is as deep as the deepest: the first says enough.
@@ -78,7 +78,7 @@ fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
         UnreadableReason::Surrogate
     } else {
         let what = said.split(" at line ").next().unwrap_or_default();
-        UnreadableReason::Other(shorten(what).to_owned())
+        UnreadableReason::Other(truncate_quote(what).to_owned())
     })
 }
 

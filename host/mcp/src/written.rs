@@ -33,7 +33,7 @@ pub fn template_json(template: &ListedResource) -> Value {
 ///
 /// The message of the protocol error that the client receives instead.
 pub fn result_json(answer: CallResult, kind: TargetKind, revision: Revision) -> Result<Value, String> {
-    match outcome::outcome(answer, kind, revision, true) {
+    match outcome::to_response(answer, kind, revision, true) {
         Ok(result) => Ok(result.into()),
         Err(error) => Err(error.message),
     }

@@ -234,12 +234,13 @@ async fn handle_stateless(
     stated: Result<Option<RequestContext>, Error>,
 ) -> AcceptedRequest {
     let errors = ErrorId::of(headers);
-    let refused =
-        |error: Error| AcceptedRequest::Done(error_response(StatusCode::BAD_REQUEST, &error.of(&request.id), errors));
+    let refused = |error: Error| {
+        AcceptedRequest::Done(error_response(StatusCode::BAD_REQUEST, &error.with_id(&request.id), errors))
+    };
     // Whoever asks whether the server is there need not say how it would go on.
     if matches!(stated, Ok(None)) && request.method == McpMethod::Ping.name() {
         let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
-        return AcceptedRequest::Done(respond_single(OutgoingMessage::answer(answer), legacy_status));
+        return AcceptedRequest::Done(respond_single(OutgoingMessage::response(answer), legacy_status));
     }
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
@@ -261,7 +262,7 @@ async fn handle_stateless(
     if is_stream {
         let ended = life.ended.clone();
         tokio::spawn(async move {
-            ended.run_until_cancelled(trust.lapse()).await;
+            ended.run_until_cancelled(trust.wait_until_invalid()).await;
             ended.cancel();
         });
     }
@@ -292,7 +293,7 @@ async fn create_session(app: &Arc<HttpState>, caller: Arc<Caller>, peer: &HttpPe
     let Ok(value) = HeaderValue::try_from(&name) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     if !app.sessions.insert(name, session, peer.source) {
         let what = "too many sessions are open, and this caller has none that is idle; retry later";
-        return unavailable_response(&Error::new(INVALID_REQUEST, what).of(&id), ErrorId::Null);
+        return unavailable_response(&Error::new(INVALID_REQUEST, what).with_id(&id), ErrorId::Null);
     }
     response.headers_mut().insert(SESSION_ID, value);
     response
@@ -365,7 +366,7 @@ async fn handle_messages(
     incoming: IncomingContent<'_>,
     (guard, entry): (Option<DropGuard>, Option<Arc<HttpSession>>),
 ) -> AcceptedRequest {
-    let asks = incoming.asks();
+    let asks = incoming.needs_response();
     let (outbox, messages) = outbox::channel();
     match incoming {
         IncomingContent::Single(Message::Request(request)) => {
@@ -388,7 +389,7 @@ async fn handle_messages(
 /// The response to notifications: 202, unless they are rejected.
 async fn notification_response(messages: outbox::OutboxReceiver) -> Response {
     match messages.recv().await {
-        Some(refused) if refused.kind.responds() => respond_single(refused, legacy_status),
+        Some(refused) if refused.kind.is_response() => respond_single(refused, legacy_status),
         _ => StatusCode::ACCEPTED.into_response(),
     }
 }
@@ -471,7 +472,7 @@ pub(super) async fn get(
             let (outbox, messages) = outbox::channel();
             let news = entry.news.read(last.map(|id| id.event), &caller.rights, messages);
             let opens = stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
-            tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
+            tokio::spawn(entry.serve_stream(caller.rights.clone(), trust, peer.half_closed, outbox));
             let opening = if opens { news.opening() } else { COMMENT_EVENT };
             event_stream(Some(opening), news, app.options.keep_alive)
         }

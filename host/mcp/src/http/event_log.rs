@@ -136,7 +136,8 @@ mod tests {
         let mut log = EventLog::new(1, quota.try_reserve("ada", 0).unwrap());
         for n in 1..=4 {
             let text = n.to_string().into_bytes();
-            let message = if n % 2 == 0 { OutgoingMessage::answer(text) } else { OutgoingMessage::notification(text) };
+            let message =
+                if n % 2 == 0 { OutgoingMessage::response(text) } else { OutgoingMessage::notification(text) };
             assert_eq!(log.push(&message).number, n);
         }
         assert_eq!(texts(&log, 0), ["1", "2", "3", "4"]);
@@ -170,7 +171,7 @@ mod tests {
         log.push(&OutgoingMessage::request(vec![b'x'; EVENT_OVERHEAD_BYTES]));
         log.push(&OutgoingMessage::notification(vec![b'x'; EVENT_OVERHEAD_BYTES]));
         assert!(log.can_resume_after(0), "clients do without notifications");
-        log.push(&OutgoingMessage::answer(vec![b'x'; EVENT_OVERHEAD_BYTES]));
+        log.push(&OutgoingMessage::response(vec![b'x'; EVENT_OVERHEAD_BYTES]));
         assert_eq!((log.can_resume_after(1), log.can_resume_after(2), log.can_resume_after(3)), (false, false, true));
     }
 }

@@ -81,9 +81,9 @@ pub(super) async fn serve(
         tls: options.tls.clone(),
         stop: stop.clone(),
     });
-    listener.bound()?;
+    listener.limit_receive_buffers()?;
     let turns = Arc::clone(&shared.turns);
-    let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.begin_passes().await }));
+    let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.run_passes().await }));
     let mut at_once = 0;
     loop {
         let accepted = tokio::select! {
@@ -94,7 +94,7 @@ pub(super) async fn serve(
             Ok((stream, source)) => {
                 let network: Arc<str> = source.network().into();
                 let serving = serve_connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
-                let serving = shared.turns.of(&network, serving);
+                let serving = shared.turns.schedule(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
                     // Dropped at the end of the grace time, whatever its state.
@@ -147,7 +147,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     let peer = HttpPeer { source, half_closed: CancellationToken::new() };
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
-    let pace = Arc::new(shared.turns.pace(&network));
+    let pace = Arc::new(shared.turns.read_pace(&network));
     let wire = ConnectionSocket::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout);
     let link = match &shared.tls {
         None => HttpLink::Plain(wire),
@@ -174,7 +174,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     let noted = unread.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        let request = request.map(|body| noted.note(body));
+        let request = request.map(|body| noted.track(body));
         let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&from));
         async move { Ok::<Response<Body>, Infallible>(serve_request(&shared, &standing, &network, request).await) }
     });
@@ -187,9 +187,9 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
         .serve_connection(io, answer);
     let mut serving = pin!(serving);
     let leaving = async {
-        wire::half_closed(&stream).await?;
+        wire::wait_half_closed(&stream).await?;
         half_closed.cancel();
-        wire::gone(&stream).await;
+        wire::wait_closed(&stream).await;
         Ok::<_, io::Error>(())
     };
     let mut leaving = pin!(leaving);
@@ -212,7 +212,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
         }
     };
     match served {
-        Ok(()) if unread.is_left() => {
+        Ok(()) if unread.may_have_more() => {
             tokio::select! {
                 () = unread::drain(&stream, &pace) => {}
                 () = wait_for_eviction(&standing, &taken) => {}

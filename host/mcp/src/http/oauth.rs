@@ -120,7 +120,8 @@ impl TokenVerifier {
     pub(super) fn verify(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
         let key = token_hash(token);
         let known = self.lock_cache().get(&key).cloned();
-        let is_good = |known: &(VerifiedToken, Instant)| known.1.elapsed() < TOKEN_CACHE_TTL && known.0.trust.holds();
+        let is_good =
+            |known: &(VerifiedToken, Instant)| known.1.elapsed() < TOKEN_CACHE_TTL && known.0.trust.is_valid();
         let verified = if let Some((known, _)) = known.filter(is_good) {
             known
         } else {

@@ -74,7 +74,7 @@ pub(super) async fn respond(
         () = long => Err(()),
     };
     match (first, resumption) {
-        (Ok(Some(first)), _) if first.kind.responds() => respond_single(first, status),
+        (Ok(Some(first)), _) if first.kind.is_response() => respond_single(first, status),
         // A cancelled call has no response.
         (Ok(None), _) => begin_stream(None, messages, guard, keep_alive),
         // It takes longer: a stream can send comments to keep the connection open.

@@ -115,7 +115,7 @@ impl ResponseStream {
             return StreamItem::End;
         }
         // Asked first: before the last sender left, it may have sent something.
-        let is_complete = self.messages.is_complete();
+        let is_complete = self.messages.has_no_senders();
         let kept = state.log.next_after(after).cloned();
         let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(&message)));
         match event {

@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn answer(text: impl AsRef<[u8]>) -> OutgoingMessage {
-        OutgoingMessage::answer(text.as_ref().to_vec())
+        OutgoingMessage::response(text.as_ref().to_vec())
     }
 
     #[tokio::test]

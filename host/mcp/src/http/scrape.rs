@@ -31,21 +31,21 @@ pub(super) async fn get(
         tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
         return app.gate.challenge(&denied);
     }
-    let form = form(&headers);
+    let form = preferred_form(&headers);
     let writing = Arc::clone(&app);
-    let Some(text) = app.scrapes.read(form, move || write(writing, form)).await else {
+    let Some(text) = app.scrapes.get_or_render(form, move || render_metrics(writing, form)).await else {
         return (StatusCode::SERVICE_UNAVAILABLE, "the metrics are not available now; retry later\n").into_response();
     };
     let headers = [(CONTENT_TYPE, form.media_type()), (CACHE_CONTROL, "no-store"), (VARY, "Accept")];
     (headers, text).into_response()
 }
 
-async fn write(app: Arc<HttpState>, form: MetricsForm) -> Option<Bytes> {
+async fn render_metrics(app: Arc<HttpState>, form: MetricsForm) -> Option<Bytes> {
     app.host.metrics(form, app.traffic()).await.map(Bytes::from)
 }
 
 /// Returns the format that a client prefers: OpenMetrics only if the client accepts it by name.
-fn form(headers: &HeaderMap) -> MetricsForm {
+fn preferred_form(headers: &HeaderMap) -> MetricsForm {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let (mut open, mut plain) = (0.0, 0.0);
     for range in values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse::<Mime>().ok()) {
@@ -83,8 +83,8 @@ mod tests {
             ("text/html, ;, q", MetricsForm::Prometheus),
         ] {
             let headers = HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())]);
-            assert_eq!(form(&headers), expected, "{accept}");
+            assert_eq!(preferred_form(&headers), expected, "{accept}");
         }
-        assert_eq!(form(&HeaderMap::new()), MetricsForm::Prometheus);
+        assert_eq!(preferred_form(&HeaderMap::new()), MetricsForm::Prometheus);
     }
 }

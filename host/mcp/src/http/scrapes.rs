@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::host::MetricsForm;
 
 /// Time that a request waits for its response. A file system can hang.
-const PATIENCE: Duration = Duration::from_secs(10);
+const METRICS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most recently rendered metrics.
 #[derive(Debug)]
@@ -34,13 +34,17 @@ struct MetricsPage {
 
 impl Default for MetricsCache {
     fn default() -> Self {
-        Self { last: Arc::default(), patience: PATIENCE }
+        Self { last: Arc::default(), patience: METRICS_TIMEOUT }
     }
 }
 
 impl MetricsCache {
     /// Returns metrics rendered after this call, or `None` if they are not available in time.
-    pub(super) async fn read<W>(&self, form: MetricsForm, write: impl FnOnce() -> W + Send + 'static) -> Option<Bytes>
+    pub(super) async fn get_or_render<W>(
+        &self,
+        form: MetricsForm,
+        write: impl FnOnce() -> W + Send + 'static,
+    ) -> Option<Bytes>
     where
         W: Future<Output = Option<Bytes>> + Send + 'static,
     {
@@ -51,13 +55,13 @@ impl MetricsCache {
             return Some(page.text.clone());
         }
         // A separate task: the client may disconnect, and no second task may start meanwhile.
-        let writing = tokio::spawn(keep(last, form, async move { write().await }));
+        let writing = tokio::spawn(render_and_store(last, form, async move { write().await }));
         timeout_at(late, writing).await.ok()?.ok()?
     }
 }
 
 /// Renders the metrics and stores them for the requests that wait.
-async fn keep(
+async fn render_and_store(
     mut last: OwnedMutexGuard<Option<MetricsPage>>,
     form: MetricsForm,
     writing: impl Future<Output = Option<Bytes>>,
@@ -84,7 +88,7 @@ mod tests {
         let (scrapes, written) = (MetricsCache::default(), Arc::new(AtomicUsize::new(0)));
         let read = |form| {
             let written = Arc::clone(&written);
-            scrapes.read(form, move || async move {
+            scrapes.get_or_render(form, move || async move {
                 tokio::task::yield_now().await;
                 Some(Bytes::from(written.fetch_add(1, Ordering::Relaxed).to_string()))
             })
@@ -101,22 +105,22 @@ mod tests {
     #[tokio::test]
     async fn one_that_hangs_keeps_nobody_waiting_for_ever() {
         let scrapes = MetricsCache { patience: Duration::from_millis(1), ..MetricsCache::default() };
-        assert_eq!(scrapes.read(FORM, pending::<Option<Bytes>>).await, None);
-        assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::new()))).await, None, "none begins beside it");
+        assert_eq!(scrapes.get_or_render(FORM, pending::<Option<Bytes>>).await, None);
+        assert_eq!(scrapes.get_or_render(FORM, || ready(Some(Bytes::new()))).await, None, "none begins beside it");
     }
 
     #[tokio::test]
     async fn whoever_leaves_leaves_the_rest_to_the_next() {
         let scrapes = MetricsCache::default();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
-        let left = scrapes.read(FORM, move || async move {
+        let left = scrapes.get_or_render(FORM, move || async move {
             ended.await.ok()?;
             Some(Bytes::from("left"))
         });
         timeout_at(Instant::now(), left).await.unwrap_err();
         end.send(()).unwrap();
-        assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::from("next")))).await.unwrap(), "next");
-        assert_eq!(scrapes.read(FORM, || ready(None)).await, None);
-        assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::from("again")))).await.unwrap(), "again");
+        assert_eq!(scrapes.get_or_render(FORM, || ready(Some(Bytes::from("next")))).await.unwrap(), "next");
+        assert_eq!(scrapes.get_or_render(FORM, || ready(None)).await, None);
+        assert_eq!(scrapes.get_or_render(FORM, || ready(Some(Bytes::from("again")))).await.unwrap(), "again");
     }
 }

@@ -22,11 +22,11 @@ use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::session::Session;
 
 /// Random bytes in a session id. 128 bits cannot be guessed.
-const ID_BYTES: usize = 16;
+const SESSION_ID_BYTES: usize = 16;
 
 /// Maximum number of open streams per session for messages that belong to no request. Beyond this,
 /// the oldest ends.
-const STREAMS: usize = 4;
+const MAX_STREAMS_PER_SESSION: usize = 4;
 
 /// All sessions.
 pub(super) struct SessionTable {
@@ -96,7 +96,9 @@ impl SessionTable {
                 (_, Err(QuotaExhausted::Own(_))) => EvictionScope::Network(&network),
                 _ => EvictionScope::All,
             };
-            let Some(entry) = victim(&table, &caller, full).and_then(|id| table.remove(&id)) else { return false };
+            let Some(entry) = find_eviction_candidate(&table, &caller, full).and_then(|id| table.remove(&id)) else {
+                return false;
+            };
             entry.end();
         };
         // Without resumption, the quota is empty.
@@ -143,13 +145,13 @@ impl SessionTable {
 
     /// Ends sessions that were idle for too long, and streams that no client resumed in time, until
     /// `stop` is cancelled.
-    pub(super) async fn expire(&self, stop: CancellationToken) {
+    pub(super) async fn expire_idle(&self, stop: CancellationToken) {
         // Precision does not matter here.
         let shortest = if self.resume.is_zero() { self.idle } else { self.idle.min(self.resume) };
         let every = (shortest / 4).clamp(Duration::from_millis(50), Duration::from_mins(1));
         while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
             self.table().retain(|_, entry| {
-                let keep = entry.is_in_use() || entry.used().elapsed() < self.idle;
+                let keep = entry.is_in_use() || entry.last_used().elapsed() < self.idle;
                 if keep {
                     entry.responses.expire();
                 } else {
@@ -172,7 +174,7 @@ impl HttpSession {
     /// client has several streams open, only the newest is used. Unlike a request, a stream has no
     /// response to deliver to a client that has `half_closed` its connection: pending notifications
     /// wait for the next stream.
-    pub(super) async fn stream(
+    pub(super) async fn serve_stream(
         self: Arc<Self>,
         rights: CallerRights,
         trust: CallerTrust,
@@ -203,8 +205,8 @@ impl HttpSession {
             () = outbox.closed() => {}
             () = half_closed.cancelled() => {}
             // Newer streams have replaced this one. A client needs one.
-            _ = crowd.wait_for(|streams| streams.iter().rev().nth(STREAMS - 1) > Some(&mine)) => {}
-            () = trust.lapse() => {}
+            _ = crowd.wait_for(|streams| streams.iter().rev().nth(MAX_STREAMS_PER_SESSION - 1) > Some(&mine)) => {}
+            () = trust.wait_until_invalid() => {}
             () = self.session.life.closing.cancelled() => {}
             () = self.session.life.ended.cancelled() => {}
         }
@@ -222,7 +224,7 @@ impl HttpSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    fn used(&self) -> Instant {
+    fn last_used(&self) -> Instant {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -238,7 +240,11 @@ impl HttpSession {
 }
 
 /// Returns the id of the session to evict for `caller`.
-fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: EvictionScope<'_>) -> Option<String> {
+fn find_eviction_candidate(
+    table: &HashMap<String, Arc<HttpSession>>,
+    caller: &str,
+    scope: EvictionScope<'_>,
+) -> Option<String> {
     let within = || {
         table.iter().filter(move |(_, entry)| match scope {
             EvictionScope::Caller(name) => entry.session.opener.name == name,
@@ -254,14 +260,14 @@ fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: Evicti
     let idle = within().filter(|(_, entry)| !entry.is_in_use()).filter_map(|(id, entry)| {
         let owner = entry.session.opener.name.as_str();
         let has = counts.get(owner).copied().unwrap_or(0);
-        (owner == caller || has > own).then_some((id, has, entry.used()))
+        (owner == caller || has > own).then_some((id, has, entry.last_used()))
     });
     idle.min_by_key(|(_, has, used)| (Reverse(*has), *used)).map(|(id, ..)| id.clone())
 }
 
 /// Returns a random session id.
 pub(super) fn new_id() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; ID_BYTES];
+    let mut bytes = [0; SESSION_ID_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(hex::encode(bytes))
 }

@@ -23,10 +23,10 @@ use crate::outbox::{self, OutboxReceiver};
 use crate::session::{Session, SessionChannel};
 
 /// Path at which clients open their stream.
-pub(super) const PATH: &str = "/sse";
+pub(super) const SSE_PATH: &str = "/sse";
 
 /// Path to which clients post messages.
-pub(super) const MESSAGES: &str = "/messages";
+pub(super) const MESSAGES_PATH: &str = "/messages";
 
 /// Ends the session when its stream ends.
 struct SessionEnd {
@@ -36,7 +36,7 @@ struct SessionEnd {
 
 impl Drop for SessionEnd {
     fn drop(&mut self) {
-        let open = self.app.streams.open().remove(&self.id);
+        let open = self.app.streams.open_streams().remove(&self.id);
         if let Some(open) = open {
             open.session.life.ended.cancel();
         }
@@ -49,7 +49,7 @@ pub(super) struct StreamAddress {
 }
 
 /// Opens a stream. The limit on connections also limits streams.
-pub(super) async fn open(
+pub(super) async fn open_stream(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
     Extension(trust): Extension<CallerTrust>,
@@ -58,14 +58,15 @@ pub(super) async fn open(
     let session =
         Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), SessionChannel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
-    let endpoint = event::named_event("endpoint", "", format!("{}?session={id}", relative(MESSAGES)).as_bytes());
+    let endpoint =
+        event::named_event("endpoint", "", format!("{}?session={id}", relative_reference(MESSAGES_PATH)).as_bytes());
     let stopped = app.life.closing.clone();
-    app.streams.open().insert(id.clone(), OpenStream { session, outbox });
+    app.streams.open_streams().insert(id.clone(), OpenStream { session, outbox });
     let keep_alive = app.options.keep_alive;
     let over = async move {
         tokio::select! {
             () = stopped.cancelled() => {}
-            () = trust.lapse() => {}
+            () = trust.wait_until_invalid() => {}
         }
     };
     let all = SessionMessages { messages, over: Box::pin(over), _end: SessionEnd { app, id } };
@@ -89,20 +90,20 @@ impl EventSource for SessionMessages {
     }
 }
 
-/// Returns a path as a reference relative to [`PATH`]. It stays valid if a proxy serves both below
+/// Returns a path as a reference relative to [`SSE_PATH`]. It stays valid if a proxy serves both below
 /// a prefix.
-fn relative(path: &str) -> &str {
+fn relative_reference(path: &str) -> &str {
     path.trim_start_matches('/')
 }
 
 /// Handles a posted message. The response goes to the stream.
-pub(super) async fn post(
+pub(super) async fn post_message(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
     Query(address): Query<StreamAddress>,
     request: Request,
 ) -> Response {
-    let open = app.streams.open().get(&address.session).cloned();
+    let open = app.streams.open_streams().get(&address.session).cloned();
     let Some(open) = open.filter(|open| open.session.is_owned_by(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };

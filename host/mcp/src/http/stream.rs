@@ -17,7 +17,7 @@ use super::peer::PeerSource;
 /// Receive buffer of a connection, in bytes. The default of the system is megabytes per TCP
 /// connection, and is not charged to any client's budget. The rest of the data waits at the client.
 /// Data sent to a Unix socket is charged to its sender, and bounded there.
-const UNREAD: usize = 256 << 10;
+const RECEIVE_BUFFER_BYTES: usize = 256 << 10;
 
 /// A listening socket.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ impl SocketListener {
     }
 
     /// Bounds the receive buffer of each connection.
-    pub(super) fn bound(&self) -> io::Result<()> {
+    pub(super) fn limit_receive_buffers(&self) -> io::Result<()> {
         match self {
             // Accepted connections inherit the option.
-            Self::Tcp(listener) => Ok(set_socket_recv_buffer_size(listener, UNREAD)?),
+            Self::Tcp(listener) => Ok(set_socket_recv_buffer_size(listener, RECEIVE_BUFFER_BYTES)?),
             Self::Unix(_) => Ok(()),
         }
     }

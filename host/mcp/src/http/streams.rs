@@ -20,7 +20,7 @@ pub(super) struct OpenStream {
 
 impl SseStreams {
     // Held for a few instructions and never across an await.
-    pub(super) fn open(&self) -> MutexGuard<'_, HashMap<String, OpenStream>> {
+    pub(super) fn open_streams(&self) -> MutexGuard<'_, HashMap<String, OpenStream>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

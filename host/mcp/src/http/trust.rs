@@ -31,19 +31,19 @@ pub(super) struct TokenTrust {
 
 impl TokenTrust {
     /// Returns whether the token has not expired and its key has not been removed.
-    pub(super) fn holds(&self) -> bool {
+    pub(super) fn is_valid(&self) -> bool {
         self.until > get_current_timestamp() && self.issuer.contains(&self.key)
     }
 }
 
 impl CallerTrust {
     /// Waits until the token expires, its key is removed, or the configuration changes.
-    pub(super) async fn lapse(&self) {
+    pub(super) async fn wait_until_invalid(&self) {
         let token = match self {
             Self::Standing(revoked) => return revoked.cancelled().await,
             Self::Token(token) => token,
         };
-        while token.holds() {
+        while token.is_valid() {
             // Waits in small steps, because the clock can be set.
             let left = Duration::from_secs(token.until.saturating_sub(get_current_timestamp()));
             tokio::time::sleep(left.clamp(Duration::from_millis(100), KEY_READ_INTERVAL)).await;

@@ -18,15 +18,15 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 /// Time budget of one network in one pass: one or two requests.
-const SHARE: Duration = Duration::from_micros(250);
+const PASS_BUDGET: Duration = Duration::from_micros(250);
 
 /// Maximum number of waiting connections of one network that are woken in a new pass. Each uses
 /// part of the budget. Connections that find it spent wait again.
-const WOKEN: usize = 8;
+const MAX_WOKEN_PER_PASS: usize = 8;
 
 /// Pause of a network after each chunk that it sends. With chunks of 64 KiB, that is 64 MB/s, for
 /// which the system and the protocol's thread need a fraction of one core.
-const PAUSE: Duration = Duration::from_millis(1);
+const CHUNK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Scheduler of all connections.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ pub(super) struct InTurn<T> {
 
 impl FairScheduler {
     /// Wraps `inner`, the future of a connection from `network`.
-    pub(super) fn of<T>(
+    pub(super) fn schedule<T>(
         self: &Arc<Self>,
         network: &Arc<str>,
         inner: impl Future<Output = T> + Send + 'static,
@@ -95,7 +95,7 @@ impl FairScheduler {
     }
 
     /// Returns the rate limit of a connection from `network`.
-    pub(super) fn pace(self: &Arc<Self>, network: &str) -> ReadPace {
+    pub(super) fn read_pace(self: &Arc<Self>, network: &str) -> ReadPace {
         let share = self.networks().get(network).cloned().unwrap_or_default();
         ReadPace { turns: Arc::clone(self), share }
     }
@@ -108,12 +108,12 @@ impl FairScheduler {
 
     /// Starts passes for as long as it is polled. It must run on the runtime that polls the
     /// connections.
-    pub(super) async fn begin_passes(&self) {
+    pub(super) async fn run_passes(&self) {
         loop {
             self.waiting.notified().await;
             loop {
                 self.pass.fetch_add(1, Ordering::Relaxed);
-                let woken = self.networks().values().fold(0, |woken, share| woken + share.wake());
+                let woken = self.networks().values().fold(0, |woken, share| woken + share.wake_waiting());
                 if woken == 0 {
                     break;
                 }
@@ -131,14 +131,14 @@ impl FairScheduler {
 
 impl ReadPace {
     /// Returns whether unlimited reads by this network would delay others.
-    pub(super) fn matters(&self) -> bool {
+    pub(super) fn is_contended(&self) -> bool {
         self.turns.is_crowded()
     }
 
     /// Waits until the next chunk may be read.
-    pub(super) async fn next(&self) {
+    pub(super) async fn wait_for_chunk(&self) {
         let _piece = self.share.piece.acquire().await;
-        sleep(PAUSE).await;
+        sleep(CHUNK_INTERVAL).await;
     }
 }
 
@@ -150,10 +150,10 @@ impl Default for NetworkShare {
 
 impl NetworkShare {
     /// Wakes some of the waiting connections, and returns their number.
-    fn wake(&self) -> usize {
-        let mut spent = self.spent();
+    fn wake_waiting(&self) -> usize {
+        let mut spent = self.usage();
         let mut woken = 0;
-        while woken < WOKEN
+        while woken < MAX_WOKEN_PER_PASS
             && let Some((_, waker)) = spent.waiting.pop_first()
         {
             waker.wake();
@@ -163,20 +163,20 @@ impl NetworkShare {
     }
 
     // Held for a few instructions and never across an await.
-    fn spent(&self) -> MutexGuard<'_, NetworkUsage> {
+    fn usage(&self) -> MutexGuard<'_, NetworkUsage> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl NetworkMember {
     /// Returns whether the connection may be polled now. If not, `waker` is woken when it may be.
-    fn is_next(&mut self, waker: &Waker) -> bool {
+    fn may_run(&mut self, waker: &Waker) -> bool {
         let pass = self.turns.pass.load(Ordering::Relaxed);
-        let mut spent = self.share.spent();
+        let mut spent = self.share.usage();
         if spent.pass != pass {
             (spent.pass, spent.time) = (pass, Duration::ZERO);
         }
-        if spent.time < SHARE {
+        if spent.time < PASS_BUDGET {
             if let Some(place) = self.place.take() {
                 spent.waiting.remove(&place);
             }
@@ -196,13 +196,13 @@ impl<T> Future for InTurn<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let crowded = self.member.turns.is_crowded();
-        if crowded && !self.member.is_next(context.waker()) {
+        if crowded && !self.member.may_run(context.waker()) {
             return Poll::Pending;
         }
         let began = Instant::now();
         let polled = self.inner.as_mut().poll(context);
         if crowded {
-            self.member.share.spent().time += began.elapsed();
+            self.member.share.usage().time += began.elapsed();
         }
         polled
     }
@@ -211,7 +211,7 @@ impl<T> Future for InTurn<T> {
 impl Drop for NetworkMember {
     fn drop(&mut self) {
         if let Some(place) = self.place {
-            self.share.spent().waiting.remove(&place);
+            self.share.usage().waiting.remove(&place);
         }
         let mut networks = self.turns.networks();
         // The references of this connection and of the table.
@@ -237,22 +237,22 @@ mod tests {
             (Arc::new(FairScheduler::default()), Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
         let had = Arc::new(had);
         let counting = Arc::clone(&turns);
-        let counting = tokio::spawn(async move { counting.begin_passes().await });
+        let counting = tokio::spawn(async move { counting.run_passes().await });
         let busy = (0..MANY).map(|_| {
             let (over, had) = (Arc::clone(&over), Arc::clone(&had));
-            tokio::spawn(turns.of(&crowd.into(), async move {
+            tokio::spawn(turns.schedule(&crowd.into(), async move {
                 while !over.load(Ordering::Relaxed) {
                     had.fetch_add(1, Ordering::Relaxed);
                     let began = Instant::now();
                     // Each poll uses the whole budget.
-                    while began.elapsed() < SHARE {}
+                    while began.elapsed() < PASS_BUDGET {}
                     yield_now().await;
                 }
             }))
         });
         let busy: Vec<_> = busy.collect();
         let rounds = 5;
-        let one = tokio::spawn(turns.of(&other.into(), async move {
+        let one = tokio::spawn(turns.schedule(&other.into(), async move {
             for _ in 0..rounds {
                 yield_now().await;
             }
@@ -278,16 +278,16 @@ mod tests {
     async fn a_network_reads_one_piece_after_the_other() {
         let turns = Arc::new(FairScheduler::default());
         let networks = ["192.0.2.7", "198.51.100.1"];
-        let _members = networks.map(|network| turns.of(&network.into(), async {}));
-        let [mine, others] = networks.map(|network| turns.pace(network));
-        assert!(mine.matters());
+        let _members = networks.map(|network| turns.schedule(&network.into(), async {}));
+        let [mine, others] = networks.map(|network| turns.read_pace(network));
+        assert!(mine.is_contended());
         let reading = mine.share.piece.acquire().await.unwrap();
-        let second = turns.pace(networks[0]);
-        let mut second = std::pin::pin!(second.next());
+        let second = turns.read_pace(networks[0]);
+        let mut second = std::pin::pin!(second.wait_for_chunk());
         tokio::select! {
             biased;
             () = &mut second => panic!("another connection of the network reads"),
-            () = others.next() => {}
+            () = others.wait_for_chunk() => {}
         }
         drop(reading);
         second.await;

@@ -23,11 +23,11 @@ use super::turns::ReadPace;
 
 /// Size of the read buffer, in bytes: as large as the system's receive buffer for a connection. It
 /// is allocated only during a read.
-const PIECE: usize = 256 << 10;
+const DRAIN_BUFFER_BYTES: usize = 256 << 10;
 
 /// Bounds of the drain of one connection. Like an idle connection, it occupies its slot during the
 /// drain.
-const BOUNDS: DrainBounds =
+const DRAIN_BOUNDS: DrainBounds =
     DrainBounds { bytes: 16 << 20, time: Duration::from_secs(5), silence: Duration::from_secs(1) };
 
 #[derive(Clone, Copy)]
@@ -52,17 +52,17 @@ pub(super) struct TrackedBody {
 
 impl UnreadBody {
     /// Wraps `body`, of which nothing is read yet.
-    pub(super) fn note(&self, body: Incoming) -> TrackedBody {
-        self.set(!body.is_end_stream());
+    pub(super) fn track(&self, body: Incoming) -> TrackedBody {
+        self.set_unread(!body.is_end_stream());
         TrackedBody { body, unread: self.clone() }
     }
 
     /// Returns whether more of the body may arrive.
-    pub(super) fn is_left(&self) -> bool {
+    pub(super) fn may_have_more(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn set(&self, left: bool) {
+    fn set_unread(&self, left: bool) {
         self.0.store(left, Ordering::Relaxed);
     }
 }
@@ -77,7 +77,7 @@ impl Body for TrackedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
-            self.unread.set(false);
+            self.unread.set_unread(false);
         }
         polled
     }
@@ -96,20 +96,20 @@ impl Body for TrackedBody {
 pub(super) async fn drain(stream: &SocketStream, pace: &ReadPace) {
     if shutdown(stream, Shutdown::Write).is_ok() {
         // The connection is closed now, whatever the result.
-        drop(forget(stream, pace, BOUNDS).await);
+        drop(discard_incoming(stream, pace, DRAIN_BOUNDS).await);
     }
 }
 
 /// Reads within `bounds`, rate-limited even if no other network is connected. Returns approximately
 /// how many bytes arrived.
-async fn forget(stream: &SocketStream, pace: &ReadPace, bounds: DrainBounds) -> io::Result<usize> {
+async fn discard_incoming(stream: &SocketStream, pace: &ReadPace, bounds: DrainBounds) -> io::Result<usize> {
     let end = Instant::now() + bounds.time;
     let mut forgotten = 0;
     while forgotten < bounds.bytes {
         let patience = end.min(Instant::now() + bounds.silence);
         timeout_at(patience, stream.readable()).await??;
-        timeout_at(end, pace.next()).await?;
-        match stream.try_read_buf(&mut Vec::with_capacity(PIECE)) {
+        timeout_at(end, pace.wait_for_chunk()).await?;
+        match stream.try_read_buf(&mut Vec::with_capacity(DRAIN_BUFFER_BYTES)) {
             Ok(0) => break,
             Ok(count) => forgotten += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn pace() -> ReadPace {
-        Arc::new(FairScheduler::default()).pace("192.0.2.7")
+        Arc::new(FairScheduler::default()).read_pace("192.0.2.7")
     }
 
     #[tokio::test]
@@ -145,7 +145,7 @@ mod tests {
             drain(&SocketStream::Tcp(stream), &pace()).await;
         };
         let asking = async {
-            peer.write_all(&vec![7; BOUNDS.bytes / 2]).await.unwrap();
+            peer.write_all(&vec![7; DRAIN_BOUNDS.bytes / 2]).await.unwrap();
             let mut response = Vec::new();
             peer.read_to_end(&mut response).await.unwrap();
             assert_eq!(response, b"no");
@@ -157,9 +157,9 @@ mod tests {
     /// Drains, within `bounds`, a peer that sends as long as it can.
     async fn flooded(bounds: DrainBounds) -> io::Result<usize> {
         let (stream, mut peer) = pair().await;
-        let sending = tokio::spawn(async move { while peer.write_all(&vec![7; PIECE]).await.is_ok() {} });
+        let sending = tokio::spawn(async move { while peer.write_all(&vec![7; DRAIN_BUFFER_BYTES]).await.is_ok() {} });
         let stream = SocketStream::Tcp(stream);
-        let forgotten = forget(&stream, &pace(), bounds).await;
+        let forgotten = discard_incoming(&stream, &pace(), bounds).await;
         drop(stream);
         sending.await.unwrap();
         forgotten
@@ -167,15 +167,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_forgotten_is_bounded() {
-        const FEW: usize = 4 * PIECE;
-        let forgotten = flooded(DrainBounds { bytes: FEW, ..BOUNDS }).await.unwrap();
-        assert!((FEW..FEW + PIECE).contains(&forgotten), "{forgotten}");
+        const FEW: usize = 4 * DRAIN_BUFFER_BYTES;
+        let forgotten = flooded(DrainBounds { bytes: FEW, ..DRAIN_BOUNDS }).await.unwrap();
+        assert!((FEW..FEW + DRAIN_BUFFER_BYTES).contains(&forgotten), "{forgotten}");
     }
 
     #[tokio::test]
     async fn a_client_that_goes_on_for_ever_is_given_up() {
         let time = Duration::from_millis(50);
-        let error = flooded(DrainBounds { bytes: usize::MAX, time, ..BOUNDS }).await.unwrap_err();
+        let error = flooded(DrainBounds { bytes: usize::MAX, time, ..DRAIN_BOUNDS }).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
@@ -183,9 +183,10 @@ mod tests {
     async fn a_client_that_neither_sends_nor_closes_is_given_up() {
         let (stream, peer) = pair().await;
         let (stream, silence) = (SocketStream::Tcp(stream), Duration::from_millis(50));
-        let error = forget(&stream, &pace(), DrainBounds { time: Duration::from_hours(1), silence, ..BOUNDS })
-            .await
-            .unwrap_err();
+        let error =
+            discard_incoming(&stream, &pace(), DrainBounds { time: Duration::from_hours(1), silence, ..DRAIN_BOUNDS })
+                .await
+                .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(peer);
     }

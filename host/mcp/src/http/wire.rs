@@ -15,13 +15,13 @@ use super::turns::ReadPace;
 
 /// First interval for polling states that the system does not signal. Each interval is twice the
 /// previous one.
-const LOOK: Duration = Duration::from_millis(20);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Maximum polling interval. A client can keep the server polling for as long as it likes.
-const SELDOM: Duration = Duration::from_secs(1);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bytes that are read before other connections are polled, and before the rate limit applies.
-const TURN: usize = 64 << 10;
+const READ_QUANTUM_BYTES: usize = 64 << 10;
 
 /// A connection's socket, as an I/O stream.
 pub(super) struct ConnectionSocket {
@@ -71,11 +71,11 @@ impl AsyncRead for ConnectionSocket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read >= TURN {
+        if self.read >= READ_QUANTUM_BYTES {
             self.read = 0;
-            if self.pace.matters() {
+            if self.pace.is_contended() {
                 let pace = Arc::clone(&self.pace);
-                self.pause = Some(Box::pin(async move { pace.next().await }));
+                self.pause = Some(Box::pin(async move { pace.wait_for_chunk().await }));
             } else {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
@@ -131,21 +131,21 @@ impl AsyncWrite for ConnectionSocket {
 }
 
 /// Waits until the peer has closed its sending side. The peer may still read.
-pub(super) async fn half_closed(stream: &SocketStream) -> io::Result<()> {
-    let mut look = LOOK;
+pub(super) async fn wait_half_closed(stream: &SocketStream) -> io::Result<()> {
+    let mut look = MIN_POLL_INTERVAL;
     // `peek` waits for data, and returns 0 at the end of the stream.
     while stream.peek().await? > 0 && !stream.readable().await?.is_read_closed() {
         // Data is being read, or waits until the previous request is answered.
         sleep(look).await;
-        look = (2 * look).min(SELDOM);
+        look = (2 * look).min(MAX_POLL_INTERVAL);
     }
     Ok(())
 }
 
 /// Waits until the peer has closed both sides. The system reports this only after data was sent to
 /// the peer.
-pub(super) async fn gone(stream: &SocketStream) {
-    let mut look = LOOK;
+pub(super) async fn wait_closed(stream: &SocketStream) {
+    let mut look = MIN_POLL_INTERVAL;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
         // `poll` always reports hang-ups and errors.
@@ -155,7 +155,7 @@ pub(super) async fn gone(stream: &SocketStream) {
             return;
         }
         sleep(look).await;
-        look = (2 * look).min(SELDOM);
+        look = (2 * look).min(MAX_POLL_INTERVAL);
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn alone() -> Arc<ReadPace> {
-        Arc::new(Arc::new(FairScheduler::default()).pace(NETWORK))
+        Arc::new(Arc::new(FairScheduler::default()).read_pace(NETWORK))
     }
 
     #[tokio::test]
@@ -195,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_sends_much_does_not_read_it_all_in_one_turn() {
-        const ALL: usize = 8 * TURN;
+        const ALL: usize = 8 * READ_QUANTUM_BYTES;
         const PIECE: usize = 16 << 10;
         let (stream, mut peer) = pair().await;
         let sending = tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
@@ -220,7 +220,7 @@ mod tests {
             (read, most) = (read + turn, most.max(turn));
         }
         sending.await.unwrap().unwrap();
-        assert!(most < TURN + PIECE, "{most} bytes in one turn");
+        assert!(most < READ_QUANTUM_BYTES + PIECE, "{most} bytes in one turn");
     }
 
     #[tokio::test]
@@ -245,36 +245,36 @@ mod tests {
         let (stream, mut peer) = pair().await;
         peer.write_all(b"a request").await.unwrap();
         peer.shutdown().await.unwrap();
-        half_closed(&stream).await.unwrap();
+        wait_half_closed(&stream).await.unwrap();
         stream.try_write(b"an answer").unwrap();
-        let still = tokio::time::timeout(Duration::from_millis(200), gone(&stream)).await;
+        let still = tokio::time::timeout(Duration::from_millis(200), wait_closed(&stream)).await;
         assert!(still.is_err(), "it still reads");
         let mut answer = [0; 9];
         peer.read_exact(&mut answer).await.unwrap();
         drop(peer);
         // The closure is detected when data is sent.
         stream.try_write(b"more").unwrap();
-        gone(&stream).await;
+        wait_closed(&stream).await;
     }
 
     #[tokio::test]
     async fn a_unix_socket_tells_them_apart_too() {
         let (stream, mut peer) = UnixStream::pair().unwrap();
         let stream = SocketStream::Unix(stream);
-        let more = tokio::time::timeout(Duration::from_millis(50), half_closed(&stream)).await;
+        let more = tokio::time::timeout(Duration::from_millis(50), wait_half_closed(&stream)).await;
         assert!(more.is_err(), "it may still send");
         peer.write_all(b"a request").await.unwrap();
         assert_eq!(stream.peek().await.unwrap(), 1);
         peer.shutdown().await.unwrap();
-        half_closed(&stream).await.unwrap();
+        wait_half_closed(&stream).await.unwrap();
         let mut read = [0; 16];
         assert_eq!(stream.try_read(&mut read).unwrap(), 9, "it was left there");
         assert_eq!(stream.peek().await.unwrap(), 0);
         stream.try_write(b"an answer").unwrap();
-        let still = tokio::time::timeout(Duration::from_millis(200), gone(&stream)).await;
+        let still = tokio::time::timeout(Duration::from_millis(200), wait_closed(&stream)).await;
         assert!(still.is_err(), "it still reads");
         drop(peer);
-        gone(&stream).await;
+        wait_closed(&stream).await;
     }
 
     #[tokio::test]
@@ -288,17 +288,18 @@ mod tests {
     #[tokio::test]
     async fn much_is_read_at_a_pace_if_another_network_is_there() {
         let turns = Arc::new(FairScheduler::default());
-        let _mine = turns.of(&NETWORK.into(), async {});
+        let _mine = turns.schedule(&NETWORK.into(), async {});
         for other in [None, Some("198.51.100.1")] {
-            let _other = other.map(|other| turns.of(&other.into(), async {}));
+            let _other = other.map(|other| turns.schedule(&other.into(), async {}));
             let (stream, mut peer) = pair().await;
-            let sending = tokio::spawn(async move { peer.write_all(&vec![7; 2 * TURN]).await.map(|()| peer) });
-            let mut wire = ConnectionSocket::new(stream, Arc::new(turns.pace(NETWORK)), Duration::from_mins(1));
-            let mut buffer = vec![0; 2 * TURN];
+            let sending =
+                tokio::spawn(async move { peer.write_all(&vec![7; 2 * READ_QUANTUM_BYTES]).await.map(|()| peer) });
+            let mut wire = ConnectionSocket::new(stream, Arc::new(turns.read_pace(NETWORK)), Duration::from_mins(1));
+            let mut buffer = vec![0; 2 * READ_QUANTUM_BYTES];
             // One quantum, in any number of reads.
-            while wire.read < TURN {
+            while wire.read < READ_QUANTUM_BYTES {
                 wire.stream.readable().await.unwrap();
-                let most = TURN - wire.read;
+                let most = READ_QUANTUM_BYTES - wire.read;
                 let _: usize = wire.read(&mut buffer[..most]).await.unwrap();
             }
             let next = std::future::poll_fn(|context| {

@@ -31,14 +31,14 @@ struct CallToolParams<A: Default> {
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
     let whole = match extent {
         ReadExtent::Whole => params::read_with_meta::<CallToolParams<Map<String, Value>>>(params),
-        ReadExtent::Target => target(params),
+        ReadExtent::Target => read_target(params),
     };
     // Valid JSON of the wrong shape is the model's mistake: it is reported like every other mistake
     // in the arguments.
     let (whole, unreadable) = match whole {
         Ok(whole) => (whole, None),
         Err(error) => match params.and_then(find_unreadable) {
-            Some(violation) => (target(params)?, Some(Box::new(violation))),
+            Some(violation) => (read_target(params)?, Some(Box::new(violation))),
             None => return Err(error),
         },
     };
@@ -47,7 +47,7 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
 }
 
 /// Parses the parameters, and ignores the arguments.
-fn target(params: Option<&RawValue>) -> Result<CallToolParams<Map<String, Value>>, Error> {
+fn read_target(params: Option<&RawValue>) -> Result<CallToolParams<Map<String, Value>>, Error> {
     let CallToolParams { name, arguments: IgnoredAny, meta, task } = params::read_with_meta(params)?;
     Ok(CallToolParams { name, arguments: Map::new(), meta, task })
 }

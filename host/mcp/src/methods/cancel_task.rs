@@ -4,7 +4,7 @@ use serde_json::Map;
 use serde_json::value::RawValue;
 
 use super::MethodResult;
-use super::get_task::{TaskParams, check_declared, unknown};
+use super::get_task::{TaskParams, check_declared, unknown_task};
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::params::read;
@@ -26,6 +26,6 @@ pub(crate) async fn answer(
         Ok(_) | Err(NotCancelled::Ended) if extension => Ok(Map::new()),
         Ok(task) => Ok(task.summary()),
         Err(NotCancelled::Ended) => Err(Error::new(INVALID_PARAMS, "The task has ended: it cannot be cancelled.")),
-        Err(NotCancelled::Unknown) => Err(unknown(&task_id)),
+        Err(NotCancelled::Unknown) => Err(unknown_task(&task_id)),
     }
 }

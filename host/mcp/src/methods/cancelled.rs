@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::jsonrpc::{RequestId, shorten};
+use crate::jsonrpc::{RequestId, truncate_quote};
 use crate::params::read;
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
         Ok(cancelled) => {
             // An unknown id belongs to a request that has ended, and is ignored.
             if session.in_flight.cancel(&cancelled.request_id) {
-                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason.as_deref().map(shorten), "request cancelled by the client");
+                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason.as_deref().map(truncate_quote), "request cancelled by the client");
             }
         }
         Err(error) => tracing::debug!(error = error.message, "ignored a malformed notifications/cancelled"),

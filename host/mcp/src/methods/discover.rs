@@ -10,14 +10,14 @@ use crate::shape;
 
 /// Time that clients may cache the result, in ms. Only the instructions in it change, with the
 /// plugins.
-const TTL_MS: u64 = 60_000;
+const DISCOVER_TTL_MS: u64 = 60_000;
 
 pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> MethodResult {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::dates()));
     result.insert("capabilities".into(), shape::capabilities(revision, caller.is_identified()));
     add_instructions(&mut result, session, caller).await;
-    result.insert("ttlMs".into(), TTL_MS.into());
+    result.insert("ttlMs".into(), DISCOVER_TTL_MS.into());
     // Callers with other rights see other plugins.
     let scope = if caller.has_public_view() { "public" } else { "private" };
     result.insert("cacheScope".into(), scope.into());

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::wish::missing_extension;
 
 /// Maximum length of an id in a message, in bytes: longer than any task id.
-const ID: usize = 100;
+const MAX_QUOTED_ID_BYTES: usize = 100;
 
 /// Parameters of the methods for a single task.
 #[derive(Deserialize)]
@@ -26,8 +26,9 @@ pub(super) struct TaskParams {
 }
 
 /// Returns the error for a task that the caller does not have.
-pub(super) fn unknown(id: &str) -> Error {
-    let message = format!("Unknown task: {}. Tasks are forgotten when their time is over.", shown(id, ID));
+pub(super) fn unknown_task(id: &str) -> Error {
+    let message =
+        format!("Unknown task: {}. Tasks are forgotten when their time is over.", shown(id, MAX_QUOTED_ID_BYTES));
     Error::new(INVALID_PARAMS, message)
 }
 
@@ -54,11 +55,11 @@ pub(crate) async fn answer(
     check_declared(rules)?;
     let TaskParams { task_id } = read(params)?;
     let task = session.host.tasks().get(&caller.name, &task_id, rules.revision).await;
-    let task = task.ok_or_else(|| unknown(&task_id))?;
+    let task = task.ok_or_else(|| unknown_task(&task_id))?;
     if !rules.revision.features().tasks_extension {
         return Ok(session.encode_result(id, task.summary(), Some(rules.revision)));
     }
-    let mut detailed = task.detailed().map_err(|what| outcome::internal(&what))?;
+    let mut detailed = task.detailed().map_err(|what| outcome::internal_error(&what))?;
     session.add_common_members(&mut detailed.summary, rules.revision);
-    Ok(OutgoingMessage::answer(jsonrpc::result(id, &detailed)))
+    Ok(OutgoingMessage::response(jsonrpc::result(id, &detailed)))
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{MethodResult, add_instructions};
 use crate::caller::Caller;
 use crate::capabilities::CapabilityNames;
-use crate::jsonrpc::shorten;
+use crate::jsonrpc::truncate_quote;
 use crate::object::object;
 use crate::params::read;
 use crate::revision::Revision;
@@ -33,10 +33,10 @@ struct ClientInfo {
 
 /// Name prefixes of clients that request a list again after a change notification. Other clients
 /// may list once, when they connect. No revision lets a client declare this.
-const FOLLOWING: [&str; 2] = ["claude-code", "Visual Studio Code"];
+const LIST_REFRESHING_CLIENTS: [&str; 2] = ["claude-code", "Visual Studio Code"];
 
 fn follows_lists(name: &str) -> bool {
-    FOLLOWING.iter().any(|known| name.starts_with(known))
+    LIST_REFRESHING_CLIENTS.iter().any(|known| name.starts_with(known))
 }
 
 pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> MethodResult {
@@ -53,10 +53,10 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
         ..NegotiatedSession::default()
     });
     tracing::info!(
-        client = shorten(name.as_deref().unwrap_or("unnamed")),
-        version = version.as_deref().map(shorten),
+        client = truncate_quote(name.as_deref().unwrap_or("unnamed")),
+        version = version.as_deref().map(truncate_quote),
         caller = caller.name,
-        requested = shorten(&params.protocol_version),
+        requested = truncate_quote(&params.protocol_version),
         %revision,
         "client connected"
     );
@@ -71,6 +71,6 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     add_instructions(&mut result, session, caller).await;
     // The client is notified of changes after this. Its next list requests include the plugins
     // loaded in the meantime.
-    session.known.begin(&caller.rights, session.host.view(&caller.rights));
+    session.known.reset(&caller.rights, session.host.view(&caller.rights));
     Ok(result)
 }

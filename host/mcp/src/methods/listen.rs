@@ -25,13 +25,13 @@ use crate::updates::{MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, Upda
 use crate::view::CallerView;
 
 /// Maximum length of a task id in a filter, in bytes.
-const LONGEST_ID: usize = 128;
+const MAX_TASK_ID_BYTES: usize = 128;
 
 /// Quota charge of a watched task, in bytes.
-const WATCH: usize = 512;
+const WATCHED_TASK_BYTES: usize = 512;
 
 /// Key of the subscription's id in `_meta`.
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[derive(Deserialize)]
 struct ListenParams {
@@ -51,7 +51,7 @@ struct ListenFilter {
     #[serde(default)]
     resource_subscriptions: FilterNames<MAX_URI_BYTES>,
     #[serde(default)]
-    task_ids: FilterNames<LONGEST_ID>,
+    task_ids: FilterNames<MAX_TASK_ID_BYTES>,
 }
 
 /// Deduplicated URIs or ids in a filter. Entries beyond the limit of a subscriber, and entries of
@@ -84,7 +84,7 @@ impl<'de, const BYTES: usize> Visitor<'de> for FilterNames<BYTES> {
 
 impl ListenFilter {
     /// Returns the list changes that the filter requests.
-    fn news(&self) -> Vec<ListChange> {
+    fn list_changes(&self) -> Vec<ListChange> {
         let wanted = |news: &ListChange| match news {
             ListChange::Tools => self.tools_list_changed,
             ListChange::Prompts => self.prompts_list_changed,
@@ -116,10 +116,10 @@ pub(crate) fn open(
     let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy_rejection(none).reason.to_string()))?;
     let ListenParams { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
-    if session.channel == SessionChannel::Shared && !filter.news().is_empty() {
+    if session.channel == SessionChannel::Shared && !filter.list_changes().is_empty() {
         session.negotiated.send_modify(|negotiated| negotiated.follows_lists = true);
     }
-    let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
+    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let (told, caller, reply, revision) = (Arc::clone(session), caller.clone(), reply.clone(), rules.revision);
@@ -136,25 +136,25 @@ pub(crate) fn open(
         }
         let subscriber = session.host.updates().subscriber();
         let mut granted = tokio::select! {
-            granted = grant(&*session.host, &caller, &subscriber, &filter) => granted,
+            granted = apply_filter(&*session.host, &caller, &subscriber, &filter) => granted,
             () = request.cancelled.cancelled() => Map::new(),
             () = session.life.closing.cancelled() => Map::new(),
         };
-        let news = filter.news();
+        let news = filter.list_changes();
         let ListenFilter { task_ids: FilterNames(ids), .. } = filter;
-        let watched = if declares_tasks { watch(&session, &caller, ids, revision).await } else { Vec::new() };
+        let watched = if declares_tasks { watch_tasks(&session, &caller, ids, revision).await } else { Vec::new() };
         drop(held);
         if !watched.is_empty() {
             granted.insert("taskIds".into(), watched.iter().map(|watched| Value::from(&*watched.id)).collect());
         }
         // The acknowledgement is the first message of the subscription.
-        let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: id}});
+        let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID_KEY: id}});
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
         drop(acknowledged);
         let listening = async {
             tokio::select! {
-                () = listen(&session, &caller, &news, &subscriber, known, id, &reply) => {}
-                () = tell_of_tasks(&session, &caller, watched, id, revision, &reply) => {}
+                () = notify_of_changes(&session, &caller, &news, &subscriber, known, id, &reply) => {}
+                () = notify_of_tasks(&session, &caller, watched, id, revision, &reply) => {}
             }
         };
         let ends_here = tokio::select! {
@@ -165,7 +165,7 @@ pub(crate) fn open(
             () = listening => false,
         };
         if session.in_flight.finish(&request) && ends_here {
-            conclude(&session, id, revision, &reply).await;
+            send_final_result(&session, id, revision, &reply).await;
         }
     });
     Ok(())
@@ -173,7 +173,7 @@ pub(crate) fn open(
 
 /// Sends the requested notifications until the client disconnects. `known` is the view of the lists
 /// that the client has.
-async fn listen(
+async fn notify_of_changes(
     session: &Session,
     caller: &Caller,
     news: &[ListChange],
@@ -182,7 +182,7 @@ async fn listen(
     id: &RequestId,
     reply: &Outbox,
 ) {
-    let meta = json!({SUBSCRIPTION_ID: id});
+    let meta = json!({SUBSCRIPTION_ID_KEY: id});
     let lists = async {
         let (mut told, mut pace) = (known, NotificationPace::new());
         while !news.is_empty() && session.host.wait_for_change(told.listing).await.is_some() {
@@ -213,13 +213,18 @@ struct WatchedTask {
 }
 
 /// Returns the caller's tasks among those that a filter names, as far as the quota allows.
-async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revision: Revision) -> Vec<WatchedTask> {
+async fn watch_tasks(
+    session: &Session,
+    caller: &Caller,
+    ids: BTreeSet<String>,
+    revision: Revision,
+) -> Vec<WatchedTask> {
     let (tasks, mut watched) = (session.host.tasks(), Vec::new());
     for id in ids {
         if tasks.get(&caller.name, &id, revision).await.is_none() {
             continue;
         }
-        match session.host.updates().reserve_bytes(&caller.name, WATCH) {
+        match session.host.updates().reserve_bytes(&caller.name, WATCHED_TASK_BYTES) {
             Ok(held) => {
                 let changes = tasks.get_live(&caller.name, &id).map(|live| live.subscribe_changes());
                 watched.push(WatchedTask { id: id.into(), changes, _held: held });
@@ -236,7 +241,7 @@ async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revisi
 /// Reports the state of each task whenever it changes, and of ended tasks once. Changes while a
 /// slow client reads are combined into one notification. Nothing is buffered for such a client:
 /// notifications are encoded one at a time.
-async fn tell_of_tasks(
+async fn notify_of_tasks(
     session: &Session,
     caller: &Caller,
     watched: Vec<WatchedTask>,
@@ -244,7 +249,7 @@ async fn tell_of_tasks(
     revision: Revision,
     reply: &Outbox,
 ) {
-    let (meta, turn) = (&json!({SUBSCRIPTION_ID: id}), &Mutex::new(()));
+    let (meta, turn) = (&json!({SUBSCRIPTION_ID_KEY: id}), &Mutex::new(()));
     let telling = watched.into_iter().map(|watched| async move {
         // Moves the whole struct, so that its reservation lasts as long as this future.
         let WatchedTask { id: task, mut changes, _held } = watched;
@@ -274,13 +279,13 @@ async fn tell_of_tasks(
 }
 
 /// Returns the part of a filter that is honoured.
-async fn grant(
+async fn apply_filter(
     host: &dyn Host,
     caller: &Caller,
     subscriber: &UpdateSubscriber,
     filter: &ListenFilter,
 ) -> Map<String, Value> {
-    let lists = filter.news().into_iter().map(|news| (news.filter().to_owned(), true.into()));
+    let lists = filter.list_changes().into_iter().map(|news| (news.filter_member().to_owned(), true.into()));
     let uris = subscribe(host, caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
     lists.chain(resources).collect()
@@ -300,7 +305,11 @@ async fn subscribe(
     uris.retain(|uri| match subscriber.add(&caller.name, uri) {
         Ok(()) => true,
         Err(refused) => {
-            tracing::debug!(caller = caller.name, uri = jsonrpc::shorten(uri), "subscription not honoured: {refused}");
+            tracing::debug!(
+                caller = caller.name,
+                uri = jsonrpc::truncate_quote(uri),
+                "subscription not honoured: {refused}"
+            );
             false
         }
     });
@@ -309,8 +318,8 @@ async fn subscribe(
 
 /// Ends a subscription from the server's side. Sends only the result, because clients treat a
 /// cancellation as a second end.
-async fn conclude(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
-    let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}))]);
+async fn send_final_result(session: &Session, id: &RequestId, revision: Revision, reply: &Outbox) {
+    let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID_KEY: id}))]);
     reply.send(session.encode_result(id, result, Some(revision))).await;
 }
 

@@ -10,7 +10,7 @@ use crate::host::ListPage;
 use crate::jsonrpc::Error;
 use crate::list::ListKind;
 use crate::outcome;
-use crate::paging::{ListResult, write_elsewhere};
+use crate::paging::{ListResult, encode_page_blocking};
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -40,8 +40,8 @@ pub(crate) async fn answer(
     let after = after.as_deref().filter(|after| !after.is_empty());
     let host = &session.host;
     let page = host.folder(&uri, after, host.options().page_size, &caller.rights);
-    let ListPage { items, more, .. } = page.ok_or_else(|| outcome::nothing_at(&uri, "Not a directory"))?;
-    let page = write_elsewhere::<ResourceList>(items, more, revision, None).await?;
+    let ListPage { items, more, .. } = page.ok_or_else(|| outcome::not_found_at(&uri, "Not a directory"))?;
+    let page = encode_page_blocking::<ResourceList>(items, more, revision, None).await?;
     let next = page.next.as_deref().map(cursor::encode_in_folder);
-    Ok(ListResult::new(session, caller, revision, ListKind::Resources.member(), page.items, next))
+    Ok(ListResult::new(session, caller, revision, ListKind::Resources.result_member(), page.items, next))
 }

@@ -29,7 +29,7 @@ pub(crate) async fn subscribe(
     session.host.wait_until_complete().await;
     let uri = session.host.listed_uri(&uri).unwrap_or(uri);
     if caller.filter_readable([&uri].into_iter()).await.is_empty() {
-        return Err(outcome::no_resource(&uri, revision));
+        return Err(outcome::resource_not_found(&uri, revision));
     }
     session
         .subscriptions

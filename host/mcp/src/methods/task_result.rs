@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolbay_model::{CallError, CallFailure, CallJournal};
 
-use super::get_task::{TaskParams, unknown};
+use super::get_task::{TaskParams, unknown_task};
 use crate::caller::Caller;
 use crate::in_flight::RegisteredRequest;
 use crate::interview::{self, InterviewEnd, QuestionStream};
@@ -30,12 +30,12 @@ pub(crate) async fn open(
 ) -> Result<(), Error> {
     let TaskParams { task_id } = read(request.params)?;
     if session.host.tasks().get(&caller.name, &task_id, revision).await.is_none() {
-        return Err(unknown(&task_id));
+        return Err(unknown_task(&task_id));
     }
     if !session.can_accept_request() {
         return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
-    let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
+    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let (waiting, owner, reply) = (Arc::clone(session), caller.name.clone(), reply.clone());
@@ -48,11 +48,11 @@ pub(crate) async fn open(
                 Some(Err(Error::new(INVALID_REQUEST, "The server is shutting down.")))
             }
             () = reply.closed() => None,
-            ended = ended(&session, &owner, &task_id, &request, revision, &reply) => Some(ended),
+            ended = wait_until_ended(&session, &owner, &task_id, &request, revision, &reply) => Some(ended),
         };
         let answer = answer.map(|ended| match ended {
-            Ok(task) => result(&session, &request, &task),
-            Err(error) => session.encode_rejection(&error.of(&request.id)),
+            Ok(task) => result_message(&session, &request, &task),
+            Err(error) => session.encode_rejection(&error.with_id(&request.id)),
         });
         if session.in_flight.finish(&request)
             && let Some(answer) = answer
@@ -64,7 +64,7 @@ pub(crate) async fn open(
 }
 
 /// Waits until the task has ended.
-async fn ended(
+async fn wait_until_ended(
     session: &Session,
     owner: &str,
     id: &str,
@@ -75,7 +75,7 @@ async fn ended(
     loop {
         let tasks = session.host.tasks();
         let Some(live) = tasks.get_live(owner, id) else {
-            return tasks.get(owner, id, revision).await.ok_or_else(|| unknown(id));
+            return tasks.get(owner, id, revision).await.ok_or_else(|| unknown_task(id));
         };
         // Subscribes before the check, to observe changes in the meantime.
         let mut states = live.subscribe_states();
@@ -84,7 +84,7 @@ async fn ended(
             return Ok(task);
         }
         if let (TaskState::InputRequired(_), Ok(_asking)) = (&task.state, live.asking.try_lock()) {
-            ask(session, owner, &live, request, revision, reply).await;
+            ask_client(session, owner, &live, request, revision, reply).await;
             continue;
         }
         tokio::select! {
@@ -97,7 +97,7 @@ async fn ended(
 
 /// Sends the questions of a task to the client that waits for its result. They are withdrawn as
 /// soon as the task no longer needs answers, because it was cancelled or its time limit has passed.
-async fn ask(
+async fn ask_client(
     session: &Session,
     owner: &str,
     live: &LiveTask,
@@ -112,8 +112,8 @@ async fn ask(
     let stream = QuestionStream { session, reply, revision, cancelled: &request.cancelled, task: Some(&id) };
     let asked = tokio::select! {
         biased;
-        () = settled(live) => return,
-        asked = interview::conduct(&stream, questions, &mut journal) => asked,
+        () = wait_until_answered(live) => return,
+        asked = interview::ask_client(&stream, questions, &mut journal) => asked,
     };
     match asked {
         Ok(held) => {
@@ -135,7 +135,7 @@ async fn ask(
 }
 
 /// Waits until the task has no open questions.
-async fn settled(live: &LiveTask) {
+async fn wait_until_answered(live: &LiveTask) {
     // Subscribes before the check, to observe changes in the meantime.
     let mut states = live.subscribe_states();
     while matches!(live.task().state, TaskState::InputRequired(_)) {
@@ -146,13 +146,13 @@ async fn settled(live: &LiveTask) {
 }
 
 /// Returns the response.
-fn result(session: &Session, request: &RegisteredRequest, task: &Task) -> OutgoingMessage {
+fn result_message(session: &Session, request: &RegisteredRequest, task: &Task) -> OutgoingMessage {
     let error = match &task.state {
         TaskState::Ended(ended) => match &ended.outcome {
-            TaskOutcome::Result(text) => return OutgoingMessage::answer(jsonrpc::result(&request.id, text)),
+            TaskOutcome::Result(text) => return OutgoingMessage::response(jsonrpc::result(&request.id, text)),
             TaskOutcome::Error(error) => error.clone(),
         },
         _ => Error::new(INVALID_REQUEST, "The task was cancelled: it has no result."),
     };
-    OutgoingMessage::answer(session.encode_error(&error.of(&request.id)))
+    OutgoingMessage::response(session.encode_error(&error.with_id(&request.id)))
 }

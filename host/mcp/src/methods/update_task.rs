@@ -4,7 +4,7 @@ use serde_json::Map;
 use serde_json::value::RawValue;
 
 use super::MethodResult;
-use super::get_task::{TaskParams, check_declared, unknown};
+use super::get_task::{TaskParams, check_declared, unknown_task};
 use crate::caller::Caller;
 use crate::entry;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
@@ -25,7 +25,7 @@ pub(crate) async fn answer(
     let RetriedRequest { responses, .. } = RetriedRequest::read(params)?;
     let tasks = session.host.tasks();
     if tasks.get(&caller.name, &task_id, rules.revision).await.is_none() {
-        return Err(unknown(&task_id));
+        return Err(unknown_task(&task_id));
     }
     if let Some(live) = tasks.get_live(&caller.name, &task_id) {
         for (key, answer) in responses {

@@ -71,10 +71,10 @@ async fn result(revision: Revision, method: &str, params: Value) -> Option<Value
     received.into_iter().find(|message| message["id"] == 1).and_then(|message| message.get("result").cloned())
 }
 
-/// A call without a capability that the tool needs, after `outcome` has handled it.
+/// A call without a capability that the tool needs, after `to_response` has handled it.
 fn missing_capability(revision: Revision) -> i32 {
     let missing = CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
-    outcome::outcome(CallResult { result: Err(missing), usage: None }, TargetKind::Tool, revision, false)
+    outcome::to_response(CallResult { result: Err(missing), usage: None }, TargetKind::Tool, revision, false)
         .unwrap_err()
         .code
 }
@@ -85,7 +85,7 @@ fn wrong_arguments_are_a_result(revision: Revision) -> bool {
         result: Err(CallFailure::InvalidArguments { violations: vec![violation], example: None }),
         usage: None,
     };
-    outcome::outcome(answer, TargetKind::Tool, revision, false).is_ok()
+    outcome::to_response(answer, TargetKind::Tool, revision, false).is_ok()
 }
 
 /// A block of each kind, as JSON of the revision.
