@@ -28,8 +28,8 @@ use crate::rules::{RequestContext, missing_session};
 use crate::session::{Session, SessionChannel};
 use crate::wish::TaskMode;
 
-/// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
-/// message may be read: calls continue in the background.
+/// Handles the content of one line or body, with the rights of `caller`. Responses go to `reply`.
+/// Returns when the next message may be read: calls continue in the background.
 pub(crate) async fn receive(
     session: &Arc<Session>,
     caller: &Caller,
@@ -71,7 +71,7 @@ pub(crate) async fn handle_request(
         (method, Some(rules)) if let Some(read) = params_reader(method) => {
             match entry::begin_call(session, caller, &request, read, rules) {
                 Ok(calling) if matches!(calling.task_mode(), TaskMode::Open(_)) => {
-                    // Without delaying other requests.
+                    // Does not delay other requests.
                     let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
                     session.spawn(async move {
                         match calling.resolve_task_mode(&waiting).await {
@@ -119,7 +119,8 @@ pub(crate) async fn handle_request(
     }
 }
 
-/// What reads the parameters of a method that enters a plugin; `None` if it enters none.
+/// Returns the reader for the parameters of a method that enters a plugin; `None` if the method
+/// enters none.
 fn params_reader(method: McpMethod) -> Option<ParamsReader> {
     match method {
         McpMethod::CallTool => Some(call_tool::read),
@@ -152,7 +153,7 @@ fn resolve_method(
     }
 }
 
-/// The response to a request that is answered at once.
+/// Returns the response to a request that does not enter a plugin.
 async fn respond(
     session: &Session,
     caller: &Caller,
@@ -236,7 +237,7 @@ fn encode_list(session: &Session, request: &Request<'_>, listed: Result<ListResu
     }
 }
 
-/// Handles a batch: all responses form one array; notifications have none.
+/// Handles a batch: all responses form one array, and notifications have none.
 async fn handle_batch(
     session: &Arc<Session>,
     caller: &Caller,
@@ -287,7 +288,7 @@ async fn handle_batch(
     });
 }
 
-/// A request of a batch: answered already, or a call to run.
+/// A request of a batch: either its response or a call to run.
 enum InBatch {
     Answer(OutgoingMessage),
     Call(Box<PendingCall>),
@@ -304,7 +305,7 @@ async fn start_batch_item(session: &Arc<Session>, caller: &Caller, request: &Req
     }
 }
 
-/// Starts a call, as a task or as none.
+/// Starts a call, as a task if its mode says so.
 async fn start_call(session: &Arc<Session>, caller: &Caller, calling: Box<PendingCall>, reply: &Outbox) {
     if calling.task_mode() != TaskMode::None {
         if let Err(error) = detached::start(session, caller, calling, reply).await {
@@ -318,7 +319,7 @@ async fn start_call(session: &Arc<Session>, caller: &Caller, calling: Box<Pendin
     });
 }
 
-/// Takes the response to a request of the server.
+/// Delivers the response to a request of the server.
 fn handle_response(session: &Session, caller: &Caller, id: Option<&RequestId>, outcome: Result<&RawValue, Error>) {
     if !session.pending.respond(id, outcome, &session.intake, &caller.name) {
         tracing::debug!("ignored a response to a request that is not waiting for one");

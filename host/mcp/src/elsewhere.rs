@@ -1,4 +1,5 @@
-//! Answers to the questions of a call that do not come from its client, and the end of calls that wait for answers.
+//! Answers to the questions of a call that come from an operator instead of its client, and
+//! notification when a call that waits for answers ends.
 
 use std::any::Any;
 use std::fmt;
@@ -6,19 +7,19 @@ use std::fmt;
 use tokio::sync::oneshot::Receiver;
 use toolbay_model::{CallJournal, Question};
 
-/// Questions that are about to be put to a client, which waits for their answers in a session.
+/// Questions that are about to be sent to a client, whose answers a session waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingQuestions<'a> {
     /// The caller's name.
     pub caller: &'a str,
     /// The questions.
     pub questions: &'a [Question],
-    /// What the next run of the call gets, with the answers.
+    /// The journal that the next run of the call receives, with the answers.
     pub journal: &'a CallJournal,
 }
 
-/// What the host has to do with a question while its call waits: somebody besides the client may answer it, and the host
-/// may want to know if nobody does.
+/// The host's side of a question while its call waits. An operator may answer in place of the
+/// client, and the host may need to know that the call ended without an answer.
 #[derive(Default)]
 pub struct OperatorAnswer {
     receiver: Option<Receiver<AnsweredElsewhere>>,
@@ -33,9 +34,9 @@ pub struct OperatorAnswer {
 pub struct AnsweredElsewhere {
     /// The key of the question.
     pub key: String,
-    /// The answer, as a client would have given it.
+    /// The answer, in the form in which a client would have sent it.
     pub answer: String,
-    /// Who gave it.
+    /// The name of the operator who answered.
     pub by: String,
 }
 
@@ -46,30 +47,33 @@ impl fmt::Debug for OperatorAnswer {
 }
 
 impl OperatorAnswer {
-    /// Whoever has the other end of `receiver` may answer. `place` is dropped when nobody waits any more.
+    /// Creates the handle for a question that the sender of `receiver` may answer. `place` is
+    /// dropped when no call waits for the answer any more.
     pub fn new(receiver: Receiver<AnsweredElsewhere>, place: impl Any + Send + Sync) -> Self {
         Self { receiver: Some(receiver), place: Some(Box::new(place)), withdrawn: None }
     }
 
-    /// The same, with what is called if the call ends before it has an answer: its client has cancelled it, or has gone.
+    /// Sets a callback for the case that the call ends without an answer, because its client has
+    /// cancelled it or has disconnected.
     #[must_use]
     pub fn on_withdrawn(mut self, withdrawn: impl FnOnce() + Send + Sync + 'static) -> Self {
         self.withdrawn = Some(Box::new(withdrawn));
         self
     }
 
-    /// Whether somebody besides the client may answer.
+    /// Returns whether an operator may still answer.
     pub(crate) fn is_open(&self) -> bool {
         self.receiver.is_some()
     }
 
-    /// From here on, the client alone can answer.
+    /// Stops accepting an operator's answer: from now, only the client can answer.
     pub(crate) fn leave_to_client(&mut self) {
         self.receiver = None;
         self.place = None;
     }
 
-    /// Waits for an answer; for ever if there is nobody who could give one. Can be cancelled without losing one.
+    /// Waits for an operator's answer. Never returns if no operator can answer. Cancel safe: no
+    /// answer is lost.
     pub async fn wait_for_answer(elsewhere: &mut Option<Self>) -> AnsweredElsewhere {
         if let Some(waiting) = elsewhere
             && let Some(receiver) = &mut waiting.receiver
@@ -78,13 +82,14 @@ impl OperatorAnswer {
                 waiting.withdrawn = None;
                 return answered;
             }
-            // A receiver must not be asked again.
+            // A closed receiver must not be polled again.
             waiting.leave_to_client();
         }
         std::future::pending().await
     }
 
-    /// Ends it, because the client has answered: from here on nobody else can. An answer that was given before is there.
+    /// Ends the wait because the client has answered. An operator can no longer answer. Returns an
+    /// answer that was sent before.
     pub fn close(mut self) -> Option<AnsweredElsewhere> {
         self.withdrawn = None;
         let receiver = self.receiver.as_mut()?;

@@ -1,5 +1,5 @@
-//! A request that enters a plugin, from its parameters to the encoded response: the mechanism of `tools/call`,
-//! `prompts/get`, `resources/read` and `completion/complete`.
+//! A request that enters a plugin, from its parameters to the encoded response. Implements
+//! `tools/call`, `prompts/get`, `resources/read` and `completion/complete`.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -37,37 +37,38 @@ use crate::tasks::{LiveTask, TaskPhase};
 use crate::weight;
 use crate::wish::TaskMode;
 
-/// When a request that found no room for its arguments may be tried again. Calls are short.
+/// Delay after which a request that was rejected for lack of memory may be retried. Calls are
+/// short.
 const BUSY_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// How soon a call that has its answers is queued again after it was rejected.
+/// Minimum delay before a call that has its answers is queued again after a rejection.
 const MIN_REQUEUE_DELAY: Duration = Duration::from_millis(10);
 
-/// What the parameters of a request say.
+/// The parsed parameters of a request.
 pub(crate) struct EntryParams {
-    /// What the client asks for.
+    /// The requested target and its arguments.
     pub(crate) request: Wanted,
-    /// How it wants to be served.
+    /// The `_meta` of the request.
     pub(crate) meta: RequestMeta,
     /// `task`, not yet parsed.
     pub(crate) task: Option<Box<RawValue>>,
-    /// What of the arguments cannot be read: then they are empty.
+    /// The part of the arguments that cannot be read, if any. The arguments are empty in that case.
     pub(crate) unreadable: Option<Box<SchemaViolation>>,
 }
 
-/// How much of the parameters is read.
+/// The part of the parameters to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadExtent {
-    /// All of them.
+    /// All parameters.
     Whole,
-    /// Only what is asked for: the request is rejected whatever its arguments are.
+    /// Only the target: the request is rejected regardless of its arguments.
     Target,
 }
 
-/// Reads the parameters of a method.
+/// Function that reads the parameters of a method.
 pub(crate) type ParamsReader = fn(Option<&RawValue>, ReadExtent) -> Result<EntryParams, Error>;
 
-/// What the `_meta` of a request says of how it is to be served.
+/// The members of `_meta` that affect how a request is handled.
 #[derive(Default, Deserialize)]
 pub(crate) struct RequestMeta {
     #[serde(rename = "progressToken")]
@@ -80,7 +81,8 @@ pub(crate) struct RequestMeta {
     baggage: Option<String>,
 }
 
-/// A text; whatever else it is, is ignored: a trace context that is not valid does not fail a request.
+/// Deserializes a string and ignores any other value: an invalid trace context does not fail a
+/// request.
 fn lenient_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())
@@ -90,40 +92,42 @@ fn lenient_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Str
 pub(crate) struct PendingCall {
     request: RegisteredRequest,
     rules: RequestContext,
-    /// Boxed, as what waits for its caller's answers has none, and is kept small.
+    /// Boxed to keep this type small: a call that waits for its caller's answers has no `Call`.
     call: Box<ClientCall>,
     progress_token: Option<RequestId>,
     place: Result<Box<dyn QueuePlace>, Box<CallRejection>>,
-    /// `None` if the client answers no questions: then the plugin asks none.
+    /// `None` if the client answers no questions. In that case the plugin asks none.
     kept: Option<RetainedRequest>,
-    /// Boxed, as few have one.
+    /// Boxed because few calls have one.
     retry: Option<Box<RetriedRequest>>,
     wish: TaskMode,
 }
 
-/// What is kept of a request while its plugin runs and its caller thinks: text takes less than values.
+/// Retained request data while the plugin runs and the user considers a question. The text takes
+/// less memory than parsed values.
 struct RetainedRequest {
     params: Option<Box<RawValue>>,
     read: ParamsReader,
-    /// Bytes of the text.
+    /// Reservation for the bytes of the text.
     _held: QuotaPortion,
 }
 
-/// The end of a call, and its place in the client's queue.
+/// A completed call and its place in the client's queue.
 pub(crate) struct CompletedCall {
     /// `None` if the call was cancelled.
     pub(crate) told: Option<CallResponse>,
     pub(crate) place: Option<Box<dyn QueuePlace>>,
 }
 
-/// How a call ended, as the client is told.
+/// The result of a call, as sent to the client.
 pub(crate) struct CallResponse {
-    /// The result, without what all results of the revision have.
+    /// The result, without the members that all results of the revision have.
     pub(crate) result: Result<Map<String, Value>, Error>,
     retry_after: Option<Duration>,
 }
 
-/// A call that has ended. Its id stays taken, and the client can still cancel it, until its response is queued.
+/// A call that has ended. Its id stays in use, and the client can still cancel it, until its
+/// response is queued.
 pub(crate) struct EncodedCall {
     request: RegisteredRequest,
     /// `None` if the client has cancelled the call.
@@ -131,7 +135,8 @@ pub(crate) struct EncodedCall {
     place: Option<Box<dyn QueuePlace>>,
 }
 
-/// Parses and registers a call with the rights of `caller`. `read` reads the parameters of its method.
+/// Parses and registers a call with the rights of `caller`. `read` reads the parameters of its
+/// method.
 ///
 /// # Errors
 ///
@@ -167,7 +172,7 @@ fn read_call(
     };
     let retry = retry.filter(|retry| *retry != RetriedRequest::default()).map(Box::new);
     let RequestMeta { progress_token, traceparent, tracestate, baggage } = meta;
-    // The transport may have a trace context too; that of the message takes precedence.
+    // The transport may have a trace context too. The one in the message takes precedence.
     let trace = traceparent
         .and_then(|parent| TraceContext::parse(&parent, tracestate, baggage))
         .or(rules.trace.take().map(|trace| *trace));
@@ -205,7 +210,8 @@ fn read_call(
     Ok(Box::new(PendingCall { request: registered, rules, call, progress_token, place, kept, retry, wish }))
 }
 
-/// The request for a resource by the URI under which it is offered: rights are compared with that one.
+/// Replaces the URI of a resource by the URI under which it is listed, because rights are compared
+/// with the listed URI.
 fn with_listed_uri(session: &Session, wanted: Wanted) -> Wanted {
     match wanted {
         Wanted::Resource { uri } => Wanted::Resource { uri: session.host.listed_uri(&uri).unwrap_or(uri) },
@@ -213,7 +219,7 @@ fn with_listed_uri(session: &Session, wanted: Wanted) -> Wanted {
     }
 }
 
-/// What whoever traces the call wants to know, if anybody does.
+/// Returns the request metadata for tracing, if tracing is on.
 fn trace_metadata(
     session: &Session,
     caller: &Caller,
@@ -225,7 +231,8 @@ fn trace_metadata(
     session.host.options().traced.then(wire)
 }
 
-/// The kinds of questions that the client answers during this request; `None` if the protocol allows no questions then.
+/// Returns the kinds of questions that the client answers during this request; `None` if the
+/// protocol allows no questions in it.
 fn answerable_kinds(wanted: &Wanted, rules: &RequestContext) -> Option<QuestionKindSet> {
     if matches!(wanted, Wanted::Completion(_)) {
         return None;
@@ -233,7 +240,7 @@ fn answerable_kinds(wanted: &Wanted, rules: &RequestContext) -> Option<QuestionK
     Some(rules.capabilities.answerable(rules.revision))
 }
 
-/// What a client asks for, without what the revision does not know.
+/// Removes the parts of a request that the revision does not define.
 fn restrict_to_revision(wanted: Wanted, rules: &RequestContext) -> Wanted {
     match wanted {
         Wanted::Completion(request) if !rules.revision.features().completion_context => {
@@ -243,11 +250,12 @@ fn restrict_to_revision(wanted: Wanted, rules: &RequestContext) -> Wanted {
     }
 }
 
-/// Takes the bytes that the parameters will take once they are parsed.
+/// Reserves the bytes that the parameters take once they are parsed.
 ///
 /// # Errors
 ///
-/// They would be more than one request may ever take. The inner error: there is no room for them now.
+/// The parameters exceed the limit for one request. The inner error: they exceed the memory that is
+/// available now.
 fn reserve_for_params(
     session: &Session,
     caller: &Caller,
@@ -266,7 +274,7 @@ fn reserve_for_params(
     Ok(session.intake.try_reserve(&caller.name, bytes).map_err(busy_rejection))
 }
 
-/// There is no room for a request now.
+/// Returns the rejection of a request for which there is no memory now.
 pub(crate) fn busy_rejection(exhausted: QuotaExhausted) -> CallRejection {
     CallRejection {
         reason: RejectionReason::Busy { bound: CapacityLimit::Requests, most: exhausted.limit() },
@@ -288,10 +296,10 @@ impl RetainedRequest {
         Ok(Self { params: params.map(ToOwned::to_owned), read, _held: held })
     }
 
-    /// What the client asks for, read again, and the bytes that it takes.
+    /// Parses the retained request again and reserves the bytes that it takes.
     fn parse_again(&self, session: &Session) -> Result<(Wanted, QuotaPortion), CallFailure> {
         let params = self.params.as_deref();
-        // It was read before, so it is not malformed.
+        // It was parsed before, so it is not malformed.
         let weighed = reserve_for_params(session, &session.opener, params).map_err(internal_failure)?;
         let held = weighed.map_err(CallFailure::Rejected)?;
         Ok((with_listed_uri(session, (self.read)(params, ReadExtent::Whole).map_err(internal_failure)?.request), held))
@@ -302,7 +310,8 @@ fn internal_failure(error: Error) -> CallFailure {
     CallFailure::Call(CallError::Internal(error.message))
 }
 
-/// A call on its way: what all of its entries have in common. It stays while a person thinks, and is therefore small.
+/// The state that all entries of one call share. It stays in memory while a person thinks, and is
+/// therefore small.
 struct CallDriver<'a> {
     session: &'a Session,
     way: ReplyChannel<'a>,
@@ -310,9 +319,10 @@ struct CallDriver<'a> {
     cancelled: &'a CancellationToken,
     observer: Arc<dyn CallObserver>,
     kept: Option<RetainedRequest>,
-    /// Bytes of the journal while the client is being asked, and afterwards.
+    /// Reservation for the bytes of the journal while the client is asked, and afterwards.
     journaled: Vec<QuotaPortion>,
-    /// Whether a call was admitted: what it was given is used by that, however the call ends.
+    /// If set, an entry was admitted. The request state that the client sent is then used up,
+    /// however the call ends.
     was_admitted: bool,
     target: TargetKind,
     permitted: bool,
@@ -321,76 +331,78 @@ struct CallDriver<'a> {
     wire: Option<Box<RequestWire>>,
 }
 
-/// How a call asks its client something.
+/// The channel on which a call asks its client questions.
 #[derive(Clone, Copy)]
 enum ReplyChannel<'a> {
     /// On the stream of its request.
     Reply(&'a Outbox),
-    /// When the client asks for the task.
+    /// In the task, when the client polls it.
     Task(&'a LiveTask),
 }
 
-/// How an entry ended, or a whole call.
+/// The outcome of one entry or of a whole call.
 #[expect(clippy::large_enum_variant, reason = "it is moved at once, and the answer is the common one")]
 enum CallOutcome {
     /// The client has cancelled the call.
     Cancelled,
     Answered(CallResult),
-    /// A guest panicked, or something else is wrong in the server: in words for the log.
+    /// A guest panicked, or the server has another internal error. The text is for the log.
     Panicked(String),
 }
 
 impl CallOutcome {
-    /// Whether it is a rejection: of an entry, the plugin has not noticed anything then.
+    /// Returns whether it is a rejection. A plugin does not observe a rejected entry.
     fn is_rejection(&self) -> bool {
         matches!(self, Self::Answered(CallResult { result: Err(CallFailure::Rejected(_)), .. }))
     }
 }
 
-/// What a call does that has not ended with its entry.
+/// The next step of a call that has not ended with its entry.
 enum DriverStep {
-    /// It asks its client.
+    /// Asks the client.
     Ask(Box<QuestionRound>),
-    /// It waits, and enters the plugin again.
+    /// Waits, and then enters the plugin again.
     Wait(CallRejection),
 }
 
 impl PendingCall {
-    /// Frees the box: within an asynchronous function, it would stay until the call ends.
+    /// Frees the box: within an asynchronous function, the box would stay allocated until the call
+    /// ends.
     fn unboxed(self: Box<Self>) -> Self {
         *self
     }
 
-    /// What was registered for the call.
+    /// Returns the registration of the call.
     pub(crate) fn registration(&self) -> &RegisteredRequest {
         &self.request
     }
 
-    /// The revision of the request.
+    /// Returns the revision of the request.
     pub(crate) fn revision(&self) -> Revision {
         self.rules.revision
     }
 
-    /// Whether the call is to be a task.
+    /// Returns the task mode of the call.
     pub(crate) fn task_mode(&self) -> TaskMode {
         self.wish
     }
 
-    /// Waits until it is known whether the call is to be a task, if it is not: what tools support is known when their plugins
-    /// are loaded.
+    /// Waits, if necessary, until the task mode of the call is known: tools declare their task
+    /// support when their plugins are loaded.
     ///
     /// # Errors
     ///
-    /// The tool can be called only as a task, or never. The call has ended; `None` if its client has cancelled it.
+    /// The call does not match the task support of the tool. The call has ended; `None` if its
+    /// client has cancelled it.
     pub(crate) async fn resolve_task_mode(mut self: Box<Self>, session: &Session) -> Result<Box<Self>, Option<Error>> {
         if self.place.is_err() {
-            // It is not made anyway.
+            // The call was rejected, so its mode is irrelevant.
             self.wish = TaskMode::None;
             return Ok(self);
         }
         let settled = tokio::select! {
             biased;
-            // The call ends with that.
+            // The call ends in this case.
             () = self.request.cancelled.cancelled() => Ok(TaskMode::None),
             () = session.life.stopped.cancelled() => Ok(TaskMode::None),
             settled = self.wish.resolve(session, self.call.request.target(), &self.rules) => settled,
@@ -407,13 +419,13 @@ impl PendingCall {
         }
     }
 
-    /// What tells the client of log messages and progress.
+    /// Returns the observer that sends log messages and progress to the client.
     pub(crate) fn observer(&self, session: &Session, reply: &Outbox, cancelled: CancellationToken) -> PeerObserver {
         let (target, token) = (self.call.request.target(), self.progress_token.clone());
         PeerObserver::new(reply.clone(), target, &self.rules, token, cancelled, session.host.updates().clone())
     }
 
-    /// Runs the call; log messages, progress and questions go to `reply`.
+    /// Runs the call. Log messages, progress and questions go to `reply`.
     pub(crate) async fn run(self: Box<Self>, session: &Session, reply: &Outbox) -> EncodedCall {
         let observer = Arc::new(self.observer(session, reply, self.request.cancelled.clone()));
         let cancelled = self.request.cancelled.clone();
@@ -427,7 +439,7 @@ impl PendingCall {
         called
     }
 
-    /// Runs the call as what is, or may become, this task.
+    /// Runs the call as `live`, which is, or may become, a task.
     pub(crate) async fn run_as_task(
         self: Box<Self>,
         session: &Session,
@@ -439,7 +451,7 @@ impl PendingCall {
         traveling.await
     }
 
-    /// What was registered, and the call on its way.
+    /// Returns the registration and a future that drives the call.
     fn into_driver<'a>(
         self: Box<Self>,
         session: &'a Session,
@@ -468,7 +480,7 @@ impl PendingCall {
     }
 }
 
-/// Gives a call what an earlier one left, and the answers to its questions.
+/// Restores the journal of an earlier run into a call, with the answers to its questions.
 async fn restore_state(
     session: &Session,
     call: &mut ClientCall,
@@ -488,7 +500,8 @@ async fn restore_state(
         TicketRefused::Unwritten(_) => outcome::internal_error(&refused.to_string()),
     })?;
     let mut journal = opened.journal;
-    // Answers to what was not asked could change those that the call has acted on.
+    // Accepting answers to questions that were not asked could change answers that the call has
+    // already acted on.
     let answers = opened.asked.into_iter().filter_map(|key| responses.remove_entry(&key));
     journal.answers.extend(answers);
     call.journal = Arc::new(journal);
@@ -496,7 +509,7 @@ async fn restore_state(
 }
 
 impl CallDriver<'_> {
-    /// Makes the call, from what an earlier one left to what the client is told.
+    /// Drives the call from the journal of an earlier run to the response for the client.
     async fn drive(
         &mut self,
         mut call: Box<ClientCall>,
@@ -516,7 +529,7 @@ impl CallDriver<'_> {
             let (end, place) = self.run_to_end(call, place).await;
             return CompletedCall { told: self.build_response(end), place };
         };
-        // Boxed with all that it needs, which few calls do.
+        // Boxed with its state, because few calls resume.
         let resumed = async {
             let ticket = match restore_state(self.session, &mut call, retry).await {
                 Ok(ticket) => ticket,
@@ -524,7 +537,7 @@ impl CallDriver<'_> {
             };
             let (end, place) = self.run_to_end(call, place).await;
             if let (Some(ticket), true) = (ticket, end.is_rejection() && !self.was_admitted) {
-                // The plugin was never entered: the client can send the same answers again.
+                // The plugin was never entered, so the client can send the same answers again.
                 self.session.host.request_states().restore(ticket).await;
             }
             CompletedCall { told: self.build_response(end), place }
@@ -532,17 +545,19 @@ impl CallDriver<'_> {
         Box::pin(resumed).await
     }
 
-    /// Enters the plugin, and again with the answers each time that it has asked the client of a session something.
+    /// Enters the plugin, and enters it again with the answers each time it has asked the client of
+    /// a session a question.
     async fn run_to_end(
         &mut self,
         mut call: Box<ClientCall>,
         mut place: Box<dyn QueuePlace>,
     ) -> (CallOutcome, Option<Box<dyn QueuePlace>>) {
-        // Only a task waits for its turn before it has asked anything: it goes on with what it began with.
+        // Only a task waits for capacity before it has asked anything. It continues with its
+        // initial journal.
         let resumed = matches!(self.way, ReplyChannel::Task(_)).then(|| Arc::clone(&call.journal));
         let mut answered: Option<Arc<CallJournal>> = None;
         loop {
-            // Boxed, and dropped with all that it holds while a person thinks.
+            // Boxed, and dropped with its state while a person thinks.
             let end = Box::pin(self.enter_plugin(call, &mut *place)).await;
             self.was_admitted |= !end.is_rejection();
             let next = match self.next_step(end, answered.as_deref()) {
@@ -572,11 +587,11 @@ impl CallDriver<'_> {
         }
     }
 
-    /// What the call does after an entry.
+    /// Returns the next step of the call after an entry.
     ///
     /// # Errors
     ///
-    /// The call has ended with it.
+    /// The call has ended. The error is its outcome.
     #[expect(clippy::result_large_err, reason = "the end is the common case, and is moved at once")]
     fn next_step(&self, end: CallOutcome, answered: Option<&CallJournal>) -> Result<DriverStep, CallOutcome> {
         match end {
@@ -594,7 +609,7 @@ impl CallDriver<'_> {
         }
     }
 
-    /// Makes the call, once it is admitted.
+    /// Runs the call in the plugin as soon as it is admitted.
     async fn enter_plugin(&self, call: Box<ClientCall>, place: &mut dyn QueuePlace) -> CallOutcome {
         let calling = place.call(*call, Arc::clone(&self.observer));
         tokio::select! {
@@ -608,7 +623,8 @@ impl CallDriver<'_> {
         }
     }
 
-    /// Whether the call waits for the answers to its questions. Otherwise its response asks them.
+    /// Returns whether the call waits for the answers to its questions. Otherwise its response
+    /// contains the questions.
     fn asks_client(&self) -> bool {
         match self.way {
             ReplyChannel::Reply(_) => !self.rules.revision.features().input_requests,
@@ -616,11 +632,12 @@ impl CallDriver<'_> {
         }
     }
 
-    /// Whether a call that was rejected waits and tries again: one that has answers, and a task.
+    /// Returns whether a rejected call waits and tries again. Only a call that has answers and a
+    /// task do.
     fn should_requeue(&self, rejection: CallRejection, answered: Option<&CallJournal>) -> bool {
         match (self.way, answered) {
             (_, Some(journal)) => is_in_time(rejection, journal),
-            // It has until its time is over.
+            // A task can wait until its time to live ends.
             (ReplyChannel::Task(live), None) => {
                 matches!(rejection.reason, RejectionReason::Busy { .. }) && live.phase() == TaskPhase::Kept
             }
@@ -628,8 +645,8 @@ impl CallDriver<'_> {
         }
     }
 
-    /// Asks the client of a session, and returns the journal with the answers. Its bytes are the caller's until the call
-    /// has ended.
+    /// Asks the client of a session, and returns the journal with the answers. The journal's bytes
+    /// count against the caller until the call has ended.
     async fn ask_client(&mut self, mut interview: Box<QuestionRound>) -> Result<Arc<CallJournal>, InterviewEnd> {
         let questions = std::mem::take(&mut interview.questions);
         if self.kept.is_none() || questions.is_empty() {
@@ -637,21 +654,22 @@ impl CallDriver<'_> {
         }
         let revision = self.rules.revision;
         self.check_capabilities(&questions).map_err(InterviewEnd::Failed)?;
-        // In place of what the journal of the round before took.
+        // Replaces the reservation for the journal of the previous round.
         self.journaled.clear();
         self.reserve_journal(&interview.journal)?;
         let (intake, name) = (&self.session.intake, &self.session.opener.name);
         let put = PendingQuestions { caller: name, questions: &questions, journal: &interview.journal };
         let mut elsewhere = self.session.host.operator_answer(put);
         if let Some(waiting) = elsewhere.as_mut().filter(|waiting| waiting.is_open()) {
-            // What is kept of the questions for that is the caller's as well. Without room for it, the client alone answers.
+            // The copy of the questions for the operator counts against the caller as well. Without
+            // memory for it, only the client can answer.
             match intake.try_reserve(name, questions.iter().map(|question| question.params.get().len()).sum()) {
                 Ok(room) => self.journaled.push(room),
                 Err(_full) => waiting.leave_to_client(),
             }
         }
         let (session, cancelled, journal) = (self.session, self.cancelled, &mut interview.journal);
-        // If the answer comes from elsewhere, the question is withdrawn from the client.
+        // If the answer comes from an operator, the question is withdrawn from the client.
         let answered = match self.way {
             ReplyChannel::Reply(reply) => {
                 let stream = QuestionStream { session, reply, revision, cancelled, task: None };
@@ -673,7 +691,7 @@ impl CallDriver<'_> {
         let answered = match answered {
             Ok(held) => {
                 self.journaled.extend(held);
-                // Whoever gave it in the same moment was told that it counts.
+                // An operator who answered at the same moment was notified that the answer counts.
                 elsewhere.and_then(OperatorAnswer::close)
             }
             Err(answered) => Some(answered),
@@ -685,18 +703,19 @@ impl CallDriver<'_> {
         Ok(Arc::new(interview.journal))
     }
 
-    /// Draws what the journal takes from the caller's share, unless a journal is drawn from it already.
+    /// Reserves the bytes of the journal in the caller's share, unless they are reserved already.
     fn reserve_journal(&mut self, journal: &CallJournal) -> Result<(), InterviewEnd> {
         if self.journaled.is_empty() {
             let room = self.session.intake.try_reserve(&self.session.opener.name, journal.size());
-            // With room for no other: few calls need more, and many wait.
+            // Exact capacity: few calls need more, and many calls wait.
             self.journaled =
                 vec![room.map_err(|none| InterviewEnd::Failed(CallFailure::Rejected(busy_rejection(none))))?];
         }
         Ok(())
     }
 
-    /// The call with the answers, and a new place in the client's queue.
+    /// Queues the call again with the answers, and returns it with its new place in the client's
+    /// queue.
     async fn requeue(
         &self,
         journal: &Arc<CallJournal>,
@@ -717,7 +736,7 @@ impl CallDriver<'_> {
         let place = self.session.opener.client.enqueue(wanted.target()).map_err(CallFailure::Rejected)?;
         let call = ClientCall {
             request: wanted,
-            // A call that was entered had all of them.
+            // An entered call had readable arguments.
             unreadable: None,
             permitted: self.permitted,
             capabilities: self.rules.capabilities.clone(),
@@ -732,7 +751,8 @@ impl CallDriver<'_> {
         Ok((Box::new(call), place))
     }
 
-    /// Waits until a call that has its answers can be queued again: they are not lost because others are being served.
+    /// Waits until a call that has its answers can be queued again. Its answers are not lost
+    /// because other calls take the capacity.
     async fn wait_to_requeue(&self, rejection: CallRejection) -> Result<(), InterviewEnd> {
         tokio::select! {
             biased;
@@ -742,7 +762,7 @@ impl CallDriver<'_> {
         }
     }
 
-    /// Whether the client answers questions of these kinds. The sandbox asks no others.
+    /// Checks that the client answers questions of these kinds. The sandbox asks no others.
     fn check_capabilities(&self, questions: &[Question]) -> Result<(), CallFailure> {
         let answerable = self.rules.capabilities.answerable(self.rules.revision);
         let missing: Vec<_> =
@@ -754,7 +774,7 @@ impl CallDriver<'_> {
         }
     }
 
-    /// What the client is told; `None` if it has cancelled the call.
+    /// Builds the response for the client; `None` if the client has cancelled the call.
     fn build_response(&self, end: CallOutcome) -> Option<CallResponse> {
         let (session, revision) = (self.session, self.rules.revision);
         let with_usage = session.host.options().usage;
@@ -785,7 +805,8 @@ impl CallDriver<'_> {
         Some(CallResponse { result, retry_after })
     }
 
-    /// The questions to a client without a session, and the sealed state that it sends back with the answers.
+    /// Returns the questions for a client without a session, and the sealed state that the client
+    /// sends back with the answers.
     fn input_required(&self, interview: QuestionRound) -> Result<(Vec<Question>, String), CallFailure> {
         let QuestionRound { questions, journal } = interview;
         let (Some(kept), false) = (&self.kept, questions.is_empty()) else {
@@ -800,12 +821,13 @@ impl CallDriver<'_> {
     }
 }
 
-/// Whether a call that was rejected can still be made before the time for its answers is over.
+/// Returns whether a rejected call can still run before the time for its answers ends.
 fn is_in_time(rejection: CallRejection, journal: &CallJournal) -> bool {
     rejection.retry_after.is_some_and(|wait| wait.max(MIN_REQUEUE_DELAY) < interview::remaining_time(journal))
 }
 
-/// What becomes of questions to a client that answers none: the sandbox was told so, and should not have passed them on.
+/// Returns the failure for questions to a client that answers none. The sandbox has the client's
+/// capabilities and should not have passed the questions on.
 fn unanswerable_failure(questions: &[Question], kind: TargetKind) -> CallFailure {
     let keys: Vec<&str> = questions.iter().map(|question| question.key.as_str()).collect();
     let what = format!("a {kind} asked nothing, or a client that answers no questions: {}", keys.join(", "));
@@ -813,17 +835,17 @@ fn unanswerable_failure(questions: &[Question], kind: TargetKind) -> CallFailure
 }
 
 impl CallResponse {
-    /// A call that ended with this error.
+    /// Creates the response of a call that ended with this error.
     pub(crate) fn from_error(error: Error) -> Self {
         Self { result: Err(error), retry_after: None }
     }
 
-    /// The code of the error, if it is one.
+    /// Returns the code of the error, if the result is an error.
     fn error_code(&self) -> Option<i32> {
         self.result.as_ref().err().map(|error| error.code)
     }
 
-    /// The response to the request with this id.
+    /// Encodes the response to the request with this id.
     pub(crate) fn encode(self, session: &Session, id: &RequestId, revision: Revision) -> OutgoingMessage {
         let outgoing = match self.result {
             Ok(result) => session.encode_result(id, result, Some(revision)),
@@ -835,7 +857,7 @@ impl CallResponse {
 }
 
 impl EncodedCall {
-    /// The end of a call whose response is written, with its place in the client's queue.
+    /// Creates an ended call from its encoded response and its place in the client's queue.
     pub(crate) fn new(
         request: RegisteredRequest,
         answer: Option<OutgoingMessage>,
@@ -851,8 +873,9 @@ impl EncodedCall {
         }
     }
 
-    /// Queues the response as soon as there is capacity, unless the client cancels the call before that. The place in
-    /// the client's queue is held until then. Returns whether the client gets a response.
+    /// Queues the response as soon as there is capacity, unless the client cancels the call before
+    /// that. The place in the client's queue is held until then. Returns whether a response was
+    /// queued.
     pub(crate) async fn send(self, session: &Session, reply: &Outbox) -> bool {
         let cancelled = self.request.cancelled.clone();
         let bytes = self.bytes();
@@ -867,13 +890,14 @@ impl EncodedCall {
         true
     }
 
-    /// Length of the response.
+    /// Returns the length of the response, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.answer.as_ref().map_or(0, |answer| answer.text.len())
     }
 
-    /// Frees the id. Returns the response, unless the client has cancelled the call, and the place in the client's
-    /// queue. Nothing may be awaited before the response is queued: the id may already be that of another request.
+    /// Frees the id. Returns the response, unless the client has cancelled the call, and the place
+    /// in the client's queue. Do not await anything before the response is queued: another request
+    /// may already have the id.
     pub(crate) fn finish(self, session: &Session) -> (Option<OutgoingMessage>, Option<Box<dyn QueuePlace>>) {
         let Self { request, answer, place } = self;
         let is_wanted = session.in_flight.finish(&request);
@@ -905,7 +929,7 @@ mod tests {
     use crate::session::{SessionChannel, SessionLife};
     use crate::stub::Stub;
 
-    /// What happened to the only place, in order.
+    /// The events of the only place, in order.
     type Steps = Arc<Mutex<Vec<&'static str>>>;
 
     struct Noting(Steps);

@@ -84,17 +84,17 @@ use crate::session::SessionLife;
 /// Path of the endpoint.
 pub const MCP_PATH: &str = "/mcp";
 
-/// The same as many clients write it.
+/// Path of the endpoint as many clients write it.
 const MCP_PATH_WITH_SLASH: &str = "/mcp/";
 
-/// How long a browser need not ask again whether a page may send requests. Chromium accepts no more.
+/// Time for which a browser caches the result of a preflight request. Chromium accepts no more.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 
 /// Path of the metrics.
 pub const METRICS_PATH: &str = "/metrics";
 
-/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`. `doors` replaces
-/// that part of the options.
+/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most
+/// `server.grace`. `doors` replaces the corresponding options.
 ///
 /// # Errors
 ///
@@ -172,11 +172,11 @@ fn router(app: &Arc<HttpState>) -> Router {
         .route(&format!("{}/{{*path}}", oauth::METADATA_PATH), get(resource_metadata))
         .layer(cors);
     if app.options.metrics {
-        // Without the headers that would let a page read them.
+        // Without CORS headers, so that no page can read the metrics.
         guarded = guarded.route(METRICS_PATH, get(scrape::get));
     }
     if let Some(pages) = app.options.pages.clone() {
-        // Nor with these: they are for people.
+        // Also without CORS headers: the pages are for people.
         guarded = guarded.merge(pages.with_state(()));
     }
     let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), check_origin));
@@ -187,20 +187,20 @@ fn router(app: &Arc<HttpState>) -> Router {
         .merge(guarded)
         .fallback(not_found)
         .layer(CatchPanicLayer::new())
-        // Not the whole URL: its query may contain a secret.
+        // Logs only the path, because the query of a URL may contain a secret.
         .layer(
             TraceLayer::new_for_http()
                 .make_span_with(|request: &Request| {
                     tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
                 })
-                // Otherwise each request of a crowd that is refused (503) would be an error in the log.
+                // Otherwise each refused request (503) of an overload would be logged as an error.
                 .on_failure(()),
         )
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
         .with_state(Arc::clone(app))
 }
 
-/// Rejects requests that a foreign web page could have made.
+/// Rejects requests that a foreign web page could have sent.
 async fn check_origin(State(app): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     match app.guard.load().check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -211,8 +211,8 @@ async fn check_origin(State(app): State<Arc<HttpState>>, request: Request, next:
     }
 }
 
-/// Authenticates the caller and attaches it to the request, with what the trust in it rests on. A caller has only so many
-/// open requests.
+/// Authenticates the caller and attaches it, and the validity of its credentials, to the request.
+/// Limits the open requests of a caller.
 async fn authenticate(
     State(app): State<Arc<HttpState>>,
     Extension(peer): Extension<HttpPeer>,
@@ -243,7 +243,8 @@ fn too_many_requests(most: usize) -> Error {
     Error::new(INVALID_REQUEST, what)
 }
 
-/// Ready when the plugins that existed at startup are loaded or refused, until shutdown begins.
+/// Readiness probe. Ready from the time that the plugins that existed at startup are loaded or
+/// refused, until shutdown starts.
 async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
@@ -254,7 +255,7 @@ async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static s
     }
 }
 
-/// The response for unknown paths, and for that of a transport that is off.
+/// Responds to unknown paths, and to the paths of a transport that is off.
 async fn not_found(uri: Uri) -> (StatusCode, String) {
     let text = match uri.path() {
         sse::SSE_PATH | sse::MESSAGES_PATH => {
@@ -265,7 +266,7 @@ async fn not_found(uri: Uri) -> (StatusCode, String) {
     (StatusCode::NOT_FOUND, text)
 }
 
-/// Metadata of the protected resource (RFC 9728).
+/// Returns the metadata of the protected resource (RFC 9728).
 async fn resource_metadata(State(app): State<Arc<HttpState>>) -> Response {
     match app.gate.oauth() {
         Some(oauth) => ([(CONTENT_TYPE, JSON_CONTENT_TYPE)], oauth.metadata().to_string()).into_response(),

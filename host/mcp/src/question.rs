@@ -1,22 +1,22 @@
-//! The questions of a plugin as the requests of each revision: `elicitation/create`, `sampling/createMessage` and
-//! `roots/list`.
+//! Encodes a plugin's questions as the requests of each revision: `elicitation/create`,
+//! `sampling/createMessage` and `roots/list`.
 
 use serde_json::{Map, Value, json};
 use toolbay_model::{Question, QuestionKind};
 
 use crate::revision::Revision;
 
-/// Random bytes in the id of an elicitation.
+/// Number of random bytes in the id of an elicitation.
 const ELICITATION_ID_BYTES: usize = 16;
 
-/// The parameters of the request that asks a question.
+/// Returns the parameters of the request that asks a question.
 ///
 /// # Errors
 ///
-/// The revision has no way to ask this; in words for the client.
+/// The revision cannot express the question. The error is a message for the client.
 pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<Option<Map<String, Value>>, String> {
     let features = revision.features();
-    // It is an object: the sandbox has checked it.
+    // The sandbox has checked that this is an object.
     let mut params: Map<String, Value> = serde_json::from_str(question.params.get()).unwrap_or_default();
     match question.kind {
         QuestionKind::Form | QuestionKind::Url => {
@@ -47,14 +47,14 @@ pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<
     Ok(Some(params))
 }
 
-/// The entry of `inputRequests` that asks a question.
+/// Returns the entry of `inputRequests` that asks a question.
 ///
 /// # Errors
 ///
 /// As [`request_params`].
 pub(crate) fn input_request(question: &Question, revision: Revision) -> Result<Value, String> {
     let mut request = Map::from_iter([("method".to_owned(), question.kind.method().into())]);
-    // Some clients cannot read a question without this member.
+    // Some clients reject a question without this member.
     request.insert("params".into(), request_params(question, revision)?.unwrap_or_default().into());
     Ok(request.into())
 }
@@ -65,8 +65,8 @@ fn elicitation_id() -> Result<String, String> {
     Ok(hex::encode(bytes))
 }
 
-/// Writes the schema of a form as the first revision with forms has it: a choice has `enum` and `enumNames`, and only
-/// booleans have a default.
+/// Rewrites the schema of a form for the first revision with forms: a choice has `enum` and
+/// `enumNames`, and only booleans have a default.
 fn downgrade_schema(schema: &mut Map<String, Value>, revision: Revision) -> Result<(), String> {
     schema.shift_remove("$schema");
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return Ok(()) };
@@ -94,7 +94,7 @@ fn downgrade_schema(schema: &mut Map<String, Value>, revision: Revision) -> Resu
     Ok(())
 }
 
-/// A message for the client's model, as messages that the revision has.
+/// Splits and rewrites a message for the client's model into messages that the revision supports.
 fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
     let features = revision.features();
     let Some(content) = message.get_mut("content") else { return vec![message] };
@@ -120,7 +120,7 @@ fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
     blocks.into_iter().map(alone).collect()
 }
 
-/// Puts a text in the place of audio.
+/// Replaces an audio block with a text block that describes it.
 fn replace_audio(block: &mut Value) {
     if block.get("type").is_some_and(|kind| kind == "audio") {
         let kind = block.get("mimeType").and_then(Value::as_str).unwrap_or("of an unknown type");

@@ -1,11 +1,12 @@
-//! A quantity that many share, such as bytes or connections: so much in all, and so much of it for each.
+//! A quota on a shared quantity, such as bytes or connections. It limits the total and the share of
+//! each owner.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// A quantity that many share. Each of them has a name.
+/// A quota that several owners share. Each owner has a name.
 #[derive(Debug)]
 pub struct SharedQuota {
     all: usize,
@@ -17,28 +18,28 @@ pub struct SharedQuota {
 #[derive(Debug, Default)]
 struct QuotaState {
     by_all: usize,
-    /// Those that have something.
+    /// The amounts by owner. Owners that hold nothing are absent.
     by: HashMap<Arc<str>, usize>,
 }
 
-/// What one of them has. Dropping it gives it back.
+/// An amount reserved by one owner. Dropping it releases the amount.
 #[derive(Debug, Default)]
 pub struct QuotaPortion {
     of: Option<(Arc<SharedQuota>, Arc<str>)>,
     amount: usize,
 }
 
-/// Why there is nothing left.
+/// The limit that prevents a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaExhausted {
-    /// The one that asked has its share, which is this large.
+    /// The owner has reached its share, which is this large.
     Own(usize),
-    /// All together have this much, which is all.
+    /// All owners together have reached the total, which is this large.
     All(usize),
 }
 
 impl QuotaExhausted {
-    /// The bound that was reached.
+    /// Returns the limit that was reached.
     pub fn limit(self) -> usize {
         match self {
             Self::Own(most) | Self::All(most) => most,
@@ -47,26 +48,26 @@ impl QuotaExhausted {
 }
 
 impl SharedQuota {
-    /// At most `all` together, of which one has at most `each`.
+    /// Creates a quota of `all` in total and at most `each` per owner.
     pub fn new(all: usize, each: usize) -> Arc<Self> {
         Arc::new(Self { all, each: each.min(all), taken: Mutex::default(), freed: Notify::new() })
     }
 
-    /// Takes `amount` for the one with this name.
+    /// Reserves `amount` for the owner with this name.
     ///
     /// # Errors
     ///
-    /// Its share, or the whole, is too small for that now.
+    /// The owner's share or the total does not have this much left.
     pub fn try_reserve(self: &Arc<Self>, name: &str, amount: usize) -> Result<QuotaPortion, QuotaExhausted> {
         let name: Arc<str> = name.into();
         self.charge(&name, amount)?;
         Ok(QuotaPortion { of: Some((Arc::clone(self), name)), amount })
     }
 
-    /// Takes `amount` as soon as it is there.
+    /// Waits until `amount` is available and reserves it.
     pub async fn reserve(self: &Arc<Self>, name: &str, amount: usize) -> QuotaPortion {
         loop {
-            // Created first: it also notices what is given back meanwhile.
+            // Created before the check, so that a release in between also wakes this future.
             let freed = self.freed.notified();
             if let Ok(portion) = self.try_reserve(name, amount) {
                 return portion;
@@ -75,18 +76,18 @@ impl SharedQuota {
         }
     }
 
-    /// How much all of them have.
+    /// Returns the amount that all owners hold.
     pub(crate) fn total_used(&self) -> usize {
         self.lock_state().by_all
     }
 
-    /// How much the one with this name has.
+    /// Returns the amount that the owner with this name holds.
     #[cfg(test)]
     pub(crate) fn of(&self, name: &str) -> usize {
         self.lock_state().by.get(name).copied().unwrap_or(0)
     }
 
-    /// Whether the one with this name can have `amount` more.
+    /// Checks whether the owner with this name can reserve `amount` more.
     fn check_available(&self, taken: &QuotaState, name: &str, amount: usize) -> Result<(), QuotaExhausted> {
         let own = taken.by.get(name).copied().unwrap_or(0);
         if amount > self.each.saturating_sub(own) {
@@ -131,7 +132,7 @@ impl SharedQuota {
 }
 
 impl QuotaPortion {
-    /// Takes `amount` more.
+    /// Reserves `amount` more.
     ///
     /// # Errors
     ///
@@ -144,7 +145,7 @@ impl QuotaPortion {
         Ok(())
     }
 
-    /// Takes what is missing to `amount`.
+    /// Grows the portion to `amount` if it is smaller.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl QuotaPortion {
         self.grow(amount.saturating_sub(self.amount))
     }
 
-    /// Whether there is room for `amount` more now. Takes nothing.
+    /// Checks whether `amount` more is available now. Reserves nothing.
     ///
     /// # Errors
     ///
@@ -162,12 +163,12 @@ impl QuotaPortion {
         self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.check_available(&quota.lock_state(), name, amount))
     }
 
-    /// Gives back this much of it.
+    /// Releases this much of the portion.
     pub(crate) fn release(&mut self, amount: usize) {
         self.shrink_to(self.amount.saturating_sub(amount));
     }
 
-    /// Gives back what is more than `amount`.
+    /// Releases the part of the portion that exceeds `amount`.
     pub fn shrink_to(&mut self, amount: usize) {
         if let Some((quota, name)) = &self.of
             && let Some(surplus) = self.amount.checked_sub(amount)
@@ -204,7 +205,7 @@ mod tests {
         drop(quota.try_reserve("dan", 3).unwrap());
         drop((ada, others));
         assert!(quota.lock_state().by.is_empty() && quota.lock_state().by_all == 0);
-        // One that belongs to nothing has all it wants.
+        // A portion without a quota is unlimited.
         QuotaPortion::default().grow(usize::MAX).unwrap();
     }
 

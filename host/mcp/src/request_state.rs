@@ -1,7 +1,9 @@
-//! `requestState`: what a call must find as it was when its client repeats the request with the answers, sealed so that
-//! the server need not keep it and the client can neither read nor change it (MCP 2026-07-28, "Multi Round-Trip Requests").
+//! `requestState`: the state of a call that waits for answers. The server seals it and sends it to
+//! the client, which returns it when it repeats the request with the answers. The server need not
+//! store the state, and the client can neither read nor change it (MCP 2026-07-28, "Multi
+//! Round-Trip Requests").
 //!
-//! A state is good for one entry of one request of one caller, for ten minutes.
+//! A state is valid for one entry of one request of one caller, for ten minutes.
 
 mod binding;
 mod life;
@@ -24,16 +26,18 @@ use self::sealed::{StateClaim, StateSeal};
 pub(crate) use self::used::TicketRefused;
 use self::used::UsedStates;
 
-/// Longest state, in bytes: the largest journal that an operator can allow (1 MiB), encrypted and written as base64.
+/// Maximum size of a state, in bytes: the largest journal that an operator can allow (1 MiB),
+/// encrypted and encoded as base64.
 pub(crate) const MAX_STATE_BYTES: usize = 2 << 20;
 
 /// Name of the file with the key.
 const KEY_FILE: &str = "key";
 
-/// Name of the file with what identifies the servers that share a record, where the key is from elsewhere.
+/// Name of the file with the id of the servers that share a record, for servers that get their key
+/// from elsewhere.
 const SERVER_FILE: &str = "server";
 
-/// Seals states and opens them again, each for one entry. Cheap to clone.
+/// Seals states and unseals them, each for one entry. Cheap to clone.
 #[derive(Clone)]
 pub struct RequestStates(Arc<StatesInner>);
 
@@ -45,25 +49,25 @@ struct StatesInner {
     now: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
-/// What a state holds.
+/// The contents of an unsealed state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenedState {
     /// The keys of the questions that were asked.
     pub(crate) asked: Vec<String>,
-    /// What the call must find as it was.
+    /// The recorded state with which the call must continue.
     pub(crate) journal: CallJournal,
-    /// What makes the state good for one entry.
+    /// The ticket that limits the state to one entry.
     pub(crate) ticket: EntryTicket,
 }
 
-/// What a state gives: one entry.
+/// The right to one entry, which a state grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryTicket {
     id: StateId,
     expires: u64,
 }
 
-/// Why a state is not accepted.
+/// The reason that a state is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidState {
     /// It was changed, or made with another key.
@@ -74,14 +78,15 @@ pub(crate) enum InvalidState {
     Foreign,
     /// It was used before.
     Used,
-    /// Another server has asked a person for an approval with it, and remembers whether it was used.
+    /// Another server has asked a person for an approval with it. Only that server has recorded
+    /// whether it was used.
     Elsewhere,
     /// The plugin or its grant has changed.
     Outdated,
 }
 
 impl InvalidState {
-    /// The word for programs.
+    /// Returns the reason as a word for programs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Tampered => "tampered",
@@ -94,7 +99,7 @@ impl InvalidState {
     }
 }
 
-/// What is wrong and what to do, for people and models.
+/// Writes the reason and the remedy, for people and models.
 impl fmt::Display for InvalidState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self {
@@ -114,30 +119,31 @@ impl fmt::Display for InvalidState {
 }
 
 impl RequestStates {
-    /// States with this key. Used ones are remembered as long as this value lives.
+    /// Creates states with this key. The record of used states lasts as long as this value.
     ///
     /// # Errors
     ///
-    /// The cryptographic library refuses the key.
+    /// The cryptographic library rejects the key.
     pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
         let mut server = [0; KEY];
         getrandom::fill(&mut server).map_err(|error| io::Error::other(error.to_string()))?;
         Self::from_parts(key, UsedStates::default(), server)
     }
 
-    /// States whose key, and the record of those that were used, are in this folder: both outlive the server, and all
-    /// servers that use the folder share them. `key` takes the place of the key in the folder, for servers on several
-    /// machines: each of them then keeps its own record, and an approval counts only on the server that has asked for it.
+    /// Opens the states whose key and record of used states are in this directory. Both outlive the
+    /// server, and all servers that use the directory share them. If `key` is given, it replaces
+    /// the key in the directory, for servers on several machines. Each of them then has its own
+    /// record, and an approval counts only on the server that has asked for it.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read or written.
+    /// The directory cannot be read or written.
     pub fn open(folder: PrivateFolder, key: Option<[u8; KEY]>) -> io::Result<Self> {
         const LOST: &str = "calls that wait for answers cannot be continued";
         let (key, server) = if let Some(key) = key {
             (key, folder.key(SERVER_FILE, LOST)?)
         } else {
-            // Whoever has this key has this folder.
+            // Every server that has this key uses this directory.
             (folder.key(KEY_FILE, LOST)?, [0; KEY])
         };
         Self::from_parts(&key, UsedStates::in_folder(folder), server)
@@ -148,7 +154,7 @@ impl RequestStates {
         Ok(Self(Arc::new(StatesInner { seal, used, server, now: Box::new(unix_millis_now) })))
     }
 
-    /// Seals what a call must find as it was, with the keys of the questions that are asked now.
+    /// Seals the recorded state of a call, with the keys of the questions that are asked now.
     ///
     /// # Errors
     ///
@@ -162,7 +168,7 @@ impl RequestStates {
         let mut id = StateId::default();
         getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
         let expires = (self.0.now)() + as_millis(STATE_LIFETIME);
-        // Whether a yes was used is known only where that is remembered.
+        // Only the server that has the record can tell whether an approval was used.
         let server = (journal.approval != ApprovalState::Unasked).then_some(self.0.server);
         let state = self.0.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
         let state = state.ok_or("a request state cannot be encrypted")?;
@@ -172,11 +178,11 @@ impl RequestStates {
         Ok(state)
     }
 
-    /// Opens a state of the request that `binding` describes. It is not used by that.
+    /// Unseals a state of the request that `binding` describes. This does not use the state.
     ///
     /// # Errors
     ///
-    /// It is not accepted.
+    /// The state is not accepted.
     pub(crate) fn unseal(&self, state: &str, binding: RequestBinding) -> Result<OpenedState, InvalidState> {
         if state.len() > MAX_STATE_BYTES {
             return Err(InvalidState::Tampered);
@@ -195,24 +201,24 @@ impl RequestStates {
         Ok(OpenedState { asked, journal, ticket: EntryTicket { id, expires } })
     }
 
-    /// Uses the entry that a state gives `caller`. When this returns, that is written down.
+    /// Uses the entry that a state grants to `caller`. When this returns, the use is recorded.
     ///
     /// # Errors
     ///
-    /// It was used before, there is no room to remember it, or that cannot be written.
+    /// The entry was used before, the record is full, or the record cannot be written.
     pub(crate) async fn redeem(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
         let caller = caller.to_owned();
         self.with_used_states(move |used, now| used.redeem(ticket.id, ticket.expires, &caller, now)).await
     }
 
-    /// Gives back an entry that was not begun.
+    /// Restores an entry that was not started.
     pub(crate) async fn restore(&self, ticket: EntryTicket) {
         if let Err(error) = self.with_used_states(move |used, now| used.restore(ticket.id, ticket.expires, now)).await {
             tracing::warn!("a request state that was not used cannot be used again: {error}");
         }
     }
 
-    /// Runs what reads and writes the record, where it may block.
+    /// Runs `work`, which reads and writes the record, on a thread that may block if it does I/O.
     async fn with_used_states<T: Send + 'static>(
         &self,
         work: impl FnOnce(&UsedStates, u64) -> Result<T, TicketRefused> + Send + 'static,

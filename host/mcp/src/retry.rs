@@ -1,5 +1,5 @@
-//! `inputResponses` and `requestState`: the answers that a client sends with a request (MCP 2026-07-28, "Multi Round-Trip
-//! Requests").
+//! `inputResponses` and `requestState`: the answers that a client sends with a request (MCP
+//! 2026-07-28, "Multi Round-Trip Requests").
 
 #[cfg(test)]
 mod tests;
@@ -14,20 +14,22 @@ use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::params::read_with_meta;
 use crate::weight;
 
-/// The most answers of one request.
+/// Maximum number of answers in one request.
 const MAX_ANSWERS: usize = 64;
 
-/// Longest key of an answer that is read, in bytes: that of the longest question.
+/// Maximum size of the key of an answer, in bytes: that of the longest key of a question. Answers
+/// with longer keys are ignored.
 const MAX_ANSWER_KEY_BYTES: usize = 64;
 
-/// The most bytes of all answers of one request, as text and as values: the largest journal that an operator can allow.
+/// Maximum size of all answers of one request, in bytes, as text and as decoded values: the largest
+/// journal that an operator can allow.
 const MAX_ANSWERS_BYTES: usize = 1 << 20;
 const MAX_DECODED_ANSWERS_BYTES: usize = 8 << 20;
 
-/// What a client sends beside the parameters of its request.
+/// The members that a client adds to the parameters of a retried request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RetriedRequest {
-    /// The answers by the keys of their questions: each is an object, as text.
+    /// The answers by the keys of their questions. Each answer is a JSON object, as text.
     pub(crate) responses: BTreeMap<String, String>,
     /// The state that came with the questions.
     pub(crate) state: Option<Box<str>>,
@@ -41,17 +43,17 @@ struct RetryParams<'a> {
     state: Option<&'a RawValue>,
 }
 
-/// Tells `null`, which is a mistake, from an absent member.
+/// Distinguishes `null`, which is an error, from an absent member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some).map_err(D::Error::custom)
 }
 
 impl RetriedRequest {
-    /// Reads what the parameters of a request contain of it.
+    /// Reads these members from the parameters of a request.
     ///
     /// # Errors
     ///
-    /// It is malformed.
+    /// A member is malformed.
     pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, Error> {
         // Most requests have neither: searching the text avoids parsing it again.
         let contains =
@@ -65,7 +67,7 @@ impl RetriedRequest {
     }
 }
 
-/// The answers. One that is not an object is none: its question is asked again.
+/// Parses the answers. An answer that is not an object is ignored, so its question is asked again.
 fn parse_answers(raw: &RawValue) -> Result<BTreeMap<String, String>, Error> {
     let invalid = |what: &str| Error::new(INVALID_PARAMS, what);
     let text = raw.get();
@@ -109,7 +111,7 @@ mod parsing {
         let full = full.unwrap();
         assert_eq!(full.responses, BTreeMap::from([("a".to_owned(), r#"{"action":"accept"}"#.to_owned())]));
         assert_eq!(full.state.as_deref(), Some("v1"));
-        // Within arguments, these names mean nothing.
+        // Within arguments, these names have no meaning.
         let inside = json!({"arguments": {"inputResponses": null, "requestState": 7}});
         assert_eq!(retry(&inside).unwrap(), RetriedRequest::default());
     }

@@ -1,4 +1,5 @@
-//! The supported revisions of MCP and their differences: one row per revision, one flag per difference.
+//! The supported revisions of MCP and their differences: one row per revision, one flag per
+//! difference.
 
 #[cfg(test)]
 mod flags;
@@ -20,15 +21,15 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a revision differs from others. Every flag changes what a client gets; the tests in `flags` hold them to
-/// that.
+/// The differences between revisions, as flags. Every flag changes the output to clients; the tests
+/// in `flags` verify that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one difference between dated documents, and independent")]
 pub(crate) struct RevisionFeatures {
-    /// The date by which clients name it.
+    /// The date that identifies the revision.
     pub(crate) date: &'static str,
-    /// Sessions start with `initialize`, which negotiates the revision. Without sessions, every request states its own
-    /// revision.
+    /// Sessions start with `initialize`, which negotiates the revision. Without sessions, every
+    /// request states its own revision.
     pub(crate) sessions: bool,
     /// The methods `ping`, `logging/setLevel`, `resources/subscribe` and `resources/unsubscribe`.
     pub(crate) session_methods: bool,
@@ -52,17 +53,18 @@ pub(crate) struct RevisionFeatures {
     pub(crate) any_structure: bool,
     /// Links to resources as content.
     pub(crate) resource_links: bool,
-    /// When content or a resource was last modified.
+    /// The time when content or a resource was last modified.
     pub(crate) last_modified: bool,
-    /// `_meta` in the definitions of tools, prompts and resources, and in the contents of resources.
+    /// `_meta` in the definitions of tools, prompts and resources, and in the contents of
+    /// resources.
     pub(crate) definition_meta: bool,
     /// Icons of tools, prompts, resources and the server; the server's description and website.
     pub(crate) icons: bool,
     /// The capability `completions`. The method `completion/complete` is older.
     pub(crate) completions: bool,
-    /// Completion of an argument knows the arguments before it.
+    /// Completion of an argument receives the arguments before it.
     pub(crate) completion_context: bool,
-    /// A resource that does not exist has an error code of its own.
+    /// A resource that does not exist has its own error code.
     pub(crate) not_found_code: bool,
     /// Questions with forms for the user to fill in.
     pub(crate) forms: bool,
@@ -74,28 +76,31 @@ pub(crate) struct RevisionFeatures {
     pub(crate) elicitation_ids: bool,
     /// The client's model can use tools, and what it reads and writes can have several blocks.
     pub(crate) sampling_tools: bool,
-    /// Questions are part of a result, and their answers of the next request. Otherwise they are requests to the client.
+    /// Questions are part of a result, and their answers are part of the next request. Otherwise
+    /// questions are requests to the client.
     pub(crate) input_requests: bool,
-    /// An error that belongs to no request has no id. Otherwise its id is `null`, as it is before a session has
-    /// negotiated a revision.
+    /// An error without a request has no id. Otherwise its id is `null`, as it is before a session
+    /// has negotiated a revision.
     pub(crate) errors_without_id: bool,
-    /// Arguments that do not match the schema are a result with `isError` (SEP-1303); otherwise a protocol error.
+    /// Arguments that do not match the schema are a result with `isError` (SEP-1303); otherwise a
+    /// protocol error.
     pub(crate) invalid_arguments_are_results: bool,
     /// Results contain `resultType` and the server's name and version.
     pub(crate) result_type: bool,
-    /// Lists and contents of resources say for how long and for whom they can be cached.
+    /// Lists and contents of resources state for how long, and for which scope, they can be cached.
     pub(crate) caching_hints: bool,
-    /// A missing client capability has an error code of its own.
+    /// A missing client capability has its own error code.
     pub(crate) capability_code: bool,
-    /// A client can ask for a task, and then for the tasks that it has.
+    /// A client can request that a call becomes a task, and query its tasks.
     pub(crate) tasks: bool,
     /// The extension in which the server decides whether a call becomes a task.
     pub(crate) tasks_extension: bool,
     /// Over HTTP, headers repeat parts of the body and are checked against it.
     pub(crate) http_headers: bool,
-    /// Over HTTP, an unknown method is a 404; otherwise a 200 with an error.
+    /// Over HTTP, the response to an unknown method has status 404; otherwise 200 with an error.
     pub(crate) http_not_found: bool,
-    /// Over HTTP, a stream of a session begins with an event without a message, and clients that have its id poll (SEP-1699).
+    /// Over HTTP, the stream of a session starts with an event without a message, and clients that
+    /// have its id poll (SEP-1699).
     pub(crate) polling: bool,
 }
 
@@ -203,13 +208,15 @@ impl Revision {
     /// The newest revision, also used for output to programs that are not clients.
     pub const NEWEST: Self = Self::V2026_07_28;
 
-    /// The newest revision with sessions: `initialize` offers it if the requested one is not supported.
+    /// The newest revision with sessions: `initialize` offers it if the requested one is not
+    /// supported.
     pub const NEWEST_SESSION: Self = Self::V2025_11_25;
 
-    /// The revision of a request that belongs to no session and has no header for it (2025-06-18, "Protocol Version Header").
+    /// The revision of a request that has no session and no header for it (2025-06-18, "Protocol
+    /// Version Header").
     pub(crate) const WITHOUT_HEADER: Self = Self::V2025_03_26;
 
-    /// The revision's row of the table.
+    /// Returns the revision's row of the table.
     pub(crate) const fn features(self) -> &'static RevisionFeatures {
         match self {
             Self::V2024_11_05 => &V2024_11_05,
@@ -220,17 +227,17 @@ impl Revision {
         }
     }
 
-    /// The revision with this date.
+    /// Returns the revision with this date.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == date)
     }
 
-    /// The dates of all supported revisions, newest first.
+    /// Returns the dates of all supported revisions, newest first.
     pub fn dates() -> Vec<&'static str> {
         Self::ALL.iter().rev().map(|revision| revision.as_str()).collect()
     }
 
-    /// Its date.
+    /// Returns the date of the revision.
     pub fn as_str(self) -> &'static str {
         self.features().date
     }

@@ -1,4 +1,5 @@
-//! The rules under which a message is handled: those of the session, or those that the message states itself.
+//! The context in which a message is handled: its revision, capabilities and log level. It comes
+//! from the session, or from the message itself.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,36 +11,36 @@ use crate::jsonrpc::{Error, INVALID_PARAMS, truncate_error, truncate_quote};
 use crate::object::object;
 use crate::revision::Revision;
 
-/// Part of every key of the protocol in `_meta`, however its slash is escaped.
+/// Part of every key of the protocol in `_meta`, regardless of how its slash is escaped.
 const META_KEY_PREFIX: &str = "io.modelcontextprotocol";
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// Error code: the revision is not supported (2026-07-28, "Error Codes").
+/// JSON-RPC error code for a revision that is not supported (2026-07-28, "Error Codes").
 const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// The rules under which a message is handled.
+/// The context in which a message is handled.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
-    /// The revision.
+    /// The revision of MCP.
     pub revision: Revision,
     /// The capabilities that the client declared.
     pub capabilities: CapabilityNames,
-    /// Lowest level of log messages to send; `None` sends none.
+    /// The lowest level of log messages to send; `None` sends none.
     pub log: Option<LogLevel>,
     /// The trace context from the transport, if it has one.
     pub trace: Option<Box<TraceContext>>,
 }
 
-/// The part of a request's parameters that states its rules.
+/// The part of a request's parameters that contains its context.
 #[derive(Deserialize)]
 struct ContextEnvelope<'a> {
     #[serde(rename = "_meta", borrow, default, deserialize_with = "object")]
     meta: StatedContext<'a>,
 }
 
-/// The rules that a stateless request states, not yet parsed.
+/// The context that a stateless request contains, not yet parsed.
 #[derive(Default, Deserialize)]
 struct StatedContext<'a> {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
@@ -51,13 +52,13 @@ struct StatedContext<'a> {
 }
 
 impl RequestContext {
-    /// The rules that a request states itself; `None` if it states none.
+    /// Parses the context that a request contains; `None` if it contains none.
     ///
     /// # Errors
     ///
-    /// They are malformed, or the revision is not supported without a session.
+    /// The context is malformed, or the revision is not supported without a session.
     pub(crate) fn from_params(params: Option<&RawValue>) -> Result<Option<Self>, Error> {
-        // Requests of a session do not contain this: searching the text avoids parsing them.
+        // Requests of a session do not contain this prefix: searching the text avoids parsing them.
         let Some(params) = params.filter(|params| params.get().contains(META_KEY_PREFIX)) else { return Ok(None) };
         // The method's own parser reports parameters that are malformed.
         let Ok(ContextEnvelope { meta: stated }) = serde_json::from_str(params.get()) else { return Ok(None) };
@@ -91,7 +92,7 @@ impl StatedContext<'_> {
         let log = match self.log {
             None => None,
             Some(level) => {
-                // Levels are short words.
+                // A level is a short word: a longer text cannot be valid.
                 let level = truncate_quote(level.get());
                 let read = serde_json::from_str(level).and_then(serde_json::from_value::<LogLevel>);
                 Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
@@ -101,22 +102,22 @@ impl StatedContext<'_> {
     }
 }
 
-/// The `_meta` of a request that states its own rules.
+/// Returns the `_meta` of a request that contains its own context.
 pub(crate) fn request_meta(revision: Revision, capabilities: &Value) -> Value {
     json!({PROTOCOL_VERSION: revision.as_str(), CLIENT_CAPABILITIES: capabilities})
 }
 
-/// The error for a revision that is not supported.
+/// Returns the error for a revision that is not supported.
 pub(crate) fn unsupported_version(version: &str) -> Error {
     let version = truncate_quote(version);
-    // One that needs a session is no answer to a request without one.
+    // A revision with sessions does not help a request without one.
     let supported: Vec<&str> = Revision::dates().into_iter().filter(|date| *date != version).collect();
     let data = json!({"supported": supported, "requested": version});
     let message = format!("Unsupported protocol version: {version}");
     Error { data: Some(Box::new(data)), ..Error::new(UNSUPPORTED_VERSION, message) }
 }
 
-/// The error for a request that belongs to no session and states no rules.
+/// Returns the error for a request that has no session and does not contain its context.
 pub(crate) fn missing_session() -> Error {
     let keys = format!("_meta[{PROTOCOL_VERSION:?}] and _meta[{CLIENT_CAPABILITIES:?}]");
     Error::new(

@@ -1,4 +1,5 @@
-//! A session with one client, independent of the transport: negotiated settings, requests in progress, and shutdown.
+//! A session with one client, independent of the transport: negotiated settings, requests in
+//! progress, and shutdown.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,60 +27,64 @@ use crate::rules::RequestContext;
 use crate::shape;
 use crate::updates::UpdateSubscriber;
 
-/// Largest number of tasks of one client. Calls have a smaller limit of their own.
+/// Maximum number of open requests of one client. Calls have a separate, smaller limit.
 const MAX_OPEN_REQUESTS: usize = 4096;
 
-/// How long a list waits for plugins that are still loading, for a client that asks again when the list changes. Clients give a
-/// server five seconds or more to begin.
+/// Maximum time that a list waits for plugins that are still loading, for a client that requests
+/// the list again when it changes. Clients allow a server five seconds or more to start.
 const LIST_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Longest wait for the responses to stopped calls.
+/// Maximum time to write the responses to stopped calls.
 const MAX_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Shortest wait for them: a client that reads gets them even without a grace time.
+/// Minimum time to write them: a client that reads gets them even without a grace time.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long writing the responses to stopped calls may take after a grace time of `grace`.
+/// Returns how long writing the responses to stopped calls may take after a grace time of `grace`.
 pub(crate) fn flush_timeout(grace: Duration) -> Duration {
     grace.clamp(MIN_FLUSH_TIMEOUT, MAX_FLUSH_TIMEOUT)
 }
 
 /// A session with one client.
 pub(crate) struct Session {
-    /// Tells it from all other sessions of the process.
+    /// Identifies the session within the process.
     number: u64,
     pub(crate) host: Arc<dyn Host>,
-    /// Who began the session. Requests have callers of their own, whose rights may differ.
+    /// The caller that started the session. Each request has its own caller, whose rights may
+    /// differ.
     pub(crate) opener: Arc<Caller>,
     pub(crate) channel: SessionChannel,
     pub(crate) negotiated: watch::Sender<NegotiatedSession>,
-    /// The bytes of requests, of this session and of all others of the server.
+    /// The quota on bytes of requests, shared by all sessions of the server.
     pub(crate) intake: Arc<SharedQuota>,
     /// The requests that are running or waiting.
     pub(crate) in_flight: InFlight,
     /// The requests that the server has sent to the client.
     pub(crate) pending: PendingClientRequests,
-    /// What the client knows of the lists, so that it is not notified of it.
+    /// The state of the lists that the client has, so that it is not notified of changes that it
+    /// has already received.
     pub(crate) known: KnownLists,
-    /// The resources that the client wants to know of changes of. A change that cannot be told now waits in it.
+    /// The subscriptions of the client to changes of resources. A change that cannot be sent yet
+    /// waits here.
     pub(crate) subscriptions: UpdateSubscriber,
     tasks: TaskTracker,
     pub(crate) life: SessionLife,
 }
 
-/// The three steps of shutdown. The creator of the session takes them in order; none can be undone.
+/// The three steps of shutdown. The creator of the session takes them in order; no step can be
+/// undone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionLife {
-    /// Shutdown begins: subscriptions tell their client and end.
+    /// Shutdown starts: subscriptions notify their client and end.
     pub(crate) closing: CancellationToken,
-    /// The grace time is over: calls that are still running fail with an error.
+    /// The grace time has ended: calls that are still running fail with an error.
     pub(crate) stopped: CancellationToken,
-    /// The client no longer listens: everything that belongs to the session is dropped.
+    /// The client no longer reads: everything that belongs to the session is dropped.
     pub(crate) ended: CancellationToken,
 }
 
 impl SessionLife {
-    /// A life that ends with this one, or earlier on its own.
+    /// Returns a life that ends with this one, or earlier.
     pub(crate) fn child(&self) -> Self {
         Self {
             closing: self.closing.child_token(),
@@ -89,34 +94,35 @@ impl SessionLife {
     }
 }
 
-/// How a session reaches its client.
+/// The transport from a session to its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionChannel {
     /// One channel for all messages.
     Shared,
     /// One channel per request; other messages use a separate stream.
     PerRequest,
-    /// One channel for the only request: there is no stream for other messages, and nothing is remembered.
+    /// One channel for the only request: there is no stream for other messages, and no state is
+    /// kept.
     OneRequest,
 }
 
-/// What server and client negotiated.
+/// The settings that server and client negotiated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NegotiatedSession {
     /// The revision that `initialize` negotiated; `None` before.
     pub(crate) revision: Option<Revision>,
     /// The capabilities that the client declared in `initialize`.
     pub(crate) capabilities: CapabilityNames,
-    /// Whether the client has sent `notifications/initialized`.
+    /// True if the client has sent `notifications/initialized`.
     pub(crate) initialized: bool,
-    /// Whether the client asks for a list again when it is notified that it changed.
+    /// True if the client requests a list again when it is notified of a change.
     pub(crate) follows_lists: bool,
-    /// Lowest level of log messages to send.
+    /// The lowest level of log messages to send.
     pub(crate) log: LogLevel,
 }
 
 impl Session {
-    /// A session that `opener` begins.
+    /// Creates a session for `opener`.
     pub(crate) fn new(
         host: Arc<dyn Host>,
         opener: Arc<Caller>,
@@ -128,7 +134,8 @@ impl Session {
         Self::with_number(COUNT.fetch_add(1, Ordering::Relaxed), host, opener, intake, channel, life)
     }
 
-    /// What a call that outlives the session is made in, on behalf of `opener`: the session as the host knows it.
+    /// Returns a session for a call that outlives this one, on behalf of `opener`. It has the same
+    /// number, so the host treats it as the same session.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
         let (host, intake) = (Arc::clone(&self.host), Arc::clone(&self.intake));
         Self::with_number(self.number, host, opener, intake, SessionChannel::PerRequest, SessionLife::default())
@@ -159,12 +166,14 @@ impl Session {
         })
     }
 
-    /// The number of the session, for a request with these rules; `None` if it belongs to no session.
+    /// Returns the number of the session for a request with these rules; `None` if the revision has
+    /// no sessions.
     pub(crate) fn number_for(&self, rules: &RequestContext) -> Option<u64> {
         rules.revision.features().sessions.then_some(self.number)
     }
 
-    /// Whether the session belongs to `caller`: to the same identity, whatever its rights are.
+    /// Returns whether the session belongs to `caller`: to the same identity, regardless of its
+    /// rights.
     pub(crate) fn is_owned_by(&self, caller: &Caller) -> bool {
         self.opener.name == caller.name
     }
@@ -182,7 +191,7 @@ impl Session {
             () = tokio::time::sleep(grace) => {
                 tracing::warn!("stopped calls that were still running when the grace time ended (server.grace)");
                 self.life.stopped.cancel();
-                // Only long enough to write the responses.
+                // Wait only for the responses to be written.
                 tokio::select! {
                     () = self.tasks.wait() => {}
                     () = &mut gone => {}
@@ -194,11 +203,11 @@ impl Session {
         self.tasks.wait().await;
     }
 
-    /// The rules for a request; `None` before `initialize`.
+    /// Returns the context of a request; `None` before `initialize`.
     ///
     /// # Errors
     ///
-    /// The request states its own rules, and they are malformed.
+    /// The request contains its own context, and it is malformed.
     pub(crate) fn request_context(&self, params: Option<&RawValue>) -> Result<Option<RequestContext>, Error> {
         if let Some(rules) = RequestContext::from_params(params)? {
             return Ok(Some(rules));
@@ -207,13 +216,15 @@ impl Session {
         Ok(negotiated.revision.map(|revision| RequestContext {
             revision,
             capabilities: negotiated.capabilities.clone(),
-            // No log messages before the client is ready, nor to one that can set no level.
+            // Send no log messages before the client is ready, nor to a client that cannot set a
+            // level.
             log: (negotiated.initialized && self.channel != SessionChannel::OneRequest).then_some(negotiated.log),
             trace: None,
         }))
     }
 
-    /// Waits until the client takes requests: it has sent `notifications/initialized`.
+    /// Waits until the client accepts requests, that is, until it has sent
+    /// `notifications/initialized`.
     pub(crate) async fn wait_until_ready(&self) {
         // The sender lives as long as the session.
         drop(self.negotiated.subscribe().wait_for(|negotiated| negotiated.initialized).await);
@@ -224,7 +235,7 @@ impl Session {
     pub(crate) async fn wait_for_plugins(&self) {
         let complete = self.host.wait_until_complete();
         if self.negotiated.borrow().follows_lists {
-            // It is notified of the rest.
+            // The client is notified when the other plugins are loaded.
             drop(tokio::time::timeout(LIST_WAIT_TIMEOUT, complete).await);
         } else {
             complete.await;
@@ -241,7 +252,7 @@ impl Session {
         tokio::spawn(self.tasks.track_future(work));
     }
 
-    /// Whether the client can have another open request.
+    /// Returns whether the client can have another open request.
     pub(crate) fn can_accept_request(&self) -> bool {
         self.tasks.len() < MAX_OPEN_REQUESTS
     }

@@ -1,4 +1,5 @@
-//! The JSON of definitions and results, shaped for the peer's revision. Nothing else writes this JSON.
+//! Encodes definitions and results as the JSON of the peer's revision. No other module writes this
+//! JSON.
 
 use std::borrow::Cow;
 
@@ -17,13 +18,13 @@ use crate::capabilities::TASKS_EXTENSION;
 use crate::host::ServerInfo;
 use crate::revision::Revision;
 
-/// Key of the server's name and version in the `_meta` of results that belong to no session.
+/// Key of the server's name and version in the `_meta` of results without a session.
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The identifier of MCP Apps, the extension for views of results.
 const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// The members of `_meta` that belong to it. Clients of any revision look for them.
+/// The members of `_meta` that belong to MCP Apps. Clients of any revision read them.
 const APPS_MEMBERS: [&str; 2] = ["ui", "ui/resourceUri"];
 
 /// A tool as an item of `tools/list`.
@@ -48,14 +49,14 @@ pub(crate) struct ToolItem<'a> {
     meta: Option<Cow<'a, JsonText>>,
 }
 
-/// How a tool can be called (MCP 2025-11-25, `ToolExecution`).
+/// The ways in which a tool can be called (MCP 2025-11-25, `ToolExecution`).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolExecution {
     task_support: TaskSupport,
 }
 
-/// A tool as an item of `tools/list`.
+/// Converts a tool to an item of `tools/list`.
 pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     let features = revision.features();
     let fits = |schema: &&JsonText| features.structured && (features.any_structure || is_object_schema(schema));
@@ -66,7 +67,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
         input_schema: &tool.input_schema,
         output_schema: tool.output_schema.as_ref().filter(fits),
         annotations: tool.annotations.filter(|_| features.annotations),
-        // Otherwise it is forbidden.
+        // An absent member means that tasks are forbidden.
         execution: Some(ToolExecution { task_support: tool.task_support })
             .filter(|execution| features.tasks && execution.task_support != TaskSupport::Forbidden),
         icons: if features.icons { &tool.icons } else { &[] },
@@ -74,7 +75,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     }
 }
 
-/// A prompt as an item of `prompts/list`.
+/// Converts a prompt to an item of `prompts/list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptEntry<'a> {
     name: &'a str,
@@ -123,7 +124,8 @@ fn argument(argument: &PromptArgument, revision: Revision) -> ArgumentEntry<'_> 
     }
 }
 
-/// A resource as an item of `resources/list`, or a template as an item of `resources/templates/list`.
+/// A resource as an item of `resources/list`, or a template as an item of
+/// `resources/templates/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourceEntry<'a> {
@@ -148,7 +150,7 @@ pub(crate) struct ResourceEntry<'a> {
     meta: Option<Cow<'a, JsonText>>,
 }
 
-/// A resource as an item of `resources/list`.
+/// Converts a resource to an item of `resources/list`.
 pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
     let features = revision.features();
     let last_modified = resource.last_modified.as_deref().filter(|_| features.last_modified);
@@ -166,13 +168,13 @@ pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> 
     }
 }
 
-/// A template as an item of `resources/templates/list`.
+/// Converts a template to an item of `resources/templates/list`.
 pub(crate) fn template(template: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
     ResourceEntry { uri: None, uri_template: Some(&template.uri), size: None, ..listed_resource(template, revision) }
 }
 
-/// The `_meta` of a definition. Where the revision has none, that of MCP Apps is left: the extension goes with any revision,
-/// and other clients ignore it.
+/// Returns the `_meta` of a definition. If the revision has none, only the members of MCP Apps
+/// remain: the extension works with any revision, and other clients ignore it.
 fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_, JsonText>> {
     let meta = meta?;
     if revision.features().definition_meta {
@@ -182,7 +184,7 @@ fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_
     (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(JsonText::written(&apps)))
 }
 
-/// [`APPS_MEMBERS`] of a `_meta`, of which nothing else is looked at.
+/// The [`APPS_MEMBERS`] of a `_meta`. Other members are ignored.
 #[derive(Deserialize, Serialize)]
 struct AppsMembers<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -191,7 +193,7 @@ struct AppsMembers<'a> {
     flat: Option<&'a RawValue>,
 }
 
-/// Whether the root of a schema has `"type": "object"`.
+/// Returns whether the root of a schema has `"type": "object"`.
 fn is_object_schema(schema: &JsonText) -> bool {
     #[derive(Deserialize)]
     struct RootItem {
@@ -201,7 +203,7 @@ fn is_object_schema(schema: &JsonText) -> bool {
     root.is_ok_and(|root: RootItem| root.r#type.is_some_and(|name| name == "object"))
 }
 
-/// An output as the result of `tools/call`, without Toolbay's own `_meta`.
+/// Converts an output to the result of `tools/call`, without Toolbay's own `_meta`.
 pub(crate) fn tool_result(output: ToolOutput, revision: Revision) -> Map<String, Value> {
     let has_text = output.content.iter().any(|block| matches!(block.body, ContentBody::Text(_)));
     let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
@@ -225,7 +227,7 @@ pub(crate) fn tool_result(output: ToolOutput, revision: Revision) -> Map<String,
     result
 }
 
-/// A prompt as the result of `prompts/get`, without Toolbay's own `_meta`.
+/// Converts a prompt to the result of `prompts/get`, without Toolbay's own `_meta`.
 pub(crate) fn prompt_result(output: PromptOutput, revision: Revision) -> Map<String, Value> {
     let message = |message: PromptMessage| {
         let PromptMessage { role, content } = message;
@@ -240,7 +242,7 @@ pub(crate) fn prompt_result(output: PromptOutput, revision: Revision) -> Map<Str
     result
 }
 
-/// What was read as the result of `resources/read`, without Toolbay's own `_meta`.
+/// Converts contents of resources to the result of `resources/read`, without Toolbay's own `_meta`.
 pub(crate) fn resource_result(items: Vec<ResourceItem>, revision: Revision) -> Map<String, Value> {
     let features = revision.features();
     let item = |ResourceItem { resource, mut meta }: ResourceItem| {
@@ -254,14 +256,14 @@ pub(crate) fn resource_result(items: Vec<ResourceItem>, revision: Revision) -> M
     let mut result = Map::new();
     result.insert("contents".into(), items.into_iter().map(item).collect());
     if features.caching_hints {
-        // A plugin can read something else each time, and for each caller.
+        // A plugin can return other contents each time, and for each caller.
         result.insert("ttlMs".into(), 0.into());
         result.insert("cacheScope".into(), "private".into());
     }
     result
 }
 
-/// Values for an argument as the result of `completion/complete`.
+/// Converts values for an argument to the result of `completion/complete`.
 pub(crate) fn completion_result(completions: CompletionResult) -> Map<String, Value> {
     let CompletionResult { values, total, has_more } = completions;
     let mut completion = Map::new();
@@ -278,12 +280,13 @@ pub(crate) fn add_common_members(result: &mut Map<String, Value>, server: &Serve
     }
     result.entry("resultType").or_insert_with(|| "complete".into());
     if let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
-        // Some results have more of it.
+        // Some results already contain the full server info.
         meta.entry(SERVER_INFO_KEY).or_insert_with(|| server_info(server, revision).into());
     }
 }
 
-/// The server's name, version and title: what every result of 2026-07-28 has. Icons would make each of them longer.
+/// Returns the server's name, version and title, which every result of 2026-07-28 contains. Icons
+/// are left out because they would make every result longer.
 fn server_info(server: &ServerInfo, revision: Revision) -> Map<String, Value> {
     let mut info = Map::new();
     info.insert("name".into(), "toolbay".into());
@@ -294,7 +297,7 @@ fn server_info(server: &ServerInfo, revision: Revision) -> Map<String, Value> {
     info
 }
 
-/// Everything that the server says of itself.
+/// Returns the full description of the server.
 pub(crate) fn full_server_info(server: &ServerInfo, revision: Revision) -> Value {
     let mut info = server_info(server, revision);
     if revision.features().icons {
@@ -305,7 +308,7 @@ pub(crate) fn full_server_info(server: &ServerInfo, revision: Revision) -> Value
     info.into()
 }
 
-/// Adds everything that the server says of itself to a result that belongs to no session.
+/// Adds the full description of the server to a result without a session.
 pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
     result.insert("_meta".into(), json!({SERVER_INFO_KEY: full_server_info(server, revision)}));
 }
@@ -313,15 +316,15 @@ pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerIn
 /// Key of the capability to serve skills.
 const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// The server's capabilities: always the same, because a plugin with prompts, resources or a skill can come at any time.
-/// `lists_tasks` if the caller can list its tasks.
+/// Returns the server's capabilities. They never change, because a plugin with prompts, resources
+/// or a skill can be added at any time. `lists_tasks` states whether the caller can list its tasks.
 pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
     let features = revision.features();
     let mut capabilities = Map::new();
     if features.completions {
         capabilities.insert("completions".into(), json!({}));
     }
-    // What clients do not know they ignore, in every revision.
+    // Clients of every revision ignore extensions that they do not support.
     let mut extensions = Map::from_iter([
         (SKILLS_EXTENSION.to_owned(), json!({"directoryRead": true})),
         (APPS_EXTENSION.to_owned(), json!({})),
@@ -345,7 +348,8 @@ pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
     capabilities.into()
 }
 
-/// Takes away what needs a session: notifications that belong to no request, and what is remembered for the next one.
+/// Removes the capabilities that require a session: notifications without a request, and state that
+/// is kept for the next request.
 pub(crate) fn remove_session_capabilities(capabilities: &mut Value) {
     if let Some(capabilities) = capabilities.as_object_mut() {
         capabilities.remove("logging");
@@ -360,7 +364,7 @@ pub(crate) fn add_instructions(result: &mut Map<String, Value>, instructions: &s
     insert_some(result, "instructions", Some(instructions).filter(|text| !text.is_empty()));
 }
 
-/// A text block.
+/// Returns a text block.
 pub(crate) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }

@@ -17,7 +17,7 @@ use crate::outbox::{self, OutboxReceiver};
 use crate::session::{Session, SessionChannel, SessionLife, flush_timeout};
 use crate::streams::{self, StdinStream, StdoutStream};
 
-/// Bytes up to which messages are combined into one write.
+/// Size up to which messages are combined into one write, in bytes.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
 
 /// Serves one client until it closes a stream or `stop` is cancelled.
@@ -111,11 +111,12 @@ fn append_line(buffer: &mut Vec<u8>, message: &[u8]) {
 enum LineContent {
     /// A message, without the line feed.
     Message(BytesMut),
-    /// The line is longer than the limit; the rest of it is skipped. With the id of the request, if it is near the beginning.
+    /// The line is longer than the limit, and the rest of it is skipped. Contains the id of the
+    /// request, if it is near the beginning.
     TooLong(Option<RequestId>),
 }
 
-/// Bytes of a line that is too long in which its id is looked for.
+/// Number of bytes at the start of a too long line in which its id is searched.
 const ID_SEARCH_BYTES: usize = 64 << 10;
 
 fn line_too_long(line: &[u8]) -> LineContent {
@@ -125,9 +126,10 @@ fn line_too_long(line: &[u8]) -> LineContent {
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
 struct LineSplitter {
     limit: usize,
-    /// The current line is too long, and that has been reported.
+    /// True if the current line is too long and that has been reported.
     skipping: bool,
-    /// How much of the buffer is known to contain no line feed: a long line arrives in many pieces.
+    /// Length of the part of the buffer that contains no line feed. A long line arrives in many
+    /// pieces, and each is searched once.
     searched: usize,
 }
 
@@ -136,7 +138,7 @@ impl LineSplitter {
         Self { limit, skipping: false, searched: 0 }
     }
 
-    /// Where the first line in the buffer ends.
+    /// Returns the end of the first line in the buffer.
     fn find_line_end(&mut self, buffer: &[u8]) -> Option<usize> {
         let found = memchr::memchr(b'\n', buffer.get(self.searched..)?).map(|at| self.searched + at);
         self.searched = if found.is_some() { 0 } else { buffer.len() };
@@ -189,7 +191,7 @@ impl Decoder for LineSplitter {
 mod tests {
     use super::*;
 
-    /// The lines that result when the text arrives in pieces of `step` bytes.
+    /// Returns the lines that result when the text arrives in pieces of `step` bytes.
     fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
         let mut decoder = LineSplitter::new(limit);
         let mut buffer = BytesMut::new();

@@ -1,7 +1,7 @@
 //! The process's standard input and output, non-blocking where possible.
 //!
-//! Tokio's own standard streams use a thread pool, with twice the latency and a fifth of the throughput. They are used
-//! only for files and terminals.
+//! Tokio's own standard streams use a thread pool, with twice the latency and a fifth of the
+//! throughput. They are used only for files and terminals.
 
 use std::pin::Pin;
 
@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Duration, interval};
 
-/// Interval of checking whether standard output is still read. A guest whose result nobody waits for runs at most this
-/// much longer.
+/// Interval at which standard output is checked for a closed other end. A guest whose result is no
+/// longer needed runs at most this much longer.
 const HANGUP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The stream of a client's messages.
@@ -19,7 +19,7 @@ pub type StdinStream = Pin<Box<dyn AsyncRead + Send>>;
 /// The stream of the server's messages.
 pub type StdoutStream = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// Standard input and output. Must be called on a tokio runtime.
+/// Opens standard input and output. Must be called on a tokio runtime.
 pub fn open_stdio() -> (StdinStream, StdoutStream) {
     let reader = unblocked::reader().unwrap_or_else(|| Box::pin(tokio::io::stdin()));
     let writer = unblocked::writer().unwrap_or_else(|| Box::pin(tokio::io::stdout()));
@@ -28,7 +28,7 @@ pub fn open_stdio() -> (StdinStream, StdoutStream) {
 
 /// Waits until the other end of standard output is closed.
 pub async fn wait_until_stdout_closed() {
-    // Neither pipes nor sockets signal this by themselves.
+    // Neither pipes nor sockets signal this without a read or a write.
     let mut looks = interval(HANGUP_POLL_INTERVAL);
     loop {
         looks.tick().await;
@@ -38,7 +38,7 @@ pub async fn wait_until_stdout_closed() {
     }
 }
 
-/// Whether the other end of standard output is closed; false if that is unknown.
+/// Returns whether the other end of standard output is closed; false if that is unknown.
 fn is_stdout_closed() -> bool {
     let stdout = std::io::stdout();
     // `poll` always reports hang-ups and errors.
@@ -48,7 +48,7 @@ fn is_stdout_closed() -> bool {
         && streams.iter().any(|stream| stream.revents().intersects(PollFlags::ERR | PollFlags::HUP))
 }
 
-/// The streams themselves, without the thread pool.
+/// Non-blocking streams, without the thread pool.
 mod unblocked {
     use std::fs::File;
     use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -59,8 +59,8 @@ mod unblocked {
 
     use super::{StdinStream, StdoutStream};
 
-    /// Reopens pipes, so that the file description that other processes may share stays blocking. Sockets (used by
-    /// Node.js) cannot be reopened.
+    /// Reopens pipes, so that the file description that other processes may share stays blocking.
+    /// Sockets (used by Node.js) cannot be reopened.
     pub(super) fn reader() -> Option<StdinStream> {
         if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
             return Some(Box::pin(pipe));
@@ -79,7 +79,8 @@ mod unblocked {
         let owned = stream.try_clone_to_owned().ok()?;
         let (file, stderr) = (File::from(owned), File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?));
         let (metadata, other) = (file.metadata().ok()?, stderr.metadata().ok()?);
-        // Otherwise writes to the log would fail when the buffer is full.
+        // If standard error is the same socket, it must stay blocking: otherwise writes to the log
+        // would fail when the buffer is full.
         let shared = (metadata.dev(), metadata.ino()) == (other.dev(), other.ino());
         if !metadata.file_type().is_socket() || shared {
             return None;

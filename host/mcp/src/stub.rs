@@ -1,4 +1,5 @@
-//! A host for tests: three items of each list that respond at once, without guests or a folder.
+//! A host for tests: three items in each list, which respond at once, without guests or a
+//! directory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,7 +26,7 @@ use crate::tasks::{TaskOptions, TaskTable};
 use crate::updates::ResourceUpdates;
 use crate::view::CallerView;
 
-/// The argument with which a tool waits until [`Stub::release`].
+/// The argument that makes a tool wait until [`Stub::release`].
 pub(crate) const WAITS: &str = "wait";
 
 /// The names of the tools and of the prompts.
@@ -34,38 +35,38 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 /// The URIs of the resources.
 pub(crate) const URIS: [&str; 3] = ["test://a", "test://b", "test://c/d"];
 
-/// The templates. Each has the resources that begin as it does.
+/// The templates. Each matches the resources that start with its prefix.
 const TEMPLATES: [&str; 3] = ["memo://1/{id}", "memo://2/{id}", "memo://3/{id}"];
 
-/// The folder that has the skills, which have no files but their own.
+/// The directory of the skills. Each skill has only its own file.
 pub(crate) const FOLDER: &str = "skill://x";
 
 /// The URIs of the skills.
 pub(crate) const SKILLS: [&str; 3] = ["skill://x/a/SKILL.md", "skill://x/b/SKILL.md", "skill://x/c/SKILL.md"];
 
-/// The prompt that asks its caller something.
+/// The prompt that asks its caller a question.
 pub(crate) const ASKING: &str = "c";
 
-/// The host.
+/// A host for tests.
 pub(crate) struct Stub {
     options: ProtocolOptions,
     listings: PageCache,
     updates: ResourceUpdates,
-    /// The lists as everybody sees them.
+    /// The lists as all callers see them.
     view: watch::Sender<CallerView>,
     complete: AtomicBool,
     states: RequestStates,
     tasks: TaskTable,
     script: Option<Arc<Script>>,
-    /// Whether tools that wait go on.
+    /// True if waiting tools continue.
     open: watch::Sender<bool>,
-    /// What the tools say of tasks.
+    /// The support for tasks that the tools declare.
     support: Mutex<TaskSupport>,
-    /// Who answers in the place of the client, the next time that a client is asked.
+    /// The operator's answer to the next question, instead of the client's.
     elsewhere: Mutex<Option<OperatorAnswer>>,
 }
 
-/// What a plugin of a test does; `None` leaves the call to the usual one.
+/// The behaviour of a test's plugin; `None` falls back to the default reply.
 type Script = dyn Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync;
 
 impl Stub {
@@ -73,7 +74,7 @@ impl Stub {
         Self::with(|_| {})
     }
 
-    /// A host whose plugin does this.
+    /// Creates a host whose plugin runs `script`.
     pub(crate) fn scripted(
         states: RequestStates,
         script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
@@ -82,7 +83,7 @@ impl Stub {
         Arc::new(Self { states, script: Some(Arc::new(script)), ..stub })
     }
 
-    /// A host with other options.
+    /// Creates a host with other options.
     pub(crate) fn with(change: impl FnOnce(&mut ProtocolOptions)) -> Arc<Self> {
         let mut options = ProtocolOptions {
             page_size: 500,
@@ -115,27 +116,27 @@ impl Stub {
         })
     }
 
-    /// The same host with other bounds of tasks.
+    /// Returns the host with other limits for tasks.
     pub(crate) fn keeping(self: Arc<Self>, options: TaskOptions) -> Arc<Self> {
         Arc::new(Self { tasks: TaskTable::new(options), ..Arc::into_inner(self).unwrap() })
     }
 
-    /// Has somebody besides the client answer the next question.
+    /// Lets the operator answer the next question instead of the client.
     pub(crate) fn answered_by(&self, elsewhere: OperatorAnswer) {
         *self.elsewhere.lock().unwrap() = Some(elsewhere);
     }
 
-    /// Lets the tools that wait go on.
+    /// Lets the waiting tools continue.
     pub(crate) fn release(&self) {
         self.open.send_replace(true);
     }
 
-    /// How many calls wait.
+    /// Returns the number of waiting calls.
     pub(crate) fn waiting(&self) -> usize {
         self.open.receiver_count()
     }
 
-    /// Says whether the tools can be called as tasks.
+    /// Sets whether the tools can be called as tasks.
     pub(crate) fn set_task_support(&self, support: TaskSupport) {
         *self.support.lock().unwrap() = support;
     }
@@ -148,7 +149,7 @@ impl Stub {
         });
     }
 
-    /// Says whether the plugins that existed at startup are loaded.
+    /// Sets whether the plugins that existed at startup are loaded.
     pub(crate) fn set_complete(&self, complete: bool) {
         self.complete.store(complete, Ordering::Relaxed);
         self.view.send_modify(|_| {});
@@ -170,7 +171,7 @@ impl Stub {
     }
 }
 
-/// A prompt with every member that a prompt can have.
+/// Returns a prompt with every member that a prompt can have.
 pub(crate) fn prompt(name: &str) -> Arc<Prompt> {
     let argument = |name: &str, required| PromptArgument {
         name: name.to_owned(),
@@ -188,7 +189,7 @@ pub(crate) fn prompt(name: &str) -> Arc<Prompt> {
     })
 }
 
-/// A resource, or a template, with every member that it can have.
+/// Returns a resource or a template with every member that it can have.
 pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
     Arc::new(ListedResource {
         uri: uri.to_owned(),
@@ -205,7 +206,7 @@ pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
     })
 }
 
-/// A skill with one file.
+/// Returns a skill with one file.
 fn skill(uri: &str) -> Arc<Skill> {
     let entry = json!({"uri": uri, "frontmatter": {}, "resources": []}).into();
     Arc::new(Skill { uri: uri.to_owned(), description: "Does it.".into(), entry })
@@ -215,7 +216,7 @@ fn is_known(uri: &str) -> bool {
     URIS.contains(&uri) || TEMPLATES.iter().any(|template| uri.starts_with(template.trim_end_matches("{id}")))
 }
 
-/// A tool with every member that a tool can have.
+/// Returns a tool with every member that a tool can have.
 pub(crate) fn tool(name: &str) -> Arc<Tool> {
     Arc::new(Tool {
         name: name.to_owned(),
@@ -351,7 +352,7 @@ impl ClientShare for Everybody {
     }
 }
 
-/// There is always a free place.
+/// A queue slot that is always free.
 struct Free {
     script: Option<Arc<Script>>,
     open: watch::Sender<bool>,
@@ -412,7 +413,7 @@ fn reply(request: &CallRequest) -> CallReply {
                 item("application/octet-stream", blob),
             ])
         }
-        // What the plugin was told.
+        // Echo the parameters of the request.
         CallRequest::Completion(CompletionRequest { reference, argument, value, context }) => {
             let of = match reference {
                 CompletionReference::Prompt(_) => TargetKind::Prompt,

@@ -1,4 +1,5 @@
-//! Tasks: calls that go on when their request has ended, and whose results are kept for their callers.
+//! Tasks: calls that continue after their request has ended, and whose results are stored for their
+//! callers.
 //!
 //! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which is `get_live` while the call
 //! runs, and also in the `store` until its time is over, which the store decides. It belongs to no request, session or
@@ -35,13 +36,13 @@ use crate::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 
-/// Shortest time for which a result is kept: a client must be able to ask for it.
+/// Minimum time for which a result is stored: a client must have time to request it.
 const MIN_TTL: Duration = Duration::from_secs(10);
 
-/// Longest wait for the guests of tasks that were stopped.
+/// Maximum time to wait for the guests of stopped tasks.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Random bytes in the id of a task.
+/// Number of random bytes in the id of a task.
 const TASK_ID_BYTES: usize = 16;
 
 /// The tasks of a server. Cheap to clone.
@@ -52,20 +53,20 @@ pub struct TaskTable {
 
 struct TasksInner {
     options: TaskOptions,
-    /// Every task that was told to a client, as far as it is known when nobody works on it.
+    /// Every task that was reported to a client, in its last stored state.
     store: Box<dyn TaskStore>,
-    /// Those whose call runs, or waits for answers.
+    /// The tasks whose call runs or waits for answers.
     live: Mutex<HashMap<Arc<str>, Arc<LiveTask>>>,
     running: TaskTracker,
     alarm: ExpiryTimer,
 }
 
-/// Why a task was not cancelled.
+/// The reason that a task was not cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotCancelled {
     /// The caller has no task with this id.
     Unknown,
-    /// It has ended.
+    /// The task has ended.
     Ended,
 }
 
@@ -76,7 +77,7 @@ impl fmt::Debug for TaskTable {
 }
 
 impl TaskTable {
-    /// No tasks yet. They end with the program.
+    /// Creates an empty table of tasks. Tasks end with the process.
     pub fn new(options: TaskOptions) -> Self {
         let inner = TasksInner {
             options,
@@ -88,7 +89,8 @@ impl TaskTable {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Stops the calls of all tasks, which fail. Waits until their guests are gone, for at most some seconds.
+    /// Stops the calls of all tasks, so that the tasks fail. Waits a few seconds at most until
+    /// their guests are gone.
     pub async fn stop(&self) {
         let running: Vec<_> = self.live_tasks().values().map(Arc::clone).collect();
         for live in running {
@@ -101,12 +103,12 @@ impl TaskTable {
         self.inner.running.reopen();
     }
 
-    /// The options.
+    /// Returns the options.
     pub(crate) fn options(&self) -> &TaskOptions {
         &self.inner.options
     }
 
-    /// The task of this caller with this id, if a client of this revision can know it.
+    /// Returns the task of this caller with this id, if it is visible to clients of this revision.
     pub(crate) async fn get(&self, owner: &str, id: &str, revision: Revision) -> Option<Arc<Task>> {
         if let Some(live) = self.get_live(owner, id) {
             return Some(live.task()).filter(|task| task.is_visible_to(revision));
@@ -114,8 +116,8 @@ impl TaskTable {
         self.inner.store.get(owner, id).await.filter(|task| task.is_visible_to(revision))
     }
 
-    /// At most `limit` tasks of this caller in the order of their ids, which is about that in which they were created: those
-    /// after `after`.
+    /// Returns at most `limit` tasks of this caller, those after `after`, in the order of their
+    /// ids. That is approximately the order in which they were created.
     pub(crate) async fn list(
         &self,
         owner: &str,
@@ -127,7 +129,7 @@ impl TaskTable {
         kept.into_iter().map(|task| self.get_live(owner, &task.id).map_or(task, |live| live.task())).collect()
     }
 
-    /// Ends a task: its call is stopped, and it has no result.
+    /// Cancels a task: stops its call and leaves it without a result.
     pub(crate) async fn cancel(&self, owner: &str, id: &str, revision: Revision) -> Result<Arc<Task>, NotCancelled> {
         let task = self.get(owner, id, revision).await.ok_or(NotCancelled::Unknown)?;
         let Some(live) = self.get_live(owner, id) else {
@@ -142,17 +144,19 @@ impl TaskTable {
         Ok(task)
     }
 
-    /// The call of a task of this caller; `None` if there is no such task, or if it has ended.
+    /// Returns the running call of a task of this caller; `None` if there is no such task, or if it
+    /// has ended.
     pub(crate) fn get_live(&self, owner: &str, id: &str) -> Option<Arc<LiveTask>> {
         let now = Instant::now();
         self.live_tasks().get(id).filter(|live| *live.owner == *owner && live.until > now).map(Arc::clone)
     }
 
-    /// Makes a task known. Before its client learns its id, this must have succeeded.
+    /// Adds a task to the tables. This must succeed before the client receives the id.
     ///
     /// # Errors
     ///
-    /// The caller, or all callers together, have as many tasks as they can have, or as many bytes of them.
+    /// The caller, or all callers together, have reached the limit on the number of tasks or on
+    /// their bytes.
     pub(crate) async fn register(&self, live: &Arc<LiveTask>) -> Result<(), QuotaExhausted> {
         let task = live.task();
         self.inner.store.add(&live.owner, &task, live.until).await?;
@@ -161,20 +165,21 @@ impl TaskTable {
         Ok(())
     }
 
-    /// Makes room for this many bytes of what the call of a task returned. It must have succeeded before that is written.
+    /// Reserves this many bytes for the output of a task's call. This must succeed before the
+    /// output is stored.
     ///
     /// # Errors
     ///
-    /// There is none, or the task's time is over.
+    /// The limit is reached, or the task has expired.
     pub(crate) async fn reserve(&self, live: &LiveTask, bytes: usize) -> Result<(), NoRoom> {
         self.inner.store.reserve(&live.owner, &live.task().id, bytes).await
     }
 
-    /// Asks these questions in a task, until what is returned is dropped.
+    /// Asks these questions in a task, until the returned guard is dropped.
     ///
     /// # Errors
     ///
-    /// There is no room for them, or the task's time is over.
+    /// There is no capacity for the questions, or the task has expired.
     pub(crate) async fn ask<'a>(
         &self,
         live: &'a LiveTask,
@@ -187,26 +192,28 @@ impl TaskTable {
         Ok(asking)
     }
 
-    /// Forgets a task that nobody has learned of.
+    /// Removes a task that was not reported to any client.
     pub(crate) async fn discard(&self, live: &LiveTask) {
         let task = live.task();
         self.live_tasks().remove(&task.id);
         self.inner.store.remove(&live.owner, &task.id).await;
     }
 
-    /// The call of a task has ended, in a state for which there is room. From now on, only the store knows it.
+    /// Moves a task whose call has ended out of the table of running tasks. Capacity for its final
+    /// state must be reserved. Afterwards, only the store has the task.
     pub(crate) async fn finish(&self, live: &LiveTask) {
         let task = live.task();
         self.inner.store.update(&live.owner, &task).await;
         self.live_tasks().remove(&task.id);
     }
 
-    /// The futures of calls that are tasks, or may become some.
+    /// Returns the tracker of calls that are tasks, or may become tasks.
     pub(crate) fn running(&self) -> &TaskTracker {
         &self.inner.running
     }
 
-    /// A new task of this caller, which nobody knows yet; `None` if the system provides no random bytes.
+    /// Creates a task of this caller without registering it; `None` if the system provides no
+    /// random bytes.
     pub(crate) fn create(
         &self,
         owner: &str,
@@ -233,7 +240,7 @@ impl ExpiringTable for TasksInner {
         for id in ids {
             let live = self.live_tasks().remove(&id);
             if let Some(live) = live {
-                // Nobody can ask for it any more, but somebody may be waiting.
+                // No client can request the task any more, but a request may be waiting for it.
                 live.set_state(TaskState::Cancelled);
                 live.cancel.cancel();
             }
@@ -249,7 +256,7 @@ impl TasksInner {
     }
 }
 
-/// An id that nobody can guess. Later ones are greater, except within a millisecond.
+/// Creates an id that cannot be guessed. Later ids are greater, except within a millisecond.
 fn new_id(now: SystemTime) -> Option<Arc<str>> {
     let mut random = [0; TASK_ID_BYTES];
     getrandom::fill(&mut random).ok()?;

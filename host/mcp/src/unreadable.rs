@@ -1,4 +1,5 @@
-//! Finds what in the arguments of a tool is JSON and yet cannot be read, so that a model can write it differently.
+//! Finds the value in a tool's arguments that is valid JSON but cannot be decoded, so that a model
+//! can write it differently.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use toolbay_model::text::shown;
 
 use crate::jsonrpc::truncate_quote;
 
-/// How many values within values are looked at. Each may have to be read again as a whole.
+/// Maximum number of levels that are searched. Each level may have to be parsed again as a whole.
 const MAX_LEVELS: usize = 4;
 
 #[derive(Deserialize)]
@@ -20,11 +21,12 @@ struct UnreadableParams<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// The value within the arguments in `params` that cannot be read, and why; `None` if the mistake is elsewhere.
+/// Finds the value within the arguments in `params` that cannot be decoded, and the reason; `None`
+/// if the error is elsewhere.
 pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
     let UnreadableParams { arguments } = serde_json::from_str(params.get()).ok()?;
     let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'))?;
-    // On its own, it may be less deep than within its message.
+    // Parsed separately, the arguments are nested less deeply than within their message.
     let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
     let (mut value, mut pointer) = (arguments, String::new());
     for _ in 0..MAX_LEVELS {
@@ -34,7 +36,7 @@ pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
         let name = truncate_quote(&name).replace('~', "~0").replace('/', "~1");
         let _ = write!(pointer, "/{name}");
         (value, why) = (inner, reason);
-        // Every value around it is as deep as the deepest: the first says enough.
+        // Every enclosing value is nested at least as deeply: the first one is enough.
         if matches!(why, UnreadableReason::Deep) {
             break;
         }
@@ -42,13 +44,13 @@ pub(crate) fn find_unreadable(params: &RawValue) -> Option<SchemaViolation> {
     Some(SchemaViolation { pointer: shown(&pointer, 1 << 10), message: why.message() })
 }
 
-/// Why a value cannot be read.
+/// The reason that a value cannot be decoded.
 enum UnreadableReason {
-    /// It has too many values within values.
+    /// The value is nested too deeply.
     Deep,
-    /// A number that no double precision number is near.
+    /// A number beyond the range of double precision.
     Large,
-    /// A text with half a character.
+    /// A string with an unpaired surrogate.
     Surrogate,
     Other(String),
 }
@@ -67,7 +69,7 @@ impl UnreadableReason {
     }
 }
 
-/// Why a value cannot be read; `None` if it can.
+/// Returns the reason that a value cannot be decoded; `None` if it can be.
 fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
     let said = serde_json::from_str::<Value>(value.get()).err()?.to_string();
     Some(if said.contains("recursion limit") {
@@ -82,7 +84,8 @@ fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
     })
 }
 
-/// The values directly within a value, and their names; none if a name cannot be read.
+/// Returns the direct children of a value and their names. The list is empty if a name cannot be
+/// decoded.
 fn child_values(value: &RawValue) -> Vec<(String, &RawValue)> {
     let text = value.get();
     if text.starts_with('{') {

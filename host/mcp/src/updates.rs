@@ -1,8 +1,8 @@
-//! Who wants to know of changes of resources.
+//! Subscriptions to changes of resources.
 //!
-//! A plugin says that a resource changed, in the middle of a call. That only marks the resource for those who subscribed to
-//! it, or to what it is part of; each of them sends what is marked as fast as its client reads, so many changes of one
-//! resource become one notification.
+//! A plugin reports that a resource changed in the middle of a call. That only marks the resource
+//! for its subscribers and for the subscribers to its ancestors. Each subscriber sends the marked
+//! URIs as fast as its client reads, so several changes of one resource become one notification.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -13,25 +13,27 @@ use tokio::sync::Notify;
 
 use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 
-/// The most resources that one subscriber can name: a session, or a listen stream.
+/// Maximum number of subscriptions of one subscriber: a session, or a listen stream.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
 
-/// Longest URI of a subscription, in bytes.
+/// Maximum size of the URI of a subscription, in bytes.
 pub(crate) const MAX_URI_BYTES: usize = 2 << 10;
 
-/// What a subscription takes beyond its URI, in bytes: its places in the tables.
+/// Size of a subscription in addition to its URI, in bytes: its entries in the tables.
 const SUBSCRIPTION_OVERHEAD_BYTES: usize = 256;
 
-/// Bytes of all subscriptions of one caller, in all of its sessions and streams: some thousands with URIs of usual length.
+/// Maximum size of all subscriptions of one caller, in bytes, in all of its sessions and streams:
+/// some thousands with URIs of usual length.
 const MAX_CALLER_BYTES: usize = 1 << 20;
 
-/// Bytes of all subscriptions of the server.
+/// Maximum size of all subscriptions of the server, in bytes.
 const MAX_TOTAL_BYTES: usize = 32 << 20;
 
-/// How many folders above a resource are looked up when it changes. A plugin makes up the URI.
+/// Maximum number of ancestors that are looked up when a resource changes. The URI comes from a
+/// plugin.
 const MAX_ANCESTORS: usize = 32;
 
-/// Who wants to know of changes of resources. Cheap to clone.
+/// The subscribers to changes of resources. Cheap to clone.
 #[derive(Clone)]
 pub struct ResourceUpdates {
     shared: Arc<UpdatesState>,
@@ -41,14 +43,15 @@ struct UpdatesState {
     subscriptions: Mutex<SubscriptionTable>,
     /// The number of the next subscriber.
     next: AtomicU64,
-    /// The bytes of the subscriptions, of which a caller has so many.
+    /// The quota on bytes of subscriptions.
     quota: Arc<SharedQuota>,
 }
 
-/// The subscribers by the URI that they named, so that a change costs as much as there are subscribers to it.
+/// The subscribers by subscribed URI. The cost of a change is proportional to its number of
+/// subscribers.
 type SubscriptionTable = HashMap<Arc<str>, BTreeMap<u64, Arc<MarkedUris>>>;
 
-/// What changed since a subscriber was last told.
+/// The resources that changed since the last notification to a subscriber.
 #[derive(Default)]
 struct MarkedUris {
     uris: Mutex<MarkQueue>,
@@ -67,18 +70,18 @@ pub(crate) struct UpdateSubscriber {
     updates: ResourceUpdates,
     number: u64,
     marked: Arc<MarkedUris>,
-    /// What it subscribed to, and what that takes of the bytes of its caller.
+    /// The subscribed URIs, and the bytes that each occupies in the caller's quota.
     named: Mutex<HashMap<Arc<str>, QuotaPortion>>,
 }
 
-/// Why a subscription was refused.
+/// The reason that a subscription was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubscriptionRefused {
     /// The URI is longer than [`MAX_URI_BYTES`].
     TooLong,
     /// The subscriber has [`MAX_SUBSCRIPTIONS`] subscriptions.
     TooMany,
-    /// The subscriptions of the caller, or of all callers, take what they may take together.
+    /// The subscriptions of the caller, or of all callers, have reached their limit in bytes.
     NoRoom(QuotaExhausted),
 }
 
@@ -119,8 +122,8 @@ impl fmt::Display for SubscriptionRefused {
 }
 
 impl ResourceUpdates {
-    /// Tells everybody who subscribed to `uri`, or to what it is part of, that its content changed. They learn the URI that
-    /// they named. Waits for nobody.
+    /// Notifies the subscribers to `uri` or to one of its ancestors that its content changed. They
+    /// receive the URI that they subscribed to. Never waits.
     pub fn notify_changed(&self, uri: &str) {
         let subscriptions = self.subscriptions();
         for named in ancestors_and_self(uri) {
@@ -131,37 +134,38 @@ impl ResourceUpdates {
         }
     }
 
-    /// A new subscriber, without subscriptions.
+    /// Creates a subscriber without subscriptions.
     pub(crate) fn subscriber(&self) -> UpdateSubscriber {
         let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
         UpdateSubscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
     }
 
-    /// Takes so many bytes of those that subscriptions of the caller with this name may take, for one of another kind.
+    /// Reserves bytes in the subscription quota of the caller with this name, for a subscription of
+    /// another kind.
     ///
     /// # Errors
     ///
-    /// There is no room for it.
+    /// The quota is exhausted.
     pub(crate) fn reserve_bytes(&self, caller: &str, bytes: usize) -> Result<QuotaPortion, QuotaExhausted> {
         self.shared.quota.try_reserve(caller, bytes)
     }
 
-    /// What the subscriptions of the caller with this name take.
+    /// Returns the bytes that the subscriptions of the caller with this name occupy.
     #[cfg(test)]
     pub(crate) fn bytes_of(&self, caller: &str) -> usize {
         self.shared.quota.of(caller)
     }
 
-    // Held for as long as it takes to mark a URI for those who named it, and never across an await.
+    // Held while a URI is marked for its subscribers, and never across an await.
     fn subscriptions(&self) -> MutexGuard<'_, SubscriptionTable> {
         self.shared.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// `uri` and what it is part of: what is before each of its slashes, with the slash and without. Nothing is part of a
-/// scheme alone.
+/// Returns `uri` and its ancestors: the text before each of its slashes, with and without the
+/// slash. A scheme is not an ancestor.
 fn ancestors_and_self(uri: &str) -> impl Iterator<Item = &str> {
-    // A subscription is not longer than this.
+    // No subscription is longer than this.
     let start = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
     let exact = Some(uri).filter(|uri| uri.len() <= MAX_URI_BYTES);
     let slashes = start.match_indices('/').map(|(place, _)| place).filter(|place| !is_scheme_slash(start, *place));
@@ -169,7 +173,7 @@ fn ancestors_and_self(uri: &str) -> impl Iterator<Item = &str> {
     above.filter(move |above| Some(*above) != exact).chain(exact)
 }
 
-/// Whether the slash at this place is one of those in `scheme://`.
+/// Returns whether the slash at this position is one of those in `scheme://`.
 fn is_scheme_slash(uri: &str, place: usize) -> bool {
     uri.find("://").is_some_and(|colon| place == colon + 1 || place == colon + 2)
 }
@@ -180,7 +184,7 @@ impl MarkedUris {
         if queue.known.insert(Arc::clone(uri)) {
             queue.order.push_back(Arc::clone(uri));
             drop(queue);
-            // All of them: one that is woken may be dropped before it tells anything.
+            // Wake all waiters: one of them may be dropped before it sends the notification.
             self.added.notify_waiters();
         }
     }
@@ -202,11 +206,12 @@ impl MarkQueue {
 }
 
 impl UpdateSubscriber {
-    /// Subscribes to `uri` on behalf of the caller with this name. Again is as good as once.
+    /// Subscribes to `uri` on behalf of the caller with this name. A repeated subscription has no
+    /// effect.
     ///
     /// # Errors
     ///
-    /// There is no room for it.
+    /// The URI is too long, or a limit is reached.
     pub(crate) fn add(&self, caller: &str, uri: &str) -> Result<(), SubscriptionRefused> {
         if uri.len() > MAX_URI_BYTES {
             return Err(SubscriptionRefused::TooLong);
@@ -225,7 +230,7 @@ impl UpdateSubscriber {
             .try_reserve(caller, SUBSCRIPTION_OVERHEAD_BYTES + uri.len())
             .map_err(SubscriptionRefused::NoRoom)?;
         let mut subscriptions = self.updates.subscriptions();
-        // One copy for all who name it.
+        // All subscribers share one copy of the URI.
         let known = subscriptions.get_key_value(uri).map(|(known, _)| Arc::clone(known));
         let uri = known.unwrap_or_else(|| uri.into());
         subscriptions.entry(Arc::clone(&uri)).or_default().insert(self.number, Arc::clone(&self.marked));
@@ -256,11 +261,11 @@ impl UpdateSubscriber {
         *self.marked.lock_queue() = MarkQueue::default();
     }
 
-    /// Waits until something changed that `may` be told, and returns the URI that was named. It stays marked until it is
-    /// [taken](Self::take).
+    /// Waits until a resource changed whose URI `may` allows, and returns the subscribed URI. The
+    /// URI stays marked until it is [taken](Self::take).
     pub(crate) async fn next_change(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
         loop {
-            // Created first: it also notices what is marked meanwhile.
+            // Created before the check, so that a mark in between also wakes this future.
             let added = self.marked.added.notified();
             if let Some(uri) = self.marked.lock_queue().order.iter().find(|uri| may(uri)) {
                 return Arc::clone(uri);
@@ -269,8 +274,8 @@ impl UpdateSubscriber {
         }
     }
 
-    /// Removes the mark of `uri`; false if there is none any more. Called when the notification has its place in the
-    /// outbox: what changes from here on is another change.
+    /// Removes the mark of `uri`. Returns false if it is not marked. Called when the notification
+    /// has its place in the outbox: a later change is a new change.
     pub(crate) fn clear_mark(&self, uri: &str) -> bool {
         self.marked.lock_queue().remove(uri)
     }
@@ -284,7 +289,8 @@ impl UpdateSubscriber {
         }
     }
 
-    // Held for a few instructions and never across an await, and always before the table of all subscriptions.
+    // Held for a few instructions and never across an await. Lock order: this before the table of
+    // all subscriptions.
     fn lock_portions(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -302,7 +308,7 @@ mod tests {
 
     use super::*;
 
-    /// What the subscriber would be told now.
+    /// Returns the URIs of which the subscriber would be notified now.
     fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
         let mut told = Vec::new();
         while let Some(uri) = subscriber.next_change(|_| true).now_or_never() {
@@ -396,7 +402,7 @@ mod tests {
         let added = (0..10_000).filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok()).count();
         assert_eq!(added, MAX_SUBSCRIPTIONS);
         assert_eq!(subscriber.add("ada", "a:x"), Err(SubscriptionRefused::TooMany));
-        // More sessions are no more room.
+        // More sessions do not raise the limit.
         let others: Vec<_> = (0..10).map(|_| updates.subscriber()).collect();
         let refused = (0..10 * MAX_SUBSCRIPTIONS).find_map(|n| others[n / MAX_SUBSCRIPTIONS].add("ada", &uri(n)).err());
         assert_eq!(refused, Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(MAX_CALLER_BYTES))));

@@ -1,22 +1,25 @@
-//! How much memory JSON takes once it is decoded, estimated from its text in one pass.
+//! Estimates the memory that JSON takes once it is decoded, from its text, in one pass.
 
-/// What an array that is not empty takes: room for four values, of 72 bytes each.
+/// Size of a non-empty array, in bytes: capacity for four values of 72 bytes each.
 const ARRAY_BYTES: usize = 4 * 72;
 
-/// What an object that is not empty takes: room for four members, of 104 bytes each, and a table of their names.
+/// Size of a non-empty object, in bytes: capacity for four members of 104 bytes each, and a table
+/// of their names.
 const OBJECT_BYTES: usize = 4 * 104 + 96;
 
-/// What a further value or member takes: 104 bytes, and a place in the table of names. Room is doubled when it is used up,
-/// so up to a half of it may be empty; values of arrays, which are smaller, make up for that.
+/// Size of a further value or member, in bytes: 104 bytes and an entry in the table of names. The
+/// capacity doubles when it is used up, so up to a half of it may be empty. Values of arrays, which
+/// are smaller, compensate for that.
 const ELEMENT_BYTES: usize = 128;
 
-/// The bytes that the values of this JSON take once they are decoded, about. Strings take what their text takes.
+/// Returns the approximate size of the decoded values of this JSON, in bytes. A string counts as
+/// the length of its text.
 pub(crate) fn decoded_size(json: &str) -> usize {
     let mut weight = json.len();
     let (mut opened, mut rest) = (0, json.as_bytes());
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
-        // An array or object that is empty takes nothing of its own.
+        // An empty array or object needs no allocation.
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => continue,
             b']' | b'}' => opened = 0,
@@ -33,13 +36,14 @@ pub(crate) fn decoded_size(json: &str) -> usize {
     weight
 }
 
-/// What comes after a string, of which the first quotation mark is behind. Most text of a request is in strings.
+/// Skips the rest of a string whose opening quotation mark is already consumed, and returns the
+/// text after it. Most text of a request is in strings.
 fn skip_string(mut json: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
         if json.get(at) == Some(&b'"') {
             return json.get(at + 1..).unwrap_or_default();
         }
-        // With the character that is escaped.
+        // Skip the escaped character too.
         json = json.get(at + 2..).unwrap_or_default();
     }
     &[]
@@ -51,11 +55,11 @@ mod tests {
 
     use super::*;
 
-    /// What a value takes, counted on the value itself.
+    /// Returns the size of a value, counted on the value itself.
     fn real(value: &Value) -> usize {
         match value {
             Value::Array(items) => items.capacity() * size_of::<Value>() + items.iter().map(real).sum::<usize>(),
-            // `Map` does not say its capacity: what it holds, and half as much again.
+            // `Map` does not expose its capacity: assume its length.
             Value::Object(members) if !members.is_empty() => {
                 let room = members.len().max(4);
                 room * (size_of::<String>() + size_of::<Value>() + 8 + 9)

@@ -1,4 +1,5 @@
-//! Whether a call is to be a task: what the client wants, what it declared, and what the tool supports.
+//! The decision whether a call becomes a task. It depends on the request, the declared capabilities
+//! and the tool's support.
 
 use std::time::Duration;
 
@@ -14,33 +15,34 @@ use crate::outcome::MISSING_CAPABILITY;
 use crate::rules::RequestContext;
 use crate::session::Session;
 
-/// Whether a call is to be a task.
+/// The way in which a call becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskMode {
-    /// It is none.
+    /// The call does not become a task.
     None,
-    /// The client can take a task, and the server decides.
+    /// The client accepts a task, and the server decides.
     Offered,
-    /// The client wants a task, and perhaps for how long it is kept.
+    /// The client requests a task.
     Task {
-        /// For how long.
+        /// Requested lifetime of the task.
         ttl: Option<Duration>,
     },
-    /// The plugin of the tool may still be loading: what the tool supports is not known yet.
+    /// The plugin of the tool may still be loading, so the tool's support for tasks is not known
+    /// yet.
     Open(RequestedTask),
 }
 
-/// What a client wants (`params.task` of 2025-11-25).
+/// The task that a client requests (`params.task` of 2025-11-25).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedTask {
     /// No task.
     Nothing,
-    /// A task, and perhaps for how long it is kept.
+    /// A task.
     Task {
-        /// For how long.
+        /// Requested lifetime of the task.
         ttl: Option<Duration>,
     },
-    /// A task, in parameters that are malformed.
+    /// A task, with malformed parameters.
     Malformed,
 }
 
@@ -61,7 +63,8 @@ impl RequestedTask {
     }
 }
 
-/// A number of milliseconds. `60000.0` is an integer as well, as JSON Schema has it; one that is too large means for ever.
+/// Parses a number of milliseconds. `60000.0` is an integer too, as in JSON Schema. A number that
+/// is too large means no limit.
 fn parse_milliseconds(number: &Number) -> Option<Duration> {
     if let Some(whole) = number.as_u64() {
         return Some(Duration::from_millis(whole));
@@ -71,7 +74,7 @@ fn parse_milliseconds(number: &Number) -> Option<Duration> {
 }
 
 impl TaskMode {
-    /// What follows from this request.
+    /// Decides for this request whether its call becomes a task.
     ///
     /// # Errors
     ///
@@ -87,7 +90,7 @@ impl TaskMode {
         if !caller.may_use(name) {
             return Ok(Self::None);
         }
-        // Asked first: what is loaded between the two is not missed.
+        // Checked first, so that a plugin that is loaded between the two checks is not missed.
         let complete = session.host.is_complete();
         match session.host.tool(name) {
             Some(tool) => RequestedTask::parse(task, rules).resolve_for(&tool, rules),
@@ -96,7 +99,7 @@ impl TaskMode {
         }
     }
 
-    /// Waits until it is known what the tool with this name supports, if it is not, and says what follows from that.
+    /// Waits until the support of the tool with this name is known, and decides.
     ///
     /// # Errors
     ///
@@ -109,7 +112,7 @@ impl TaskMode {
 }
 
 impl RequestedTask {
-    /// What follows for a call of this tool.
+    /// Decides for a call of this tool.
     fn resolve_for(self, tool: &Tool, rules: &RequestContext) -> Result<TaskMode, Error> {
         let (name, features) = (&tool.name, rules.revision.features());
         match (tool.task_support, self) {
@@ -139,7 +142,7 @@ impl RequestedTask {
     }
 }
 
-/// The error for a client that did not declare the extension.
+/// Returns the error for a client that did not declare the extension.
 pub(crate) fn missing_extension(what: &str) -> Error {
     let data = Some(Box::new(json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}})));
     let message = format!("{what}: the client must declare the extension {TASKS_EXTENSION}.");

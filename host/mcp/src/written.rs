@@ -1,4 +1,4 @@
-//! What is listed, and results, as JSON, for programs that are not clients.
+//! Converts definitions and results to JSON, for programs that are not MCP clients.
 
 use serde_json::Value;
 use toolbay_model::{CallResult, ListedResource, Prompt, TargetKind, Tool};
@@ -6,32 +6,32 @@ use toolbay_model::{CallResult, ListedResource, Prompt, TargetKind, Tool};
 use crate::revision::Revision;
 use crate::{outcome, shape};
 
-/// A tool as `tools/list` of the newest revision returns it.
+/// Returns a tool as `tools/list` of the newest revision returns it.
 pub fn tool_json(tool: &Tool) -> Value {
-    // What was JSON is JSON again.
+    // The definition consists of valid JSON, so this does not fail.
     serde_json::to_value(shape::tool(tool, Revision::NEWEST)).unwrap_or_default()
 }
 
-/// A prompt as `prompts/list` of the newest revision returns it.
+/// Returns a prompt as `prompts/list` of the newest revision returns it.
 pub fn prompt_json(prompt: &Prompt) -> Value {
     serde_json::to_value(shape::prompt(prompt, Revision::NEWEST)).unwrap_or_default()
 }
 
-/// A resource as `resources/list` of the newest revision returns it.
+/// Returns a resource as `resources/list` of the newest revision returns it.
 pub fn resource_json(resource: &ListedResource) -> Value {
     serde_json::to_value(shape::listed_resource(resource, Revision::NEWEST)).unwrap_or_default()
 }
 
-/// A resource template as `resources/templates/list` of the newest revision returns it.
+/// Returns a resource template as `resources/templates/list` of the newest revision returns it.
 pub fn template_json(template: &ListedResource) -> Value {
     serde_json::to_value(shape::template(template, Revision::NEWEST)).unwrap_or_default()
 }
 
-/// The result of a call of this kind as a client of `revision` receives it.
+/// Returns the result of a call of this kind as a client of `revision` receives it.
 ///
 /// # Errors
 ///
-/// The message of the protocol error that the client receives instead.
+/// The call has failed with a protocol error. The error is its message.
 pub fn result_json(answer: CallResult, kind: TargetKind, revision: Revision) -> Result<Value, String> {
     match outcome::to_response(answer, kind, revision, true) {
         Ok(result) => Ok(result.into()),

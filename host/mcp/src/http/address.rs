@@ -1,24 +1,24 @@
-//! Where a server listens.
+//! The address on which a server listens.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What the address of a Unix socket begins with.
+/// Prefix of the address of a Unix socket.
 const UNIX_PREFIX: &str = "unix:";
 
-/// Where a server listens.
+/// The address on which a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// An address of IP with a port.
+    /// An IP address with a port.
     Internet(SocketAddr),
     /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
 impl ListenAddress {
-    /// Whether programs of this machine alone can reach it.
+    /// Returns whether only programs on this machine can reach the address.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Internet(address) => address.ip().is_loopback(),
@@ -26,7 +26,7 @@ impl ListenAddress {
         }
     }
 
-    /// The path, if it is that of a Unix socket.
+    /// Returns the path, if the address is a Unix socket.
     pub fn socket_path(&self) -> Option<&Path> {
         match self {
             Self::Internet(_) => None,
@@ -34,7 +34,8 @@ impl ListenAddress {
         }
     }
 
-    /// How URLs name the host and the port. A Unix socket has neither; its clients say that of this machine.
+    /// Returns the host and the port as written in URLs. A Unix socket has neither: its clients use
+    /// the name of the local machine.
     pub fn authority(&self) -> String {
         match self {
             Self::Internet(address) => address.to_string(),
@@ -52,7 +53,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// A text that is no address.
+/// Error of parsing a text that is not an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAddress;
 

@@ -33,7 +33,7 @@ pub(super) struct HttpState {
     pub(super) address: ListenAddress,
     pub(super) options: HttpOptions,
     pub(super) gate: AuthGate,
-    /// Replaced as a whole when the configuration changes.
+    /// Replaced when the configuration changes.
     pub(super) guard: ArcSwap<OriginGuard>,
     pub(super) sessions: SessionTable,
     pub(super) streams: SseStreams,
@@ -41,37 +41,39 @@ pub(super) struct HttpState {
     pub(super) intake: Arc<SharedQuota>,
     /// Threads for long bodies.
     pub(super) lane: BodyWorkers,
-    /// Requests that callers have open.
+    /// Open requests of callers.
     pub(super) requests: Arc<SharedQuota>,
-    /// Connections that are open.
+    /// Open connections.
     pub(super) connections: Arc<SharedQuota>,
-    /// What operators read.
+    /// The metrics that operators read.
     pub(super) scrapes: MetricsCache,
-    /// The life of the server; no session outlives it.
+    /// The lifetime of the server. No session outlives it.
     pub(super) life: SessionLife,
 }
 
 impl HttpState {
-    /// From now on, these are let in. What others opened with a token ends.
+    /// Replaces the access settings. Sessions and streams that were opened with a removed token
+    /// end.
     pub(super) fn apply_auth_settings(&self, doors: &AuthSettings) {
         self.guard.store(Arc::new(OriginGuard::new(&doors.hosts, &doors.origins, &self.address)));
         self.gate.set_has_hosts(!doors.hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
 
-    /// Whether there are sessions. Otherwise each request of a revision that has them stands for itself.
+    /// Returns whether sessions are available. Otherwise each request of a revision with sessions
+    /// is independent.
     pub(super) fn has_sessions(&self) -> bool {
         self.options.sessions > 0
     }
 
-    /// What clients have open.
+    /// Returns the number of open connections, requests and sessions.
     pub(super) fn traffic(&self) -> TransportTraffic {
         let (connections, requests) = (self.connections.total_used(), self.requests.total_used());
         TransportTraffic { connections, requests, sessions: self.sessions.count() }
     }
 }
 
-/// The body of a request, and the bytes that it holds of those that all requests may take.
+/// The body of a request, and its reservation in the bytes of all requests.
 pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
     _held: QuotaPortion,
@@ -102,7 +104,8 @@ async fn collect_body(
         reply::unavailable_response(&Error::new(INVALID_REQUEST, busy_rejection(exhausted).reason.to_string()), id)
     };
     let mut held = app.intake.try_reserve(&caller.name, 0).map_err(refused)?;
-    // What was announced and cannot be taken in is not read in vain: a client could make the server do that all the time.
+    // A body that is announced as too large is not read: otherwise a client could make the server
+    // waste this work repeatedly.
     let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large(request, id));
@@ -114,11 +117,12 @@ async fn collect_body(
     let (mut body, mut bytes) = (Limited::new(body, limit), Vec::new());
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| body_error(&*error, request, id))?.into_data() else { continue };
-        // What has arrived counts, and not what was announced: nobody can take room by promises.
+        // Only received bytes count, not announced ones: a client cannot reserve memory by an
+        // announcement.
         if bytes.capacity() - bytes.len() < data.len() {
             let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(most) - bytes.len();
             held.grow((bytes.len() + more).saturating_sub(bytes.capacity())).map_err(refused)?;
-            // Exactly: what is reserved beyond it would not count.
+            // Exact capacity, because additional capacity would not be counted.
             bytes.reserve_exact(more);
         }
         bytes.extend_from_slice(&data);

@@ -1,4 +1,4 @@
-//! The arguments that headers repeat, as they are written in the body.
+//! The arguments that headers mirror, in their notation in the body.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -8,7 +8,8 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toolbay_model::ParamHeader;
 
-/// The argument that each header repeats; `None` if the body does not have it.
+/// Returns the argument that each header mirrors; `None` for an argument that the body does not
+/// have.
 pub(super) fn find_mirrored<'a>(arguments: Option<&'a RawValue>, headers: &[ParamHeader]) -> Vec<Option<&'a RawValue>> {
     let mut found = vec![None; headers.len()];
     if let Some(arguments) = arguments {
@@ -20,13 +21,13 @@ pub(super) fn find_mirrored<'a>(arguments: Option<&'a RawValue>, headers: &[Para
     found
 }
 
-/// Where an argument is to be put, and the path that still leads to it.
+/// The slot for an argument, and the remaining path to it.
 type ArgumentPath<'w, 'a> = (&'w mut Option<&'a RawValue>, &'w [String]);
 
 fn collect_members<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a>>) {
     let names: HashSet<&str> = wanted.iter().filter_map(|(_, path)| path.first()).map(String::as_str).collect();
     let members = serde_json::Deserializer::from_str(value.get()).deserialize_map(WantedMembers(&names));
-    // What is no object has no members.
+    // A value that is not an object has no members.
     let Ok(members) = members else { return };
     let mut deeper: HashMap<&str, Vec<ArgumentPath<'_, 'a>>> = HashMap::new();
     for (place, path) in wanted {
@@ -45,8 +46,8 @@ fn collect_members<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a
     }
 }
 
-/// Takes the members with these names, and keeps nothing of the others. Of several with the same name, the last one
-/// counts, as in the call.
+/// Visitor that collects the members with these names and skips the others. Of several members with
+/// the same name, the last one counts, as in the call.
 struct WantedMembers<'n>(&'n HashSet<&'n str>);
 
 impl<'de> Visitor<'de> for WantedMembers<'_> {

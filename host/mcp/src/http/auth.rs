@@ -24,43 +24,45 @@ use crate::access::CallerRights;
 use crate::caller::Caller;
 use crate::host::{ClientShare, Host};
 
-/// How long an idle caller keeps its share, and with it the state of its rate limit.
+/// Time for which the share of an idle caller is retained, and with it the state of its rate limit.
 const SHARE_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Number of shares above which those of idle callers are dropped. Callers with a session or a request count, but their
-/// number has limits of its own.
+/// Number of shares above which the shares of idle callers are dropped. Callers with a session or a
+/// request count too, but their number has separate limits.
 const MAX_SHARES: usize = 1024;
 
 /// Authenticates callers.
 pub(super) struct AuthGate {
     known: ArcSwap<TokenTable>,
     oauth: Option<TokenVerifier>,
-    /// Whether others than this machine can reach the server.
+    /// If set, other machines can reach the server.
     reachable: bool,
-    /// Whether it has names of its own (`http.hosts`): a proxy on this machine leads others to it, then.
+    /// If set, host names are configured (`http.hosts`). In that case a proxy on this machine may
+    /// forward requests of other machines.
     named: AtomicBool,
     shares: Mutex<HashMap<String, CallerShare>>,
 }
 
-/// The tokens of the configuration, which can change.
+/// The configured tokens, which can change at runtime.
 struct TokenTable {
     tokens: HashMap<[u8; 32], ListedToken>,
-    /// Whether callers need no token.
+    /// If set, callers need no token.
     open: bool,
-    /// Cancelled when callers without a token need one.
+    /// Cancelled when tokens become required.
     closed: CancellationToken,
 }
 
-/// A token of the configuration.
+/// A configured token.
 struct ListedToken {
     token: BearerToken,
     caller: Arc<Caller>,
-    /// Cancelled when the token is no longer there, or allows something else.
+    /// Cancelled when the token is removed or its permissions change.
     revoked: CancellationToken,
 }
 
 impl TokenTable {
-    /// These tokens. Those that were there before keep what their callers used up; `needed` if there are others as well.
+    /// Creates the table of these tokens. Tokens that are also in `before` keep their rate limit
+    /// state. `needed` is set if there are tokens of another kind.
     fn new(tokens: &[BearerToken], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
         let listed = |token: &BearerToken| {
             let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
@@ -76,13 +78,13 @@ impl TokenTable {
             };
             (token.sha256, ListedToken { token: token.clone(), caller, revoked })
         };
-        // Once there were tokens, nobody is let in without one.
+        // Once tokens were configured, no caller is accepted without one.
         let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
         let closed = before.filter(|before| before.open == open).map(|before| before.closed.clone());
         Self { tokens: tokens.iter().map(listed).collect(), open, closed: closed.unwrap_or_default() }
     }
 
-    /// Ends what was opened by what is not in `next`.
+    /// Revokes the tokens that are not in `next`.
     fn revoke_missing(&self, next: &Self) {
         for (hash, listed) in &self.tokens {
             if next.tokens.get(hash).is_none_or(|next| next.token != listed.token) {
@@ -102,14 +104,14 @@ struct CallerShare {
 }
 
 impl CallerShare {
-    /// Whether no session and no request of the caller uses it.
+    /// Returns whether no session and no request of the caller uses the share.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.client) == 1
     }
 }
 
 impl AuthGate {
-    /// A gate with these options, for a listener at `address`.
+    /// Creates a gate with these options, for a listener at `address`.
     ///
     /// # Errors
     ///
@@ -124,12 +126,12 @@ impl AuthGate {
         })
     }
 
-    /// Whether the server has names of its own, from now on.
+    /// Sets whether host names are configured.
     pub(super) fn set_has_hosts(&self, named: bool) {
         self.named.store(named, Ordering::Relaxed);
     }
 
-    /// From now on, these are the tokens. What others opened ends.
+    /// Replaces the tokens. Sessions and streams that were opened with removed tokens end.
     pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn Host) {
         let before = self.known.load_full();
         let next = Arc::new(TokenTable::new(tokens, self.oauth.is_some(), Some(&before), host));
@@ -137,7 +139,7 @@ impl AuthGate {
         before.revoke_missing(&next);
     }
 
-    /// The caller of a request, and what the trust in it rests on.
+    /// Returns the caller of a request, and the validity of its credentials.
     ///
     /// # Errors
     ///
@@ -167,12 +169,14 @@ impl AuthGate {
         Ok((Arc::new(caller), CallerTrust::Token(trust)))
     }
 
-    /// Whether a request comes from an operator, who may see what all callers do: from this machine, as far as no tokens are
-    /// set up and no proxy is expected to pass on the requests of others, or with a token that says so.
+    /// Checks that a request comes from an operator, who may see the activity of all callers. If
+    /// tokens are required, an operator needs one with `admin`. Otherwise every client is an
+    /// operator, provided that only this machine can reach the server and no proxy is expected to
+    /// forward requests of others.
     ///
     /// # Errors
     ///
-    /// It has no such token.
+    /// The request is not from an operator.
     pub(super) fn check_operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
         let known = self.known.load();
         if known.open {
@@ -189,7 +193,7 @@ impl AuthGate {
         }
     }
 
-    /// The share of the caller with this name, created on first use.
+    /// Returns the share of the caller with this name, which is created on first use.
     fn client_share(&self, name: &str, host: &dyn Host) -> Arc<dyn ClientShare> {
         let now = Instant::now();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +204,8 @@ impl AuthGate {
         if shares.len() >= MAX_SHARES {
             shares.retain(|_, share| !share.is_idle() || now.duration_since(share.used) < SHARE_IDLE_TIMEOUT);
         }
-        // There are many callers: the one that came longest ago begins anew when it comes back.
+        // Too many callers: evict the idle share that was used longest ago. Its caller starts with
+        // a new share when it returns.
         if shares.len() >= MAX_SHARES {
             let idle = shares.iter().filter(|(_, share)| share.is_idle());
             let oldest = idle.min_by_key(|(_, share)| share.used).map(|(name, _)| name.clone());
@@ -211,12 +216,12 @@ impl AuthGate {
         client
     }
 
-    /// The verifier of OAuth tokens, if OAuth is configured.
+    /// Returns the verifier of OAuth tokens, if OAuth is configured.
     pub(super) fn oauth(&self) -> Option<&TokenVerifier> {
         self.oauth.as_ref()
     }
 
-    /// The response to a rejected request, with a `WWW-Authenticate` challenge.
+    /// Returns the response to a rejected request, with a `WWW-Authenticate` challenge.
     pub(super) fn challenge(&self, denied: &AuthDenial) -> Response {
         let (status, error) = match denied {
             AuthDenial::Missing => (StatusCode::UNAUTHORIZED, None),
@@ -232,7 +237,8 @@ impl AuthGate {
         }
         if let Some(oauth) = &self.oauth {
             let _ = write!(challenge, ", resource_metadata=\"{}\"", oauth.metadata_url());
-            // Clients ask for these and no others: whoever has no token yet gets what all tools need.
+            // Clients request exactly these scopes. A client without a token is offered the scopes
+            // of all tools.
             let options = oauth.options();
             let scopes: Vec<&str> = match denied {
                 AuthDenial::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
@@ -249,7 +255,8 @@ impl AuthGate {
     }
 }
 
-/// The bearer token of a request. Tokens in the URL are not accepted, because URLs are logged.
+/// Returns the bearer token of a request. Tokens in the URL are not accepted, because URLs are
+/// logged.
 fn bearer_token(headers: &HeaderMap) -> Result<&str, AuthDenial> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, none) = (values.next().ok_or(AuthDenial::Missing)?, values.next());

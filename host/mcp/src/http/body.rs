@@ -1,4 +1,5 @@
-//! Bodies of responses that hold a place until they are sent, and bodies that find out whether the peer is still there.
+//! Response bodies that hold a reservation until they are sent, and that detect whether the peer is
+//! still connected.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,15 +13,15 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::quota::QuotaPortion;
 
-/// A comment of an event stream.
+/// A comment in an event stream.
 const SSE_COMMENT: &[u8] = b":\n\n";
 
-/// A body with something that belongs to it.
+/// A body with a reservation.
 struct BodyWithGuard {
     body: Body,
-    /// Given back when the response is sent or dropped.
+    /// Released when the response is sent or dropped.
     _place: QuotaPortion,
-    /// Until the peer has closed its side.
+    /// `Some` until the peer has closed its side.
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
@@ -32,7 +33,7 @@ impl HttpBody for BodyWithGuard {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // A frame of an event stream is a whole event, so that a comment fits before it.
+        // A frame of an event stream is a whole event, so a comment can precede it.
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
             self.closing = None;
             return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(SSE_COMMENT)))));
@@ -49,8 +50,9 @@ impl HttpBody for BodyWithGuard {
     }
 }
 
-/// The response, which holds `place` until it is sent. If it is a stream of events, a comment follows when the peer has
-/// closed its side: one that closed both answers with a reset.
+/// Returns the response with a body that holds `place` until it is sent. In an event stream, a
+/// comment is sent when the peer has closed its side: a peer that has closed both sides responds
+/// with a reset.
 pub(super) fn hold_until_sent(response: Response, place: QuotaPortion, half_closed: &CancellationToken) -> Response {
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == mime::TEXT_EVENT_STREAM.as_ref());
     let closing = is_stream.then(|| Box::pin(half_closed.clone().cancelled_owned()));

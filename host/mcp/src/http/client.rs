@@ -1,4 +1,4 @@
-//! A client for tests: requests over HTTP to a server with the stub.
+//! A client for tests, which sends requests over HTTP to a server with the stub host.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::http::{self, HttpOptions};
 use crate::revision::Revision;
 use crate::stub::Stub;
 
-/// A message that takes longer than this does not come.
+/// Timeout for a message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A client, and the server that it talks to.
+/// A client, and the server that it connects to.
 pub(crate) struct TestHttpClient {
     address: SocketAddr,
     stop: CancellationToken,
@@ -34,12 +34,12 @@ pub(crate) struct ClientHttpResponse {
 /// A stream of events.
 pub(crate) struct EventStream {
     stream: TcpStream,
-    /// What was read and is not used yet.
+    /// Text that was read but not consumed yet.
     text: String,
 }
 
 impl TestHttpClient {
-    /// A client of a server with this host.
+    /// Starts a server with this host, and creates a client of it.
     pub(crate) async fn new(host: Arc<Stub>, options: HttpOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
@@ -57,17 +57,17 @@ impl TestHttpClient {
         self.serving.await.unwrap().unwrap();
     }
 
-    /// The response to a POST. Each of `headers` ends with a line break.
+    /// Returns the response to a POST. Each of `headers` ends with a line break.
     pub(crate) async fn post(&self, headers: &str, body: &Value) -> ClientHttpResponse {
         self.exchange("POST", headers, &body.to_string()).await
     }
 
-    /// The response to a request.
+    /// Returns the response to a request.
     pub(crate) async fn exchange(&self, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
         self.exchange_at(http::MCP_PATH, verb, headers, body).await
     }
 
-    /// The response to a request to this path.
+    /// Returns the response to a request to this path.
     pub(crate) async fn exchange_at(&self, path: &str, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
         let mut stream = self.connect(path, verb, &format!("Connection: close\r\n{headers}"), body).await;
         let mut answer = String::new();
@@ -78,12 +78,12 @@ impl TestHttpClient {
         ClientHttpResponse { status, head: head.to_owned(), body: serde_json::from_str(body).unwrap_or_default() }
     }
 
-    /// The session that `initialize` begins, as a header.
+    /// Creates a session with `initialize`, and returns its header.
     pub(crate) async fn session(&self, revision: Revision) -> String {
         self.session_of(revision, json!({})).await
     }
 
-    /// The same of a client that declares these capabilities.
+    /// Like [`session`](Self::session), for a client that declares these capabilities.
     pub(crate) async fn session_of(&self, revision: Revision, capabilities: Value) -> String {
         let hello = json!({"protocolVersion": revision.as_str(), "capabilities": capabilities, "clientInfo": {}});
         let begun = self.post("", &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})).await;
@@ -93,12 +93,12 @@ impl TestHttpClient {
         header
     }
 
-    /// The stream of a session.
+    /// Opens the stream of a session.
     pub(crate) async fn events(&self, headers: &str) -> EventStream {
         self.events_of(http::MCP_PATH, "GET", headers, "").await
     }
 
-    /// The stream that responds to a request to this path.
+    /// Opens the stream that responds to a request to this path.
     pub(crate) async fn events_of(&self, path: &str, verb: &str, headers: &str, body: &str) -> EventStream {
         EventStream { stream: self.connect(path, verb, headers, body).await, text: String::new() }
     }
@@ -116,7 +116,7 @@ impl TestHttpClient {
 }
 
 impl EventStream {
-    /// Whether it is a stream; otherwise it is one object.
+    /// Returns whether the response is a stream. Otherwise it is one object.
     pub(crate) async fn is_stream(&mut self) -> bool {
         while !self.text.contains("\r\n\r\n") {
             self.read().await;
@@ -124,11 +124,11 @@ impl EventStream {
         self.text.contains("text/event-stream")
     }
 
-    /// What the stream begins with: an event or a comment.
+    /// Returns the first event or comment of the stream.
     pub(crate) async fn first(&mut self) -> String {
         loop {
             let body = self.text.split_once("\r\n\r\n").map(|(_, body)| body);
-            // Behind the length of the chunk.
+            // Skips the chunk length.
             let first = body.and_then(|body| body.split_once("\r\n")?.1.split_once("\n\n"));
             if let Some((first, _)) = first {
                 return first.to_owned();
@@ -137,12 +137,12 @@ impl EventStream {
         }
     }
 
-    /// The message of the next event.
+    /// Returns the message of the next event.
     pub(crate) async fn next(&mut self) -> Value {
         serde_json::from_str(&self.data().await).unwrap()
     }
 
-    /// The data of the next event.
+    /// Returns the data of the next event.
     pub(crate) async fn data(&mut self) -> String {
         loop {
             if let Some((line, rest)) = self.text.split_once("\n\n") {

@@ -1,17 +1,17 @@
-//! Numbers as they are written, compared exactly: no digit is lost, however many there are.
+//! Decimal numbers in their JSON notation, compared exactly and with any number of digits.
 
-/// The value of a number that is written as in JSON. Equal values are equal, however they are written: `1000`, `1e3` and
-/// `1000.0`.
+/// A number in JSON notation. Equality compares values and not notations: `1000`, `1e3` and
+/// `1000.0` are equal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DecimalNumber<'a> {
     negative: bool,
-    /// Without zeros at the beginning or the end; empty for zero.
+    /// The digits without leading and trailing zeros; empty for zero.
     digits: DecimalDigits<'a>,
     /// The power of ten of the last digit; 0 for zero.
     exponent: i64,
 }
 
-/// The digits before and after the point.
+/// The digits before and after the decimal point.
 #[derive(Debug)]
 struct DecimalDigits<'a>(&'a str, &'a str);
 
@@ -30,8 +30,8 @@ impl PartialEq for DecimalDigits<'_> {
 impl Eq for DecimalDigits<'_> {}
 
 impl<'a> DecimalNumber<'a> {
-    /// Parses a number as JSON writes it (RFC 8259, section 6): no `+` and no zeros at the beginning. `None` if it is none,
-    /// or if its exponent has more than 64 bits.
+    /// Parses a JSON number (RFC 8259, section 6), without `+` and without leading zeros. Returns
+    /// `None` if the text is not a number, or if its exponent has more than 64 bits.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,30 +1,31 @@
-//! Why a request is rejected without authorization.
+//! The reason why a request is rejected as unauthorized.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// How much of a claim is repeated, in characters.
+/// Maximum length of a quoted claim, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
 
-/// Why a request is rejected without authorization.
+/// The reason why a request is rejected as unauthorized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AuthDenial {
     /// It has no token.
     Missing,
-    /// Its token is invalid; the text says why.
+    /// Its token is invalid. The text states the reason.
     Invalid(&'static str),
-    /// A claim of its token is another one than the server expects: who compares them sees a slash at the end.
+    /// A claim of its token differs from the expected value. The message quotes both, so that a
+    /// difference such as a trailing slash is visible.
     Differs(TokenClaim, String),
     /// Its token is valid but lacks a required scope.
     Scope,
-    /// Its token is valid, but what it asks for needs these scopes as well.
+    /// Its token is valid, but the requested tool also requires these scopes.
     StepUp(Vec<String>),
-    /// Its token is valid but is not the one of an operator.
+    /// Its token is valid but is not an operator's token.
     Admin,
 }
 
-/// A claim that has to be a certain text.
+/// A claim with a required value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenClaim {
     Issuer,
@@ -32,14 +33,14 @@ pub(super) enum TokenClaim {
 }
 
 impl TokenClaim {
-    /// The rejection of a token in which the claim is `found`, and one of `expected` is accepted.
+    /// Returns the rejection of a token whose claim is `found` instead of one of `expected`.
     pub(super) fn mismatch<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> AuthDenial {
         let expected: Vec<String> = expected.into_iter().map(header_safe).collect();
         AuthDenial::Differs(self, format!("{}, and this server accepts {}", header_safe(found), expected.join(" and ")))
     }
 }
 
-/// A text as the value of a parameter in a header can have it.
+/// Returns the characters of a text that are valid in a quoted header parameter.
 fn header_safe(text: &str) -> String {
     let plain = |letter: &char| matches!(letter, ' '..='~') && !matches!(letter, '"' | '\\');
     text.chars().filter(plain).take(MAX_QUOTED_CHARS).collect()
@@ -61,7 +62,7 @@ impl fmt::Display for AuthDenial {
     }
 }
 
-/// The hash of a token, which is stored instead of the token.
+/// Returns the hash of a token. Only the hash is stored.
 pub(super) fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }

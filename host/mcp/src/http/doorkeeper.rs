@@ -1,4 +1,4 @@
-//! Changes who is let in while a server runs.
+//! Changes the access settings of running servers: the accepted hosts, origins and tokens.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -6,26 +6,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::app::HttpState;
 use super::options::AuthSettings;
 
-/// Keeps who is let in by the servers that were started with it.
+/// Access settings that are shared by the servers that were started with this value.
 #[derive(Default)]
 pub struct AuthPolicy(Mutex<PolicyState>);
 
 #[derive(Default)]
 struct PolicyState {
-    /// The newest change, which a server that is started later gets as well.
+    /// The newest settings, which also apply to servers that start later.
     doors: Option<AuthSettings>,
     serving: Vec<Weak<HttpState>>,
 }
 
 impl AuthPolicy {
-    /// Replaces who is let in. Requests that arrive when this has returned are treated accordingly.
+    /// Replaces the settings. They apply to all requests that arrive after this function has
+    /// returned.
     pub fn update(&self, doors: AuthSettings) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.serving.retain(|app| app.upgrade().map(|app| app.apply_auth_settings(&doors)).is_some());
         kept.doors = Some(doors);
     }
 
-    /// Keeps those of one more server.
+    /// Registers a server for changes, and applies the newest settings to it.
     pub(super) fn register(&self, app: &Arc<HttpState>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(doors) = &kept.doors {
@@ -35,7 +36,7 @@ impl AuthPolicy {
     }
 }
 
-/// Without tokens.
+/// Omits the tokens.
 impl fmt::Debug for AuthPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Doorkeeper").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! `/mcp`: finds or creates the session that answers a request, and handles stateless requests.
+//! `/mcp`: finds or creates the session that responds to a request, and handles stateless requests.
 
 use std::sync::Arc;
 
@@ -72,7 +72,8 @@ pub(super) async fn post(
     begun.respond(&app.options, received, &peer.half_closed, streams.then_some(()).ok_or(id)).await
 }
 
-/// Takes a body in. What a call needs of it, it has then; nothing is kept while it runs.
+/// Parses a body and starts its request. The call copies what it needs; nothing of the body stays
+/// in memory while it runs.
 async fn accept_body(
     app: Arc<HttpState>,
     caller: Arc<Caller>,
@@ -93,28 +94,29 @@ async fn accept_body(
     }
 }
 
-/// A request that has been taken in.
+/// A request whose body has been accepted.
 enum AcceptedRequest {
-    /// It has its response.
+    /// The response is complete.
     Done(Response),
-    /// It will have messages.
+    /// The response consists of messages that are still to come.
     Waiting {
         messages: outbox::OutboxReceiver,
         guard: Option<DropGuard>,
-        /// The session that it belongs to, if that is one that outlives it, and who sent it.
+        /// The session that the request belongs to, if the session outlives the request, and the
+        /// caller that sent it.
         session: Option<(Arc<HttpSession>, Arc<Caller>)>,
         statuses: StatusMap,
-        /// Whether it ends only when the client ends it.
+        /// If set, the request ends only when the client ends it.
         is_stream: bool,
     },
 }
 
-/// How the codes of rejected requests become statuses.
+/// Mapping from error codes of rejected requests to HTTP statuses.
 #[derive(Clone, Copy)]
 enum StatusMap {
-    /// In sessions.
+    /// For sessions.
     Legacy,
-    /// Without sessions: whether unknown methods are not found.
+    /// For stateless requests. If `not_found` is set, an unknown method is 404.
     Stateless { not_found: bool },
 }
 
@@ -157,7 +159,8 @@ impl AcceptedRequest {
     }
 }
 
-/// How the client of this session goes on with the stream for a request that was received then.
+/// Returns how the client of this session can resume the stream that responds to a request received
+/// at `received`.
 fn stream_resumption(
     session: &HttpSession,
     caller: Arc<Caller>,
@@ -194,7 +197,8 @@ async fn handle_request(
     }
 }
 
-/// The scopes that a caller lacks for the tool that it calls, if the operator wants it to know.
+/// Returns the denial with the scopes that a caller lacks for the tool that it calls, if `step_up`
+/// is on.
 fn missing_scopes(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Option<AuthDenial> {
     #[derive(Deserialize)]
     struct CalledMethod {
@@ -213,7 +217,7 @@ fn missing_scopes(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Op
     (!scopes.is_empty()).then_some(AuthDenial::StepUp(scopes))
 }
 
-/// Whether the headers belong to a stateless request.
+/// Returns whether the headers belong to a stateless request.
 fn is_stateless(headers: &HeaderMap) -> bool {
     let version = headers.get(headers::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
     let version = version.map(Revision::parse);
@@ -237,7 +241,7 @@ async fn handle_stateless(
     let refused = |error: Error| {
         AcceptedRequest::Done(error_response(StatusCode::BAD_REQUEST, &error.with_id(&request.id), errors))
     };
-    // Whoever asks whether the server is there need not say how it would go on.
+    // A `ping` needs no protocol version.
     if matches!(stated, Ok(None)) && request.method == McpMethod::Ping.name() {
         let answer = jsonrpc::result(&request.id, &Map::<String, Value>::new());
         return AcceptedRequest::Done(respond_single(OutgoingMessage::response(answer), legacy_status));
@@ -313,8 +317,8 @@ async fn handle_with_sessions(
     }
 }
 
-/// Handles messages of a revision with sessions where there are none: nothing is left of them but their responses. The header
-/// alone says which revision it is.
+/// Handles messages of a revision with sessions when sessions are off: only the responses remain.
+/// Only the header states the revision.
 async fn handle_without_session(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
@@ -332,7 +336,7 @@ async fn handle_without_session(
             known
         }
     };
-    // A client that has gone could neither cancel its calls nor get their results.
+    // A client that has disconnected could neither cancel its calls nor receive their results.
     let life = app.life.child();
     let guard = life.ended.clone().drop_guard();
     let intake = Arc::clone(&app.intake);
@@ -386,7 +390,7 @@ async fn handle_messages(
     AcceptedRequest::Done(notification_response(messages).await)
 }
 
-/// The response to notifications: 202, unless they are rejected.
+/// Returns the response to notifications: 202, unless they are rejected.
 async fn notification_response(messages: outbox::OutboxReceiver) -> Response {
     match messages.recv().await {
         Some(refused) if refused.kind.is_response() => respond_single(refused, legacy_status),
@@ -402,7 +406,7 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION_ID).and_then(|value| value.to_str().ok())
 }
 
-/// The session named in the headers.
+/// Returns the session named in the headers.
 fn find_session(
     app: &HttpState,
     caller: &Caller,
@@ -426,7 +430,7 @@ fn find_session(
     app.sessions.get(id, caller).ok_or_else(gone)
 }
 
-/// The response to a method that only sessions have.
+/// Returns the response to an HTTP method that only sessions support.
 fn post_only() -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, HeaderValue::from_static("POST"))]).into_response()
 }

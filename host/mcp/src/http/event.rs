@@ -1,4 +1,4 @@
-//! Server-sent events, and the ids by which a client goes on with a stream.
+//! Server-sent events, and the ids from which a client resumes a stream.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// How long a client waits before it reconnects, if it has not received what it waits for.
+/// Delay before a client reconnects to a stream that ended without the expected message.
 const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// A comment, which clients ignore.
 pub(super) const COMMENT_EVENT: Bytes = Bytes::from_static(b":\n\n");
 
-/// The id of an event: the stream of its session, and its number there.
+/// The id of an event: the stream of its session, and its number in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventId {
     /// 0 is the stream for messages that belong to no request.
@@ -40,24 +40,25 @@ impl FromStr for EventId {
     }
 }
 
-/// Where the events of a stream come from.
+/// Source of the events of a stream.
 pub(super) trait EventSource: Send + 'static {
-    /// The next event; `None` at the end. Nothing is lost if it is dropped while it waits.
+    /// Returns the next event; `None` at the end. Cancel safe: no event is lost.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
-/// The event that opens a stream: it has no message, but an id from which the client can go on (SEP-1699).
+/// Returns the event that opens a stream. It has no message, but an id from which the client can
+/// resume (SEP-1699).
 pub(super) fn opening_event(id: EventId) -> Bytes {
     format!("id: {id}\nretry: {}\ndata:\n\n", RECONNECT_DELAY.as_millis()).into()
 }
 
-/// A message as an event. Its JSON contains no line feeds.
+/// Encodes a message as an event. Its JSON contains no line feeds.
 pub(super) fn message_event(id: Option<EventId>, text: &[u8]) -> Bytes {
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
     named_event("message", &id, text)
 }
 
-/// An event with another name.
+/// Encodes an event with this name.
 pub(super) fn named_event(name: &str, fields: &str, data: &[u8]) -> Bytes {
     let head = format!("event: {name}\n{fields}data: ");
     [head.as_bytes(), data, b"\n\n"].concat().into()

@@ -1,4 +1,4 @@
-//! What was sent on a stream, kept for a client that goes on with it.
+//! The sent events of a stream, retained for a client that resumes the stream.
 
 use std::collections::VecDeque;
 
@@ -8,32 +8,33 @@ use super::event::{self, EventId};
 use crate::outbox::{OutgoingKind, OutgoingMessage};
 use crate::quota::QuotaPortion;
 
-/// Bytes that a stream or an event counts as, besides its text.
+/// Bytes that a stream or an event counts in addition to its text.
 pub(super) const EVENT_OVERHEAD_BYTES: usize = 512;
 
-/// Bytes of notifications that are kept of one stream. Older ones are no loss: the newest say how far a call is.
+/// Maximum bytes of retained notifications per stream. Older ones may be dropped: the newest ones
+/// state the progress of a call.
 const MAX_NOTIFICATION_BYTES: usize = 64 << 10;
 
-/// What was sent on a stream, as far as its client may need it again.
+/// The sent events of a stream that its client may need again.
 #[derive(Debug)]
 pub(super) struct EventLog {
     /// The number of the stream.
     stream: u64,
-    /// The number of the newest event. That of the first is 1.
+    /// The number of the newest event. The first event has number 1.
     newest: u64,
-    /// Responses and questions.
+    /// Retained responses and questions.
     messages: VecDeque<SentEvent>,
-    /// Notifications, of which the oldest go first.
+    /// Retained notifications. The oldest are dropped first.
     notifications: VecDeque<SentEvent>,
-    /// Bytes of the notifications.
+    /// Bytes of the retained notifications.
     notified: usize,
-    /// The newest event that is not kept although its client cannot do without it.
+    /// The newest event that is not retained although its client requires it. 0 if there is none.
     lost: u64,
-    /// The caller's part of what is kept of all streams.
+    /// The caller's share of the memory for retained events of all streams.
     held: QuotaPortion,
 }
 
-/// An event with a message, as it is sent.
+/// An event with a message, in its encoded form.
 #[derive(Clone, Debug)]
 pub(super) struct SentEvent {
     pub(super) number: u64,
@@ -47,23 +48,24 @@ impl SentEvent {
 }
 
 impl EventLog {
-    /// The empty log of the stream with this number, which takes what it keeps from `held`.
+    /// Creates an empty log for the stream with this number. The memory for retained events is
+    /// taken from `held`.
     pub(super) fn new(stream: u64, held: QuotaPortion) -> Self {
         let (messages, notifications) = (VecDeque::new(), VecDeque::new());
         Self { stream, newest: 0, messages, notifications, notified: 0, lost: 0, held }
     }
 
-    /// The id of the event with this number.
+    /// Returns the id of the event with this number.
     pub(super) fn id(&self, event: u64) -> EventId {
         EventId { stream: self.stream, event }
     }
 
-    /// The number of the newest event; 0 if there is none.
+    /// Returns the number of the newest event; 0 if there is none.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Adds a message as the newest event, and keeps it if there is room.
+    /// Adds a message as the newest event, and retains it if there is capacity.
     pub(super) fn push(&mut self, message: &OutgoingMessage) -> SentEvent {
         let event = self.push_unretained(message);
         let fits = self.held.grow(event.size()).is_ok();
@@ -87,13 +89,13 @@ impl EventLog {
         event
     }
 
-    /// Adds a message as the newest event, and does not keep it.
+    /// Adds a message as the newest event without retaining it.
     pub(super) fn push_unretained(&mut self, message: &OutgoingMessage) -> SentEvent {
         self.newest += 1;
         SentEvent { number: self.newest, frame: event::message_event(Some(self.id(self.newest)), &message.text) }
     }
 
-    /// The oldest kept event after the one with this number.
+    /// Returns the oldest retained event after the one with this number.
     pub(super) fn next_after(&self, number: u64) -> Option<&SentEvent> {
         let next = |events: &VecDeque<SentEvent>| events.partition_point(|event| event.number <= number);
         let message = self.messages.get(next(&self.messages));
@@ -101,12 +103,12 @@ impl EventLog {
         message.into_iter().chain(notification).min_by_key(|event| event.number)
     }
 
-    /// Whether a client that has the events up to this number can go on.
+    /// Returns whether a client that has received the events up to this number can resume.
     pub(super) fn can_resume_after(&self, number: u64) -> bool {
         (self.lost..=self.newest).contains(&number)
     }
 
-    /// Keeps nothing of what was sent until now.
+    /// Drops all retained events.
     pub(super) fn clear(&mut self) {
         for event in self.messages.drain(..).chain(self.notifications.drain(..)) {
             self.held.release(event.size());

@@ -1,4 +1,5 @@
-//! Checks `Host` and `Origin` of every request, against DNS rebinding and cross-site requests from a browser.
+//! Checks `Host` and `Origin` of every request, to prevent DNS rebinding and cross-site requests
+//! from a browser.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -9,7 +10,7 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use super::address::ListenAddress;
 
-/// The name that every machine has for itself.
+/// The name of the local machine.
 const LOCALHOST: &str = "localhost";
 
 /// The accepted values of `Host` and `Origin`.
@@ -17,15 +18,16 @@ const LOCALHOST: &str = "localhost";
 pub(super) struct OriginGuard {
     hosts: HashSet<String>,
     origins: HashSet<String>,
-    /// Whether pages of this machine are accepted: if no other can reach the address.
+    /// If set, pages of this machine are accepted. This is the case if only this machine can reach
+    /// the address.
     local_origins: bool,
 }
 
 impl OriginGuard {
-    /// A guard with these values of `Host` and `Origin`, for a listener at `address`.
+    /// Creates a guard with these values of `Host` and `Origin`, for a listener at `address`.
     pub(super) fn new(hosts: &[String], origins: &[String], address: &ListenAddress) -> Self {
         let mut hosts: HashSet<String> = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
-        // Clients of a Unix socket use the name that every machine has for itself.
+        // Clients of a Unix socket use the name of the local machine.
         if let ListenAddress::Internet(address) = address
             && !address.ip().is_unspecified()
         {
@@ -39,8 +41,8 @@ impl OriginGuard {
     ///
     /// # Errors
     ///
-    /// The response: a request without exactly one `Host` is malformed (RFC 9112, 3.2). For others, what is not allowed, and
-    /// how to allow it.
+    /// The status and text of the response. A request without exactly one `Host` is malformed (RFC
+    /// 9112, 3.2). For other requests, the text states what is not allowed and how to allow it.
     pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
         let forbidden = |why: String| Err((StatusCode::FORBIDDEN, why));
         let mut hosts = headers.get_all(HOST).iter();
@@ -51,7 +53,7 @@ impl OriginGuard {
         if !self.is_allowed_host(host) {
             return forbidden(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
         }
-        // A target with a host counts more than `Host` (RFC 9112, 3.2.2).
+        // A host in the target takes precedence over `Host` (RFC 9112, 3.2.2).
         if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.is_allowed_host(host)) {
             return forbidden(format!(
                 "the host {host:?} of the target is not allowed; to allow it, add it to http.hosts"
@@ -66,14 +68,15 @@ impl OriginGuard {
         Ok(())
     }
 
-    /// Ignores the port: a proxy may use another one.
+    /// Returns whether `text` is an accepted host. The port is ignored, because a proxy may use
+    /// another one.
     fn is_allowed_host(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         host_name(&text).is_some_and(|name| is_local_host(name) || self.hosts.contains(name))
             || self.hosts.contains(&text)
     }
 
-    /// Whether `text` is an accepted origin.
+    /// Returns whether `text` is an accepted origin.
     pub(super) fn is_allowed_origin(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         if self.origins.contains(&text) {
@@ -84,7 +87,8 @@ impl OriginGuard {
     }
 }
 
-/// The host of an authority, without its port. `None` if it is invalid or has a user.
+/// Returns the host of an authority, without its port; `None` if the authority is invalid or has a
+/// user.
 fn host_name(authority: &str) -> Option<&str> {
     let uri = authority.parse::<Uri>().ok().filter(|_| !authority.contains('@'))?;
     let (host, port) = authority.split_at_checked(uri.host()?.len())?;

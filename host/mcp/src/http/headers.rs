@@ -1,4 +1,4 @@
-//! Validates the headers of a request, also against its body.
+//! Validates the headers of a request, by themselves and against its body.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -19,30 +19,31 @@ use crate::jsonrpc::{Error, INVALID_REQUEST, Request};
 use crate::method::McpMethod;
 use crate::revision::Revision;
 
-/// The id of the session of a request.
+/// Header with the id of the session of a request.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The protocol revision of a request.
+/// Header with the protocol revision of a request.
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// The id of the last event that a client has of a stream.
+/// Header with the id of the last event that a client has received from a stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM_PREFIX: &str = "mcp-param-";
 
-/// How much of a value is quoted, in bytes: a body may have megabytes of it.
+/// Maximum bytes of a value that are quoted: a body may have megabytes of it.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// Headers and body differ (2026-07-28, "Error Codes").
+/// Error code for headers that differ from the body (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
 
-/// Whether `Accept` allows a response of this kind. Without the header, everything is allowed (RFC 9110, 12.5.1).
+/// Returns whether `Accept` allows a response of this kind. Without the header, every kind is
+/// allowed (RFC 9110, 12.5.1).
 pub(super) fn accepts(headers: &HeaderMap, kind: &Mime) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse::<Mime>().ok());
-    // The range that says most about the kind decides.
+    // The most specific range that matches the kind decides.
     let matching = ranges.filter_map(|range| {
         let rank = match (range.type_(), range.subtype()) {
             (mime::STAR, mime::STAR) => 0,
@@ -56,17 +57,17 @@ pub(super) fn accepts(headers: &HeaderMap, kind: &Mime) -> bool {
     matching.max().is_some_and(|(_, accepted)| accepted)
 }
 
-/// Whether the body is compressed or encoded in another way.
+/// Returns whether the body is compressed or has another content coding.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
     let values = headers.get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?"));
     values.flat_map(|value| value.split(',')).any(|coding| !coding.trim().eq_ignore_ascii_case("identity"))
 }
 
-/// Checks the headers that say how the request is to be taken: two different values are no value.
+/// Checks that the headers that control how a request is handled are unambiguous.
 ///
 /// # Errors
 ///
-/// One of them is there twice, with different values.
+/// One of them is present twice, with different values.
 pub(super) fn check_unambiguous(headers: &HeaderMap) -> Result<(), Error> {
     for name in [PROTOCOL_VERSION, SESSION_ID, LAST_EVENT_ID] {
         let mut values = headers.get_all(&name).iter();
@@ -78,7 +79,8 @@ pub(super) fn check_unambiguous(headers: &HeaderMap) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last event that the client has of the stream that it goes on with; `None` if it begins one.
+/// Returns the last event that the client has received from the stream that it resumes; `None` if
+/// it opens a new stream.
 ///
 /// # Errors
 ///
@@ -89,17 +91,18 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Erro
     id.map(Some).ok_or_else(|| Error::new(INVALID_REQUEST, "Last-Event-ID must be the id of an event of this session"))
 }
 
-/// How an error is written that belongs to no request.
+/// The form of the id of an error that belongs to no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ErrorId {
-    /// Its id is `null`, as JSON-RPC has it.
+    /// The id is `null`, as in JSON-RPC.
     Null,
-    /// It has no id.
+    /// The id is absent.
     Absent,
 }
 
 impl ErrorId {
-    /// As the client of a request with these headers reads it: newer revisions have no `null`.
+    /// Returns the form for the client of a request with these headers. Newer revisions do not
+    /// allow `null`.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let version = headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
         let revision = version.and_then(Revision::parse);
@@ -107,13 +110,13 @@ impl ErrorId {
     }
 }
 
-/// Whether the body is JSON.
+/// Returns whether the body is JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.parse::<Mime>().is_ok_and(|kind| kind.essence_str() == mime::APPLICATION_JSON.essence_str())
 }
 
-/// The trace context of the request; `None` if it has none.
+/// Returns the trace context of the request; `None` if it has none.
 pub(super) fn trace_context(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     TraceContext::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
@@ -142,7 +145,7 @@ struct VersionedRequest {
 ///
 /// # Errors
 ///
-/// The first header that does not match, with both values.
+/// The first header that does not match. The text quotes both values.
 pub(super) fn check_against_body(
     headers: &HeaderMap,
     request: &Request<'_>,
@@ -159,7 +162,7 @@ pub(super) fn check_against_body(
         Some(McpMethod::CallTool | McpMethod::GetPrompt) => {
             check_header(headers, &MCP_NAME, named.name.as_deref(), true)?
         }
-        // Some clients do not send it.
+        // Some clients do not send the header.
         Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask) if headers.contains_key(MCP_NAME) => {
             check_header(headers, &MCP_NAME, named.task_id.as_deref(), true)?;
         }
@@ -178,7 +181,8 @@ pub(super) fn check_against_body(
     tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| check_parameter(headers, header, argument))
 }
 
-/// Requires exactly one header `name`, with the value in the body. `None` in the body is reported elsewhere.
+/// Requires exactly one header `name`, with the value in the body. A `None` in the body is reported
+/// elsewhere.
 fn check_header(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
     let value = single_value(headers, name.as_str())?
         .ok_or_else(|| mismatch(&format!("{} is missing", capitalized_name(name.as_str()))))?;
@@ -210,11 +214,11 @@ fn check_parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&
         }
         (Some(value), Some(argument)) => (decode_value(&name, value)?, argument),
     };
-    // Compared as it is written: as a floating-point number, a long integer would be another one.
+    // Compares the notation: as a floating-point number, a long integer would be rounded.
     let same = match header.kind {
         _ if argument.starts_with('"') => serde_json::from_str::<String>(argument).is_ok_and(|text| text == value),
         _ if matches!(argument, "true" | "false") => value == argument,
-        // 42.0 and 42 are one number, in a header and in JSON.
+        // 42.0 and 42 are equal, in a header and in JSON.
         HeaderKind::Integer if !argument.starts_with(['{', '[']) => match DecimalNumber::parse(argument) {
             Some(number) => DecimalNumber::parse(&value) == Some(number),
             None => value == argument,
@@ -226,7 +230,7 @@ fn check_parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&
     if same { Ok(()) } else { Err(value_mismatch(&name, &value, &text())) }
 }
 
-/// The value of a header that may occur at most once.
+/// Returns the value of a header that may occur at most once.
 fn single_value<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -242,7 +246,7 @@ fn single_value<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str
     }
 }
 
-/// Decodes a value that may be written as `=?base64?…?=`.
+/// Decodes a value that may be encoded as `=?base64?…?=`.
 fn decode_value(name: &str, value: &str) -> Result<String, Error> {
     let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Ok(value.to_owned());
@@ -264,7 +268,7 @@ pub(super) fn mismatch(what: &str) -> Error {
     Error::new(HEADER_MISMATCH, format!("Header mismatch: {what}"))
 }
 
-/// The usual capitalization of a header's name.
+/// Returns the name of a header in its usual capitalization.
 fn capitalized_name(name: &str) -> String {
     let words: Vec<String> = name
         .split('-')

@@ -1,4 +1,4 @@
-//! The keys of one issuer of tokens: a file with a JWK set, which is read again and again.
+//! The keys of one token issuer: a file with a JWK set, which is reloaded periodically.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,11 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOper
 
 use super::denied::AuthDenial;
 
-/// How often a key file is read. A key that is added or removed takes effect within twice this time.
+/// Interval at which a key file is read. A key that is added or removed takes effect within twice
+/// this time.
 pub(super) const KEY_READ_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long the keys of a file that cannot be read stay trusted: a program may be replacing it.
+/// Time for which the keys of an unreadable file stay trusted: a program may be replacing the file.
 const STALE_KEY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The keys of one issuer.
@@ -23,14 +24,14 @@ pub(super) struct IssuerKeys {
 
 struct KeyState {
     keys: Vec<Arc<Jwk>>,
-    /// When the file was last read without an error.
+    /// The time of the last successful read.
     read: Instant,
-    /// Why the last try failed.
+    /// The reason why the last read failed, if it did.
     failure: Option<String>,
 }
 
 impl IssuerKeys {
-    /// The keys in the file at `path`.
+    /// Reads the keys in the file at `path`.
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ impl IssuerKeys {
         Ok(Self { path, state: Mutex::new(KeyState { keys, read: Instant::now(), failure: None }) })
     }
 
-    /// Reads the file again. Blocks.
+    /// Reloads the file. Blocks.
     pub(super) fn reload(&self) {
         let found = read_jwk_set(&self.path);
         let mut state = self.state();
@@ -55,7 +56,7 @@ impl IssuerKeys {
                 if keys.is_empty() && !state.keys.is_empty() {
                     tracing::warn!("{} has no keys any more; its issuer's tokens are rejected", self.path.display());
                 }
-                // Keys that stay are compared by their content.
+                // Unchanged keys are recognized by their content.
                 *state = KeyState { keys, read: Instant::now(), failure: None };
             }
             Err(why) => {
@@ -68,17 +69,18 @@ impl IssuerKeys {
         }
     }
 
-    /// Whether `key` is still one of the keys.
+    /// Returns whether `key` is still one of the keys.
     pub(super) fn contains(&self, key: &Arc<Jwk>) -> bool {
         let state = self.state();
         state.is_fresh() && state.keys.iter().any(|own| Arc::ptr_eq(own, key) || own == key)
     }
 
-    /// The key that verifies a signature made with `algorithm`: the one with this id, or without an id, the only one.
+    /// Returns the key that verifies a signature made with `algorithm`: the key with this id, or
+    /// the only key if there is no id.
     ///
     /// # Errors
     ///
-    /// There is none, or it may not be used for this.
+    /// There is no such key, or it may not be used for this.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Jwk>, AuthDenial> {
         let state = self.state();
         if !state.is_fresh() {
@@ -90,7 +92,7 @@ impl IssuerKeys {
         for key in state.keys.iter().filter(named) {
             match check_usage(key, algorithm) {
                 Ok(()) if found.is_none() => found = Some(key),
-                // Which one signed it?
+                // It is unknown which of the keys signed the token.
                 Ok(()) => return Err(AuthDenial::Invalid("it does not say which key signed it (kid)")),
                 Err(other) => why = other,
             }
@@ -154,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// A key for P-256, of nobody.
+    /// A key for P-256 without an owner.
     fn key(change: &Value) -> Value {
         let mut key = json!({
             "kty": "EC", "crv": "P-256",
@@ -177,7 +179,7 @@ mod tests {
         std::fs::write(file.path(), json!({"keys": keys}).to_string()).unwrap();
     }
 
-    /// As after a time in which the file could not be read.
+    /// Simulates a period in which the file could not be read.
     fn unread(keys: &IssuerKeys) {
         keys.state().read = Instant::now().checked_sub(STALE_KEY_TIMEOUT).unwrap();
     }
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(find(&[id("a")], Some("b")), Err(AuthDenial::Invalid("its signing key is unknown")));
         let ambiguous = Err(AuthDenial::Invalid("it does not say which key signed it (kid)"));
         assert_eq!(find(&[id("a"), id("b")], None), ambiguous);
-        // A key to encrypt with can have the same id.
+        // An encryption key can have the same id.
         assert!(find(&[key(&json!({"kid": "a", "use": "enc"})), id("a")], Some("a")).is_ok());
         assert!(find(&[key(&json!({"use": "enc"})), id("a")], None).is_ok());
     }
@@ -239,7 +241,7 @@ mod tests {
         write(&file, &[key(&json!({"kid": "b"}))]);
         keys.reload();
         assert!(!keys.contains(&trusted) && keys.find(Some("a"), Algorithm::ES256).is_err());
-        // The same name for another key is no help.
+        // Another key with the same id does not help.
         write(&file, &[key(&json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}))]);
         keys.reload();
         assert!(!keys.contains(&trusted));
@@ -265,7 +267,7 @@ mod tests {
         write(&file, &[key(&json!({}))]);
         keys.reload();
         assert!(keys.contains(&trusted), "and back");
-        // Nobody looks: as when the file system hangs.
+        // Nothing reloads the file, as when the file system hangs.
         unread(&keys);
         assert!(!keys.contains(&trusted));
     }

@@ -1,5 +1,5 @@
-//! Takes in long bodies on other threads than the protocol's: decoding megabytes takes tens of milliseconds, in which no
-//! other client would be answered.
+//! Handles long bodies on other threads than the protocol's: decoding megabytes takes tens of
+//! milliseconds, during which no other client would receive a response.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,15 +10,17 @@ use std::thread::available_parallelism;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::spawn_blocking;
 
-/// Longest body that is taken in on the protocol's thread, in bytes: less than a millisecond's work.
+/// Maximum length of a body that is handled on the protocol's thread, in bytes. That is less than a
+/// millisecond of work.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// The threads for long bodies. There is one less than the machine has cores, but at least one.
+/// Permits for the threads for long bodies. There is one fewer than the machine has cores, but at
+/// least one.
 pub(super) struct BodyWorkers {
     threads: Arc<Semaphore>,
 }
 
-/// Wakes a future between two of its steps.
+/// Waker of a future between two of its polls.
 struct StepWaker(Notify);
 
 impl Wake for StepWaker {
@@ -33,8 +35,8 @@ impl BodyWorkers {
         Self { threads: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))) }
     }
 
-    /// Runs `work` on a body of `length` bytes. If it is long, each step from one `await` to the next has a thread of the
-    /// lane, and waits for one. While the work waits for something else, it has none.
+    /// Runs `work` on a body of `length` bytes. For a long body, each poll runs on a blocking
+    /// thread and needs a permit. While the work waits for something else, it holds no permit.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         length: usize,
@@ -46,7 +48,7 @@ impl BodyWorkers {
         let mut work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
         let woken = Arc::new(StepWaker(Notify::new()));
         loop {
-            // It is never closed.
+            // The semaphore is never closed.
             let thread = Arc::clone(&self.threads).acquire_owned().await.ok();
             let waker = Waker::from(Arc::clone(&woken));
             let step = spawn_blocking(move || {
@@ -58,7 +60,7 @@ impl BodyWorkers {
                 Ok((_, Poll::Ready(done))) => return done,
                 Ok((rest, Poll::Pending)) => work = rest,
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                // The runtime is ending, and with it whoever waits.
+                // The runtime is shutting down, and drops this future too.
                 Err(_) => match std::future::pending::<Infallible>().await {},
             }
             woken.0.notified().await;
@@ -85,7 +87,7 @@ mod tests {
     async fn the_protocol_goes_on_while_long_work_computes() {
         let lane = BodyWorkers::new();
         let (release, blocked) = mpsc::channel();
-        // On the protocol's thread, this would block for ever.
+        // On the protocol's thread, this would block forever.
         let long = lane.run(usize::MAX, async move { blocked.recv().unwrap() });
         let (seen, ()) = tokio::join!(long, async { release.send(7).unwrap() });
         assert_eq!(seen, 7);

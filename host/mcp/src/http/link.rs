@@ -1,4 +1,4 @@
-//! What HTTP is spoken on: a socket, or TLS on one.
+//! The byte stream of an HTTP connection: a socket, or TLS on a socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use tokio_rustls::server::TlsStream;
 
 use super::wire::ConnectionSocket;
 
-/// What HTTP is spoken on.
+/// The byte stream of an HTTP connection: a socket, or TLS on a socket.
 pub(super) enum HttpLink {
-    /// The socket itself.
+    /// A plain socket.
     Plain(ConnectionSocket),
-    /// TLS, after its handshake.
+    /// TLS after its handshake.
     Tls(Box<TlsStream<ConnectionSocket>>),
 }
 

@@ -34,22 +34,23 @@ use crate::session::SessionLife;
 /// Pause after a failed accept, such as too many open files: another connection must close first.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// How long writing the responses to stopped requests may take.
+/// Timeout for writing the responses to stopped requests.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Bytes that a connection may have read or written ahead. Also the longest head of a request.
+/// Maximum bytes that a connection buffers for reading or writing. Also the maximum length of the
+/// head of a request.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
 
-/// Paths that are served on connections beyond the limit.
+/// Paths that are also served on connections beyond the limit.
 pub(super) const PROBE_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Connections that are accepted before others have their turn.
+/// Number of connections to accept before yielding to other tasks.
 const MAX_ACCEPTS_PER_TURN: usize = 4;
 
-/// Seconds after which there may be a place.
+/// Value of `Retry-After`, in seconds, for a connection that gets no place.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
-/// What all connections share.
+/// The state that all connections share.
 struct ListenerState {
     router: Router,
     places: Arc<SharedQuota>,
@@ -97,7 +98,7 @@ pub(super) async fn serve(
                 let serving = shared.turns.schedule(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
-                    // Dropped at the end of the grace time, whatever its state.
+                    // Dropped at the end of the grace time, regardless of its state.
                     ended.run_until_cancelled(serving).await;
                 });
                 at_once += 1;
@@ -106,7 +107,7 @@ pub(super) async fn serve(
                     tokio::task::yield_now().await;
                 }
             }
-            // The peer left before its turn came.
+            // The peer disconnected before it was accepted.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {
             }
             Err(error) => {
@@ -120,7 +121,7 @@ pub(super) async fn serve(
     if tokio::time::timeout(grace, connections.wait()).await.is_err() {
         tracing::warn!("stopped requests that were still running when the grace time ended (server.grace)");
         life.stopped.cancel();
-        // Only long enough to write the responses.
+        // Waits only as long as it takes to write the responses.
         if tokio::time::timeout(FINAL_WRITE_TIMEOUT, connections.wait()).await.is_err() {
             ended.cancel();
             connections.wait().await;
@@ -129,7 +130,7 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// Where a connection stands: at a place, or in the reserve until it has one.
+/// The admission state of a connection: it has a place, or waits in the overflow until it has one.
 enum ConnectionStanding {
     Place(#[expect(dead_code, reason = "held for its Drop")] QuotaPortion),
     Reserve(Arc<OverflowSlot>),
@@ -152,7 +153,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     let link = match &shared.tls {
         None => HttpLink::Plain(wire),
         Some(tls) => {
-            // The handshake has the place, and the time, of the head of a request.
+            // The handshake has the same place and timeout as the head of a request.
             let secured = tokio::select! {
                 secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
                 () = wait_for_eviction(&standing, &taken) => return,
@@ -182,7 +183,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
         .timer(TokioTimer::new())
         .header_read_timeout(head)
         .max_buf_size(MAX_BUFFER_BYTES)
-        // A peer that has sent its request and closed its side gets its answer.
+        // A peer that has sent its request and closed its side still receives the response.
         .half_close(true)
         .serve_connection(io, answer);
     let mut serving = pin!(serving);
@@ -195,7 +196,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     let mut leaving = pin!(leaving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
-        // Whatever it waits for is cancelled.
+        // Its pending work is cancelled.
         _ = leaving.as_mut() => return,
         () = wait_for_eviction(&standing, &taken) => {
             serving.as_mut().graceful_shutdown();
@@ -224,7 +225,8 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     }
 }
 
-/// Waits until a connection in the reserve has lost its seat. One that has got a place meanwhile keeps it.
+/// Waits until a connection in the overflow has lost its slot. Never returns for a connection that
+/// has obtained a place meanwhile.
 async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &CancellationToken) {
     taken.cancelled().await;
     if matches!(*lock_standing(standing), ConnectionStanding::Place(_)) {
@@ -232,7 +234,7 @@ async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &Cancell
     }
 }
 
-/// Answers one request, as soon as the connection has a place. Those that ask whether the server is well need none.
+/// Handles one request as soon as the connection has a place. Health probes need no place.
 async fn serve_request(
     shared: &ListenerState,
     standing: &Mutex<ConnectionStanding>,
@@ -253,7 +255,7 @@ async fn serve_request(
             () = shared.stop.cancelled() => return too_many_connections(),
             () = tokio::time::sleep(ADMISSION_TIMEOUT) => return too_many_connections(),
         };
-        // The seat is free again.
+        // Frees the overflow slot.
         *lock_standing(standing) = ConnectionStanding::Place(place);
     }
     shared.router.clone().call(request).await.unwrap_or_else(|never| match never {})
@@ -264,7 +266,7 @@ fn lock_standing(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<
     standing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The response on a connection that gets no place.
+/// Returns the response on a connection that gets no place.
 fn too_many_connections() -> Response {
     let headers = [(CONNECTION, HeaderValue::from_static("close")), (RETRY_AFTER, RETRY_AFTER_SECONDS)];
     (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections are open; retry later\n").into_response()

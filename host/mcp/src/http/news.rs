@@ -1,4 +1,4 @@
-//! The messages of a session that belong to no request.
+//! Messages of a session that belong to no request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use crate::access::CallerRights;
 use crate::outbox::{OutboxReceiver, OutgoingMessage};
 use crate::quota::QuotaPortion;
 
-/// The stream of the news of a session, in the ids of its events.
+/// Id of the stream of a session's news, in the ids of its events.
 pub(super) const NEWS_STREAM_ID: u64 = 0;
 
-/// What a session was notified of on its streams.
+/// Retained notifications of a session.
 #[derive(Debug)]
 pub(super) struct SessionNews {
     state: Mutex<NewsState>,
@@ -23,12 +23,12 @@ pub(super) struct SessionNews {
 #[derive(Debug)]
 struct NewsState {
     log: EventLog,
-    /// The rights of whoever was notified of what is kept.
+    /// The rights of the caller that the retained notifications were sent to.
     rights: CallerRights,
 }
 
 impl SessionNews {
-    /// Nothing, yet. What is kept is taken from `held`.
+    /// Creates an empty log. The memory for retained events is taken from `held`.
     pub(super) fn new(held: QuotaPortion) -> Self {
         Self { state: Mutex::new(NewsState { log: EventLog::new(NEWS_STREAM_ID, held), rights: CallerRights::All }) }
     }
@@ -47,7 +47,7 @@ impl SessionNews {
             state.log.clear();
         }
         let newest = state.log.newest();
-        // One that this session did not have is from another server.
+        // An id that this session never sent is from another server.
         let position = after.filter(|after| *after <= newest).unwrap_or(newest);
         let (mut missed, mut read) = (VecDeque::new(), position);
         while let Some(event) = state.log.next_after(read) {
@@ -70,18 +70,18 @@ impl SessionNews {
     }
 }
 
-/// Reads the news of a session. What it leaves is kept for the next.
+/// Reader of the news of a session. Unread messages are retained for the next reader.
 pub(super) struct NewsReader {
     news: Arc<SessionNews>,
     rights: CallerRights,
-    /// The event after which it begins.
+    /// The event after which the reader starts.
     position: u64,
     missed: VecDeque<Bytes>,
     messages: OutboxReceiver,
 }
 
 impl NewsReader {
-    /// The event that opens the stream for its client.
+    /// Returns the event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
         event::opening_event(EventId { stream: NEWS_STREAM_ID, event: self.position })
     }

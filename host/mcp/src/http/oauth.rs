@@ -32,28 +32,29 @@ const ACCEPTED_ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// The accepted types of tokens: access tokens (RFC 9068), and JWTs that do not say more.
+/// The accepted types of tokens: access tokens (RFC 9068), and JWTs without a more specific type.
 const ACCEPTED_TYPES: [&str; 2] = ["at+jwt", "jwt"];
 
-/// How far the clocks of the issuer and of this machine may differ.
+/// Maximum difference between the clocks of the issuer and of this machine.
 const CLOCK_LEEWAY: Duration = Duration::from_mins(1);
 
-/// Number of verified tokens to remember, so that a signature is not verified with every request.
+/// Maximum number of cached verified tokens. The cache avoids verifying a signature with every
+/// request.
 const MAX_CACHED_TOKENS: usize = 1024;
 
-/// How long a verified token is remembered at most.
+/// Maximum time for which a verified token is cached.
 const TOKEN_CACHE_TTL: Duration = Duration::from_mins(1);
 
-/// Longest subject in bytes (OIDC Core 1.0, section 2).
+/// Maximum length of a subject, in bytes (OIDC Core 1.0, section 2).
 const MAX_SUBJECT_BYTES: usize = 255;
 
-/// Bytes of a token's hash that name it: enough to tell it from any other.
+/// Number of bytes of a token's hash that name it. They are enough to make the name unique.
 const TOKEN_NAME_BYTES: usize = 16;
 
 /// Verifies tokens.
 pub(super) struct TokenVerifier {
     options: OAuth,
-    /// The keys of each issuer, which are trusted for its tokens alone.
+    /// The keys of each issuer, which are trusted only for the tokens of that issuer.
     issuers: HashMap<String, Arc<IssuerKeys>>,
     known: Mutex<HashMap<[u8; 32], (VerifiedToken, Instant)>>,
 }
@@ -61,11 +62,12 @@ pub(super) struct TokenVerifier {
 /// The content of a verified token.
 #[derive(Clone)]
 pub(super) struct VerifiedToken {
-    /// The owner, as a caller is named. Tokens of different owners never have the same.
+    /// The owner, in the form of a caller's name. Tokens of different owners never have the same
+    /// name.
     pub name: String,
     /// The scopes.
     pub scopes: BTreeSet<String>,
-    /// Why it is trusted, and until when.
+    /// The basis of the trust in the token, and its end.
     pub trust: TokenTrust,
 }
 
@@ -73,13 +75,13 @@ pub(super) struct VerifiedToken {
 struct TokenClaims {
     exp: Option<Number>,
     sub: Option<String>,
-    /// Separated by spaces, or a list.
+    /// Scopes separated by spaces, or a list.
     scope: Option<Value>,
     /// Used by some servers instead of `scope`.
     scp: Option<Value>,
 }
 
-/// The claim that is needed to find the key.
+/// The claims that are needed to find the key and to report a wrong audience.
 #[derive(Deserialize)]
 struct IssuerClaim {
     iss: Option<String>,
@@ -87,7 +89,7 @@ struct IssuerClaim {
 }
 
 impl TokenVerifier {
-    /// Reads the keys.
+    /// Creates a verifier and reads the keys.
     ///
     /// # Errors
     ///
@@ -100,11 +102,11 @@ impl TokenVerifier {
         Ok(Self { options, issuers, known: Mutex::default() })
     }
 
-    /// Reads the keys again and again, until `stop` is cancelled.
+    /// Reloads the keys periodically, until `stop` is cancelled.
     pub(super) async fn read_keys(&self, stop: CancellationToken) {
         while stop.run_until_cancelled(tokio::time::sleep(KEY_READ_INTERVAL)).await.is_some() {
             let issuers: Vec<Arc<IssuerKeys>> = self.issuers.values().map(Arc::clone).collect();
-            // A file system may hang.
+            // Runs on a blocking thread because a file system may hang.
             let reading = tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.reload()));
             if let Err(error) = reading.await {
                 tracing::error!(%error, "reading the keys of tokens failed unexpectedly");
@@ -134,7 +136,7 @@ impl TokenVerifier {
 
     fn verify_uncached(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
         let header = access_token_header(token)?;
-        // Not trusted yet: it only says whose keys to try.
+        // Not trusted yet: the claim only selects the keys to try.
         let IssuerClaim { iss, aud } = insecure_decode_claims(token).map_err(|error| to_denial(error.kind()))?;
         let issuer = iss.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?;
         let known = || self.issuers.keys().map(String::as_str);
@@ -156,7 +158,7 @@ impl TokenVerifier {
         })?;
         let claims = claims.claims;
         let expires = self.checked_expiry(&claims.exp.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?)?;
-        // The validation accepts the last second as well.
+        // The validation also accepts the last second.
         let until = expires.saturating_add(CLOCK_LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
         for text in string_values(claims.scope.as_ref()).into_iter().chain(string_values(claims.scp.as_ref())) {
@@ -166,11 +168,12 @@ impl TokenVerifier {
         Ok(VerifiedToken { name, scopes, trust: TokenTrust { issuer: Arc::clone(keys), key, until } })
     }
 
-    /// When a token expires, in seconds since 1970.
+    /// Returns when a token expires, in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// It is valid for longer than a token may be: nobody could revoke it.
+    /// The token is valid for longer than the configured lifetime. Such a token could not be
+    /// revoked in time.
     fn checked_expiry(&self, exp: &Number) -> Result<u64, AuthDenial> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -190,7 +193,7 @@ impl TokenVerifier {
         if known.len() >= MAX_CACHED_TOKENS {
             known.retain(|_, (_, since)| since.elapsed() < TOKEN_CACHE_TTL);
         }
-        // Somebody has many tokens: forgetting one costs its owner no more than another check.
+        // Too many tokens: evicting one costs its owner only another verification.
         if known.len() >= MAX_CACHED_TOKENS
             && let Some(any) = known.keys().next().copied()
         {
@@ -204,12 +207,13 @@ impl TokenVerifier {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The options.
+    /// Returns the options.
     pub(super) fn options(&self) -> &OAuth {
         &self.options
     }
 
-    /// URL of the resource's metadata (RFC 9728, section 3.1): the well-known path precedes the path of the resource.
+    /// Returns the URL of the resource's metadata (RFC 9728, section 3.1): the well-known path
+    /// precedes the path of the resource.
     pub(super) fn metadata_url(&self) -> String {
         let resource = &self.options.resource;
         let Ok(mut url) = Url::parse(resource) else { return resource.clone() };
@@ -218,7 +222,7 @@ impl TokenVerifier {
         url.into()
     }
 
-    /// The metadata of the resource.
+    /// Returns the metadata of the resource.
     pub(super) fn metadata(&self) -> Value {
         let issuers: Vec<&String> = self.options.authorization_servers.iter().map(|server| &server.issuer).collect();
         let scopes = self.options.all_scopes();
@@ -232,16 +236,16 @@ impl TokenVerifier {
     }
 }
 
-/// The well-known path of the metadata; the path of the resource follows it.
+/// The well-known path of the metadata. The path of the resource follows it.
 pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// The header of a token that can be an access token.
+/// Returns the header of a token that can be an access token.
 fn access_token_header(token: &str) -> Result<Header, AuthDenial> {
     let not_a_jwt = || AuthDenial::Invalid("it is not a JWT");
     let header = decode_header(token).map_err(|_| not_a_jwt())?;
     let part = token.split('.').next().and_then(|part| BASE64.decode(part).ok()).unwrap_or_default();
     let members: Map<String, Value> = serde_json::from_slice(&part).map_err(|_| not_a_jwt())?;
-    // None is supported, and an empty list is an error too (RFC 7515, section 4.1.11).
+    // No extension is supported, and an empty list is an error too (RFC 7515, section 4.1.11).
     if members.contains_key("crit") {
         return Err(AuthDenial::Invalid("its header has critical extensions (crit), and none is supported"));
     }
@@ -255,14 +259,15 @@ fn access_token_header(token: &str) -> Result<Header, AuthDenial> {
     Ok(header)
 }
 
-/// The name of the owner of a verified token. A token without a subject has no owner but itself.
+/// Returns the name of the owner of a verified token. A token without a subject is its own owner.
 fn owner_name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, AuthDenial> {
     match subject.filter(|subject| !subject.is_empty()) {
         Some(subject) if subject.len() > MAX_SUBJECT_BYTES => Err(AuthDenial::Invalid("its subject (sub) is too long")),
         // Two issuers may use the same name for different people.
         Some(subject) => Ok(format!("oauth:{subject} of {issuer}")),
         None => {
-            // Its owner can write a signature in several ways, but not what was signed.
+            // The owner can encode a signature in several ways, so the hash covers only the signed
+            // part.
             let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
             let digest: String = hex::encode(token_hash(signed)).chars().take(2 * TOKEN_NAME_BYTES).collect();
             Ok(format!("oauth-token:{digest} of {issuer}"))

@@ -13,46 +13,53 @@ use crate::access::{CallerRights, NamePattern};
 /// Options of MCP over HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// Accepted values of `Host`, besides loopback names and the address itself. Compared without the port.
+    /// Accepted values of `Host`, in addition to loopback names and the address itself. Compared
+    /// without the port.
     pub hosts: Vec<String>,
-    /// Accepted values of `Origin`, such as `https://app.example.com`, besides pages of this machine on a loopback
-    /// address.
+    /// Accepted values of `Origin`, such as `https://app.example.com`, in addition to pages of this
+    /// machine on a loopback address.
     pub origins: Vec<String>,
-    /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
+    /// If set, the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
-    /// Whether metrics are served at [`METRICS`](super::METRICS).
+    /// If set, metrics are served at [`METRICS`](super::METRICS).
     pub metrics: bool,
-    /// Pages for operators, which decide themselves who may see them; `None` if there are none. Requests to them pass the
-    /// check of `Host` and `Origin`.
+    /// Pages for operators, which do their own access control; `None` if there are none. Requests
+    /// to them pass the check of `Host` and `Origin`.
     pub pages: Option<axum::Router>,
-    /// Connections open at once. A few more wait for a moment or ask whether the server is well; the rest is rejected.
+    /// Maximum number of open connections. A few more can wait briefly or send health probes. The
+    /// rest is rejected.
     pub connections: usize,
-    /// Connections of one address, or of one network of 64 bits of IPv6.
+    /// Maximum number of connections of one address, or of one IPv6 network of 64 bits.
     pub address_connections: usize,
-    /// Requests that one caller has open at once, with its streams.
+    /// Maximum number of open requests of one caller, including its streams.
     pub caller_requests: usize,
-    /// Sessions open at once. 0: there are none, and each request of a revision with sessions stands for itself.
+    /// Maximum number of open sessions. If 0, there are no sessions, and each request of a revision
+    /// with sessions is independent.
     pub sessions: usize,
-    /// Sessions of one caller; a new one replaces its own that was idle longest.
+    /// Maximum number of sessions of one caller. A new session replaces the caller's own session
+    /// that was idle longest.
     pub caller_sessions: usize,
-    /// Sessions that came from one address, or from one network of 64 bits of IPv6.
+    /// Maximum number of sessions from one address, or from one IPv6 network of 64 bits.
     pub address_sessions: usize,
-    /// How long a session without a request or an open stream is kept.
+    /// Time for which a session without a request or an open stream is retained.
     pub session_idle: Duration,
     /// Interval of comments on a quiet stream, so that proxies do not close it.
     pub keep_alive: Duration,
-    /// How long the head or body of a request may take to arrive, and a connection may stay without a request.
+    /// Timeout for receiving the head or the body of a request, and for a connection without a
+    /// request.
     pub idle: Duration,
-    /// How long a client may accept nothing while there is something to send to it.
+    /// Timeout for a client that accepts no data while there is data to send.
     pub write_timeout: Duration,
-    /// How long a client can go on with a stream of its session whose connection has ended. 0: not at all.
+    /// Time for which a client can resume a stream of its session after its connection has ended.
+    /// If 0, it cannot resume.
     pub resume: Duration,
-    /// Bytes that are kept of all streams for that. A caller has a quarter of it.
+    /// Maximum bytes that are retained of all streams for resumption. One caller can use a quarter
+    /// of it.
     pub resume_size: usize,
-    /// How long the stream with the response to a request stays open until its client polls, if its revision knows that.
-    /// `None`: until the response.
+    /// Time for which the stream with the response to a request stays open until its client polls,
+    /// if its revision supports polling. `None`: until the response.
     pub poll_after: Option<Duration>,
-    /// TLS on every connection; `None` if a proxy does that, or nobody.
+    /// TLS for every connection; `None` if a proxy does it, or if connections are not encrypted.
     pub tls: Option<Arc<ReloadingTls>>,
     /// The accepted bearer tokens.
     pub tokens: Vec<BearerToken>,
@@ -60,7 +67,7 @@ pub struct HttpOptions {
     pub oauth: Option<OAuth>,
 }
 
-/// What of the options can change while clients are served.
+/// The options that can change at runtime.
 #[derive(Clone, Debug, Default)]
 pub struct AuthSettings {
     /// See [`HttpOptions::hosts`].
@@ -71,7 +78,7 @@ pub struct AuthSettings {
     pub tokens: Vec<BearerToken>,
 }
 
-/// A bearer token, known by its hash only.
+/// A bearer token, of which only the hash is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BearerToken {
     /// Name of the token's owner, for the log.
@@ -80,9 +87,9 @@ pub struct BearerToken {
     pub sha256: [u8; 32],
     /// The tools that the token allows.
     pub rights: CallerRights,
-    /// Whether its owner operates the server, and may see what all callers do.
+    /// If set, the owner is an operator of the server and may see the activity of all callers.
     pub admin: bool,
-    /// How its models are met.
+    /// The owner's settings for argument checks and schemas.
     pub preferences: CallerPreferences,
 }
 
@@ -91,17 +98,18 @@ pub struct BearerToken {
 pub struct OAuth {
     /// The URL of `/mcp` as clients use it.
     pub resource: String,
-    /// The accepted issuers of tokens. Each has keys of its own.
+    /// The accepted issuers of tokens. Each has its own keys.
     pub authorization_servers: Vec<AuthorizationServer>,
     /// Required audience (`aud`) of tokens.
     pub audience: String,
-    /// The longest time until a token expires. One that is valid for longer is rejected.
+    /// Maximum time until a token expires. A token that is valid for longer is rejected.
     pub lifetime: Duration,
     /// Scopes that every token must have.
     pub scopes: BTreeSet<String>,
-    /// The tools that each scope allows. Empty: every valid token allows all tools.
+    /// The tools that each scope allows. If empty, every valid token allows all tools.
     pub tools: BTreeMap<String, Vec<NamePattern>>,
-    /// Whether a call of a tool that another scope allows names that scope (403), and so tells that the tool exists.
+    /// If set, the response (403) to a call of a tool that another scope allows names that scope,
+    /// and so reveals that the tool exists.
     pub step_up: bool,
 }
 
@@ -110,7 +118,8 @@ pub struct OAuth {
 pub struct AuthorizationServer {
     /// Its name in tokens (`iss`), which is also its URL.
     pub issuer: String,
-    /// Path of a file with a JWK set: the keys that sign its tokens, and no other issuer's. Read again every 5 seconds.
+    /// Path of a file with a JWK set: the keys that sign tokens of this issuer only. Reloaded every
+    /// 5 seconds.
     pub jwks: PathBuf,
 }
 
@@ -143,29 +152,29 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// Bytes that are kept of the streams of one caller.
+    /// Returns the maximum bytes that are retained of the streams of one caller.
     pub(super) fn caller_resume_size(&self) -> usize {
         self.resume_size / 4
     }
 }
 
 impl OAuth {
-    /// Every scope that means something here.
+    /// Returns every scope that has a meaning for the server.
     pub(super) fn all_scopes(&self) -> BTreeSet<&str> {
         self.scopes.iter().chain(self.tools.keys()).map(String::as_str).collect()
     }
 
-    /// The scopes of a token that allows `tool`: one of those for it, besides those that every token has. Empty if no scope
-    /// allows it.
+    /// Returns the scopes of a token that allows `tool`: one scope that allows it, and the scopes
+    /// that every token has. Empty if no scope allows it.
     pub(super) fn scopes_of(&self, tool: &str) -> Vec<String> {
         let mut allowing = self.tools.iter().filter(|(_, tools)| tools.iter().any(|pattern| pattern.matches(tool)));
-        // Whoever allows least is asked for first.
+        // The most restrictive scope is requested.
         let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(NamePattern::breadth).max());
         let Some((narrowest, _)) = narrowest else { return Vec::new() };
         self.scopes.iter().chain([narrowest]).cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The tools that a token with these scopes allows.
+    /// Returns the tools that a token with these scopes allows.
     pub(super) fn rights<'a>(&self, scopes: impl IntoIterator<Item = &'a str>) -> CallerRights {
         if self.tools.is_empty() {
             return CallerRights::All;

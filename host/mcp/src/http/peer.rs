@@ -9,21 +9,21 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug)]
 pub(super) struct HttpPeer {
     pub(super) source: PeerSource,
-    /// Cancelled when the peer has closed its side: it sends nothing more, and may or may not read.
+    /// Cancelled when the peer has closed its side. It sends nothing more, and may or may not read.
     pub(super) half_closed: CancellationToken,
 }
 
-/// Where a connection comes from.
+/// The origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeerSource {
-    /// An address of IP.
+    /// An IP address.
     Internet(IpAddr),
-    /// A user of this machine, through a Unix socket.
+    /// A user of this machine, connected through a Unix socket.
     User(u32),
 }
 
 impl PeerSource {
-    /// What counts as one peer: its network, or the user.
+    /// Returns the key that identifies one peer: its network, or the user.
     pub(super) fn network(self) -> String {
         match self {
             Self::Internet(address) => network(address),
@@ -31,7 +31,7 @@ impl PeerSource {
         }
     }
 
-    /// The name of a caller of whom nothing else is known.
+    /// Returns the name of a caller without further identification.
     pub(super) fn caller_name(self) -> String {
         match self {
             Self::Internet(address) => format!("ip:{}", network(address)),
@@ -49,20 +49,21 @@ impl fmt::Display for PeerSource {
     }
 }
 
-/// What counts as one peer of those who send requests: the address or network, or the user, that a request with these
-/// extensions comes from. `None` if it was not received here.
+/// Returns the key that identifies one peer: the address or network, or the user, from which a
+/// request with these extensions comes. `None` if the request was not received by this server.
 pub fn network_of(extensions: &http::Extensions) -> Option<String> {
     extensions.get::<HttpPeer>().map(|peer| peer.source.network())
 }
 
-/// What counts as one peer: an address of IPv4, or a network of 64 bits of IPv6, which is what one customer has at least.
+/// Returns the key of an address: an IPv4 address, or an IPv6 network of 64 bits, which is the
+/// smallest one that a customer gets.
 fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
             let network = Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0);
-            // The loopback address and the like are no networks.
+            // The loopback address and similar addresses do not form networks.
             if network.is_unspecified() { address.to_string() } else { format!("{network}/64") }
         }
     }

@@ -20,7 +20,7 @@ use crate::caller::Caller;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST};
 use crate::outbox::{OutboxReceiver, OutgoingKind, OutgoingMessage};
 
-/// Tells reverse proxies such as nginx not to buffer events.
+/// Header that instructs reverse proxies such as nginx not to buffer events.
 const NO_BUFFERING: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
@@ -28,29 +28,32 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// How long a response may take until a peer that has closed its side gets a stream.
+/// Timeout after which a peer that has closed its side receives a stream instead of waiting for a
+/// response.
 const HALF_CLOSED_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Seconds after which there may be room for a request.
+/// Value of `Retry-After`, in seconds, for a request that is rejected for lack of capacity.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 pub(super) const JSON_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
-/// How a client can go on with the stream that responds to its request.
+/// Parameters for resuming the stream that responds to a request.
 pub(super) struct StreamResumption {
     /// The streams of its session.
     pub(super) responses: Arc<ResponseStreams>,
-    /// Who sent the request.
+    /// The caller that sent the request.
     pub(super) caller: Arc<Caller>,
-    /// Whether its revision has an event that opens a stream.
+    /// If set, the revision has an event that opens a stream.
     pub(super) opens: bool,
-    /// When the stream ends, if it has not before, so that the client polls. Only with an event that opens it.
+    /// The time at which the stream ends at the latest, so that the client polls. Only with an
+    /// event that opens it.
     pub(super) closes: Option<Instant>,
 }
 
-/// Responds with the content of `messages`. `guard` is dropped when the peer has received everything or disconnects; without
-/// one, a client can have a `resumption`. `status` maps the error code of a rejected request to an HTTP status. If the peer
-/// closes its side meanwhile, a stream is begun: what is sent finds out whether it still reads.
+/// Responds with the content of `messages`. `guard` is dropped when the peer has received
+/// everything or disconnects. Without a guard, a client can have a `resumption`. `status` maps the
+/// error code of a rejected request to an HTTP status. If the peer closes its side meanwhile, a
+/// stream is started, because sending data detects whether the peer still reads.
 pub(super) async fn respond(
     messages: OutboxReceiver,
     keep_alive: Duration,
@@ -77,7 +80,7 @@ pub(super) async fn respond(
         (Ok(Some(first)), _) if first.kind.is_response() => respond_single(first, status),
         // A cancelled call has no response.
         (Ok(None), _) => begin_stream(None, messages, guard, keep_alive),
-        // It takes longer: a stream can send comments to keep the connection open.
+        // The response takes longer. A stream can send comments to keep the connection open.
         (first, None) => begin_stream(first.unwrap_or(None), messages, guard, keep_alive),
         (first, Some(StreamResumption { responses, caller, opens, closes })) => {
             let first = first.unwrap_or(None);
@@ -93,8 +96,8 @@ pub(super) async fn respond(
     }
 }
 
-/// Responds with the response in `messages` to a client that takes no streams. Notifications are not sent to it, and a plugin's
-/// question ends its call.
+/// Responds with the response in `messages` to a client that accepts no streams. Notifications are
+/// dropped, and a plugin's question ends its call.
 pub(super) async fn respond_without_stream(
     messages: OutboxReceiver,
     guard: Option<DropGuard>,
@@ -115,7 +118,7 @@ pub(super) async fn respond_without_stream(
     StatusCode::ACCEPTED.into_response()
 }
 
-/// The response to a client that takes no streams, where only a stream can respond.
+/// Returns the error for a client that accepts no streams, where only a stream can respond.
 pub(super) fn stream_required(id: ErrorId) -> Response {
     let what = "the Accept header must list text/event-stream: the response to this request is a stream";
     error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id)
@@ -129,7 +132,7 @@ pub(super) fn respond_single(answer: OutgoingMessage, status: impl Fn(i32) -> St
     };
     let mut response = (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {
-        // In whole seconds, rounded up.
+        // Whole seconds, rounded up.
         response
             .headers_mut()
             .insert(RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().unwrap_or(JSON_CONTENT_TYPE));
@@ -137,7 +140,8 @@ pub(super) fn respond_single(answer: OutgoingMessage, status: impl Fn(i32) -> St
     response
 }
 
-/// Responds with a stream that ends with its connection; `first` is a message that was received already.
+/// Responds with a stream that ends with its connection. `first` is a message that was received
+/// already.
 fn begin_stream(
     first: Option<OutgoingMessage>,
     messages: OutboxReceiver,
@@ -148,8 +152,9 @@ fn begin_stream(
     event_stream(Some(opening), MessageStream { messages, _guard: guard }, keep_alive)
 }
 
-/// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever there is none for a while.
-/// Proxies hold the head of a response until something of its body follows: without an opening, there must be an event.
+/// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever
+/// there is no event for a while. Proxies hold back the head of a response until a part of its body
+/// follows, so without an opening there must be an event.
 pub(super) fn event_stream(opening: Option<Bytes>, source: impl EventSource, keep_alive: Duration) -> Response {
     let frames = stream::unfold((opening, source), move |(opening, mut source)| async move {
         let frame = match opening {
@@ -165,7 +170,7 @@ pub(super) fn event_stream(opening: Option<Bytes>, source: impl EventSource, kee
     (head, Body::from_stream(frames)).into_response()
 }
 
-/// The messages of a stream that nobody can go on with.
+/// The messages of a stream that cannot be resumed.
 struct MessageStream {
     messages: OutboxReceiver,
     _guard: Option<DropGuard>,
@@ -178,14 +183,15 @@ impl EventSource for MessageStream {
     }
 }
 
-/// Responds with an error that has passed after a while.
+/// Responds with a temporary error.
 pub(super) fn unavailable_response(error: &Error, id: ErrorId) -> Response {
     let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, error, id);
     response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
     response
 }
 
-/// Responds with an error that does not come from a session. If it belongs to no request, `id` says how it is written.
+/// Responds with an error that does not come from a session. If the error belongs to no request,
+/// `id` selects the form of its id.
 pub(super) fn error_response(status: StatusCode, error: &Error, id: ErrorId) -> Response {
     (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], jsonrpc::error(error, id == ErrorId::Null)).into_response()
 }

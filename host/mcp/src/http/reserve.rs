@@ -1,4 +1,4 @@
-//! Connections beyond the limit: a few that ask whether the server is well, or wait for a place.
+//! Connections beyond the limit: a few that send health probes or wait for a place.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,31 +6,32 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// How many there are at most.
+/// Maximum number of these connections.
 const MAX_OVERFLOW_CONNECTIONS: usize = 32;
 
-/// How long one may take to send the head of a request, if `http.idle` is not shorter.
+/// Timeout for receiving the head of a request, if `http.idle` is not shorter.
 pub(super) const OVERFLOW_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long one waits for a place.
+/// Timeout for waiting for a place.
 pub(super) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The connections beyond the limit, in the order in which they came.
+/// The connections beyond the limit, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct OverflowConnections {
     seats: Mutex<VecDeque<(Arc<str>, CancellationToken)>>,
 }
 
-/// A seat in the reserve. Dropping it frees it.
+/// A slot for a connection beyond the limit. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct OverflowSlot {
     reserve: Arc<OverflowConnections>,
-    /// Cancelled when another connection gets the seat.
+    /// Cancelled when another connection takes over the slot.
     pub(super) taken: CancellationToken,
 }
 
 impl OverflowConnections {
-    /// A seat for a peer of this network. If there is none, the network that has the most loses its oldest.
+    /// Acquires a slot for a peer of this network. If all slots are taken, the oldest slot of the
+    /// network that has the most is evicted.
     pub(super) fn acquire(self: &Arc<Self>, network: &str) -> OverflowSlot {
         let taken = CancellationToken::new();
         let mut seats = self.lock_slots();
@@ -58,7 +59,7 @@ impl OverflowConnections {
 
 impl Drop for OverflowSlot {
     fn drop(&mut self) {
-        // A token says whether it is the same by being cancelled with it.
+        // Cancelling the token marks the own entry for removal.
         self.taken.cancel();
         self.reserve.lock_slots().retain(|(_, taken)| !taken.is_cancelled());
     }

@@ -1,5 +1,5 @@
-//! The stream with the response to a request of a session, which a client can go on with after its connection has ended
-//! (2025-03-26, "Resumability and Redelivery").
+//! The stream with the response to a request of a session, which a client can resume after its
+//! connection has ended (2025-03-26, "Resumability and Redelivery").
 //!
 //! Only the newest [`StreamReader`] takes messages out of the queue, so that a client can reconnect before the server knows that the
 //! old connection is gone.
@@ -19,7 +19,7 @@ use crate::quota::QuotaPortion;
 /// The stream with the response to a request.
 pub(super) struct ResponseStream {
     number: u64,
-    /// Who sent the request. Somebody with other rights gets nothing of it.
+    /// The caller that sent the request. A caller with other rights cannot read the stream.
     caller: Arc<Caller>,
     messages: OutboxReceiver,
     state: Mutex<StreamState>,
@@ -27,40 +27,41 @@ pub(super) struct ResponseStream {
 
 struct StreamState {
     log: EventLog,
-    /// Which reader is the newest.
+    /// The id of the newest reader.
     reader: u64,
-    /// Since when nobody reads.
+    /// The time at which the last reader left, if no reader is attached.
     left: Option<Instant>,
-    /// Whether the client has the id of an event.
+    /// If set, the client has the id of an event.
     is_named: bool,
-    /// Whether everything that was sent has been read.
+    /// If set, all sent messages have been read.
     is_over: bool,
 }
 
-/// What a reader finds.
+/// The result of polling the stream once.
 enum StreamItem {
     Event(SentEvent),
     Nothing,
-    /// The stream is over, or another reader has replaced this one.
+    /// The stream has ended, or another reader has replaced this one.
     End,
 }
 
-/// How a reader leaves its stream.
+/// The state of a stream when its reader leaves it.
 pub(super) enum ReaderExit {
-    /// Another one reads it.
+    /// Another reader reads the stream.
     Replaced,
-    /// Its client has no id to go on with.
+    /// The client has no id from which to resume.
     Unnamed,
-    /// Its client can go on with it. Until then, this reader takes what is sent, so that it counts as what is kept and the call
-    /// does not wait.
+    /// The client can resume the stream. Until then, this reader takes the sent messages, so that
+    /// they count as retained and the call does not wait.
     Open(StreamReader),
-    /// Everything was sent.
+    /// All messages were sent.
     Over,
 }
 
 impl ResponseStream {
-    /// Begins the stream with this number of its session: `first`, which was taken out of the queue already, and what will be in
-    /// `messages`. What is kept of it is taken from `held`. The client polls: at `closes`, the reader ends.
+    /// Starts the stream with this number in its session, with `first`, which was taken out of the
+    /// queue already, and with the content of `messages`. The memory for retained events is taken
+    /// from `held`. At `closes`, the reader ends, so that the client polls.
     pub(super) fn open(
         number: u64,
         caller: Arc<Caller>,
@@ -78,8 +79,9 @@ impl ResponseStream {
         StreamReader { stream, mine: 0, position: 0, closes }
     }
 
-    /// Reads what follows the event with this number, in place of whoever has read until now; `None` if something of it is no
-    /// longer kept, or if `caller` has other rights than who sent the request. At `closes`, the reader ends.
+    /// Reads the events after `after` in place of the current reader. Returns `None` if one of them
+    /// is no longer retained, or if `caller` has other rights than the sender of the request. At
+    /// `closes`, the reader ends.
     pub(super) fn resume(
         self: &Arc<Self>,
         caller: &Caller,
@@ -98,13 +100,13 @@ impl ResponseStream {
         Some(StreamReader { stream: Arc::clone(self), mine, position: after, closes })
     }
 
-    /// Ends whoever reads it: it is not kept any more.
+    /// Ends the current reader, because the stream is no longer retained.
     pub(super) fn discard(&self) {
         self.state().reader += 1;
         self.messages.wake();
     }
 
-    /// Whether nobody has read it since then.
+    /// Returns whether no reader has been attached since `since`.
     pub(super) fn is_idle_since(&self, since: Instant) -> bool {
         self.state().left.is_some_and(|left| left <= since)
     }
@@ -114,7 +116,7 @@ impl ResponseStream {
         if state.reader != mine {
             return StreamItem::End;
         }
-        // Asked first: before the last sender left, it may have sent something.
+        // Checked first: the last sender may have sent a message before it was dropped.
         let is_complete = self.messages.has_no_senders();
         let kept = state.log.next_after(after).cloned();
         let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(&message)));
@@ -137,27 +139,28 @@ impl ResponseStream {
     }
 }
 
-/// Reads a [`ResponseStream`].
+/// Reader of a [`ResponseStream`].
 pub(super) struct StreamReader {
     stream: Arc<ResponseStream>,
     mine: u64,
-    /// The number of the event that was read last.
+    /// The number of the last event that was read.
     position: u64,
     closes: Option<Instant>,
 }
 
 impl StreamReader {
-    /// The event that opens the stream for its client.
+    /// Returns the event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
         let mut state = self.stream.state();
         state.is_named = true;
         event::opening_event(state.log.id(self.position))
     }
 
-    /// The next event; `None` at the end, when the client is to poll, or when another reader has replaced this one.
+    /// Returns the next event; `None` at the end, when the client is to poll, or when another
+    /// reader has replaced this one.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
-            // Made first: it notices what changes from here on.
+            // Created first, so that it observes every later change.
             let mut changed = pin!(self.stream.messages.changed());
             match self.stream.next_item(self.mine, self.position) {
                 StreamItem::Event(event) => {
@@ -177,17 +180,17 @@ impl StreamReader {
         }
     }
 
-    /// Its stream, with its number.
+    /// Returns the stream and its number.
     pub(super) fn stream(&self) -> (u64, &Arc<ResponseStream>) {
         (self.stream.number, &self.stream)
     }
 
-    /// Reads nothing more.
+    /// Stops reading.
     pub(super) fn detach(&self) -> ReaderExit {
         let mut state = self.stream.state();
         if state.reader != self.mine {
             drop(state);
-            // It may have been woken in place of the one that replaced it.
+            // This reader may have been woken in place of its replacement.
             self.stream.messages.wake();
             return ReaderExit::Replaced;
         }

@@ -1,4 +1,5 @@
-//! The response streams of a session: those that are read, and those that their client can go on with.
+//! The response streams of a session: those that have a reader, and those that their client can
+//! resume.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,40 +16,44 @@ use crate::caller::Caller;
 use crate::outbox::{OutboxReceiver, OutgoingMessage};
 use crate::quota::SharedQuota;
 
-/// Streams of a session that have been sent as a whole and are kept. There may be more that a call still writes to.
+/// Maximum number of retained finished streams per session. There may be more streams to which a
+/// call still writes.
 const MAX_FINISHED_STREAMS: usize = 16;
 
 /// The response streams of a session.
 pub(super) struct ResponseStreams {
     table: Mutex<StreamTable>,
-    /// What is kept of all streams of all sessions, of which a caller has so much.
+    /// Memory for the retained events of all streams of all sessions, with a limit per caller.
     kept: Arc<SharedQuota>,
-    /// How long a stream that nobody reads is kept.
+    /// Time for which a stream without a reader is retained.
     resume: Duration,
 }
 
 #[derive(Default)]
 struct StreamTable {
-    /// How many streams there were.
+    /// The number of streams opened so far.
     count: u64,
     streams: BTreeMap<u64, Arc<ResponseStream>>,
-    /// Those of them that have been sent as a whole, oldest first.
+    /// Streams that have been sent completely, oldest first.
     over: VecDeque<u64>,
-    /// The session has ended.
+    /// If set, the session has ended.
     is_closed: bool,
 }
 
 impl ResponseStreams {
-    /// No streams. What is kept of them is taken from `kept`, for the time `resume`; if that is 0, nothing is kept.
+    /// Creates an empty table. The memory for retained events is taken from `kept`, and they are
+    /// retained for the time `resume`. If that is 0, nothing is retained.
     pub(super) fn new(kept: Arc<SharedQuota>, resume: Duration) -> Arc<Self> {
         Arc::new(Self { table: Mutex::default(), kept, resume })
     }
 
-    /// A stream for a request of `caller`, with `first`, which was taken out of the queue already, and with what will be in `messages`.
+    /// Opens a stream for a request of `caller`, with `first`, which was taken out of the queue
+    /// already, and with the content of `messages`.
     ///
     /// # Errors
     ///
-    /// The client cannot go on with it, because nothing may be kept: what was given.
+    /// Nothing can be retained, so the client could not resume the stream. The arguments are
+    /// returned.
     pub(super) fn open(
         self: &Arc<Self>,
         caller: Arc<Caller>,
@@ -72,7 +77,8 @@ impl ResponseStreams {
         Ok(ResumableReader { responses: Arc::clone(self), reader })
     }
 
-    /// Goes on after the event with this id; `None` if that stream is no longer kept for `caller`.
+    /// Resumes a stream after the event with this id; `None` if the stream is no longer retained
+    /// for `caller`.
     pub(super) fn resume(
         self: &Arc<Self>,
         caller: &Caller,
@@ -83,7 +89,7 @@ impl ResponseStreams {
         Some(ResumableReader { reader: stream.resume(caller, id.event, closes)?, responses: Arc::clone(self) })
     }
 
-    /// Forgets the streams that nobody has read for too long.
+    /// Drops the streams that have had no reader for too long.
     pub(super) fn expire(&self) {
         let Some(since) = Instant::now().checked_sub(self.resume) else { return };
         let mut gone = Vec::new();
@@ -103,7 +109,7 @@ impl ResponseStreams {
         }
     }
 
-    /// Forgets all, as the session has ended.
+    /// Drops all streams because the session has ended.
     pub(super) fn close(&self) {
         let mut table = self.table();
         table.is_closed = true;
@@ -115,7 +121,7 @@ impl ResponseStreams {
         }
     }
 
-    /// Keeps or forgets a stream that its client does not read any more.
+    /// Retains or drops a stream that its client no longer reads.
     fn on_detach(&self, number: u64, left: ReaderExit) {
         let mut table = self.table();
         let forgotten = match left {
@@ -148,14 +154,14 @@ impl ResponseStreams {
     }
 }
 
-/// Reads a stream of a session, and leaves it there when it is dropped.
+/// Reader of a stream of a session. When dropped, it returns the stream to the table.
 pub(super) struct ResumableReader {
     responses: Arc<ResponseStreams>,
     reader: StreamReader,
 }
 
 impl ResumableReader {
-    /// The event that opens the stream for its client.
+    /// Returns the event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
         self.reader.opening()
     }
@@ -213,12 +219,12 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_was_left_is_kept_for_a_while() {
         let kept = SharedQuota::new(1 << 20, 1 << 20);
-        // So that it has passed whenever somebody looks.
+        // Short enough to have passed at any check.
         let responses = ResponseStreams::new(kept, Duration::from_nanos(1));
         let (outbox, mut reader) = open(&responses);
         reader.opening();
         responses.expire();
-        // While somebody reads, it stays.
+        // A stream with a reader is retained.
         outbox.send(answer("1")).await;
         assert_eq!(text(&mut reader).await.unwrap(), "1");
         drop(reader);
@@ -300,14 +306,14 @@ mod tests {
         assert!(responses.open(ada(), None, messages, None).is_err());
     }
 
-    /// A client that leaves as soon as it can and never comes back takes no more than its share.
+    /// A client that disconnects immediately and never returns takes no more than its share.
     #[tokio::test]
     async fn what_is_sent_while_nobody_reads_counts_and_no_call_waits_for_a_reader() {
         let responses = responses(8 * EVENT_OVERHEAD_BYTES);
         let (outbox, reader) = open(&responses);
         reader.opening();
         drop(reader);
-        // More than the queue has room for.
+        // More messages than the queue can hold.
         for n in 0..2_000 {
             outbox.send(OutgoingMessage::notification(vec![b'x'; 10_000])).await;
             assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES, "{n}");

@@ -1,17 +1,18 @@
-//! What a state is bound to: who asks, by which method, and for what.
+//! The request that a state is bound to: its caller, its method and its parameters.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::{CallRequest, CompletionReference, CompletionRequest};
 
-/// A digest of a caller, a method and its parameters, without `_meta`, `inputResponses` and `requestState`. Parameters
-/// that are the same JSON values have the same digest, however they are written.
+/// A digest of a caller, a method and its parameters, without `_meta`, `inputResponses` and
+/// `requestState`. Parameters that are equal as JSON values have the same digest, regardless of how
+/// they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct RequestBinding([u8; 32]);
 
 impl RequestBinding {
-    /// The binding of this request of the caller with this name.
+    /// Returns the binding of this request of the caller with this name.
     pub(crate) fn new(caller: &str, request: &CallRequest) -> Self {
         let mut hash = Sha256::new();
         hash_text(&mut hash, caller);
@@ -33,7 +34,8 @@ impl RequestBinding {
                 hash_text(&mut hash, "resources/read");
                 hash_text(&mut hash, uri);
             }
-            // Nobody is asked anything during a completion (MCP allows it for the three above), so this seals nothing.
+            // A completion cannot ask questions (MCP allows questions only for the three methods
+            // above), so this seals nothing.
             CallRequest::Completion(CompletionRequest { reference, argument, value, context: _ }) => {
                 let (CompletionReference::Prompt(name) | CompletionReference::Resource(name)) = reference;
                 for part in ["completion/complete", name, argument, value] {
@@ -45,7 +47,7 @@ impl RequestBinding {
     }
 }
 
-/// Adds a text, so that no two lists of texts are the same bytes.
+/// Hashes a text with its length, so that different lists of texts never hash the same bytes.
 fn hash_text(hash: &mut Sha256, text: &str) {
     hash_length(hash, text.len());
     hash.update(text);
@@ -65,7 +67,7 @@ fn hash_object(hash: &mut Sha256, members: &Map<String, Value>) {
     }
 }
 
-/// Adds a value. Its depth is that which the parser allows.
+/// Hashes a value. The parser limits its depth.
 fn hash_value(hash: &mut Sha256, json: &Value) {
     match json {
         Value::Null => hash.update(b"n"),

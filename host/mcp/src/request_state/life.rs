@@ -1,15 +1,15 @@
-//! What identifies a state, and how long it is good.
+//! The id of a state and how long the state is valid.
 
 use std::time::{Duration, SystemTime};
 
-/// How long a state is good. A person thinks for minutes; what a plugin did before it asked should not be repeated hours
-/// later.
+/// Time for which a state is valid. A person needs minutes to decide. Effects that a plugin had
+/// before it asked should not be repeated hours later.
 pub(crate) const STATE_LIFETIME: Duration = Duration::from_mins(10);
 
-/// Bytes of a state's id.
+/// The id of a state.
 pub(super) type StateId = [u8; 16];
 
-/// Milliseconds of Unix time.
+/// Returns the Unix time in milliseconds.
 pub(crate) fn unix_millis_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, as_millis)
 }

@@ -1,6 +1,8 @@
-//! States as text: a version, a nonce and what AES-256-GCM-SIV makes of a claim, in base64url.
+//! The text form of states: a version, a nonce and the claim encrypted with AES-256-GCM-SIV, in
+//! base64url.
 //!
-//! The nonce is random. Should two states ever have the same one, this cipher reveals only whether they are equal.
+//! The nonce is random. If two states ever have the same nonce, this cipher reveals only whether
+//! they are equal.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::Engine as _;
@@ -12,30 +14,33 @@ use toolbay_private::KEY;
 use super::binding::RequestBinding;
 use super::life::StateId;
 
-/// The version of the format. It is authenticated too.
+/// The version of the format. A state with another version is rejected.
 const FORMAT_VERSION: u8 = 3;
 
-/// What is authenticated beside the claim, so that no other use of the key can give a state.
+/// Additional authenticated data. It prevents that ciphertext from another use of the key is
+/// accepted as a state.
 const SEAL_PURPOSE: &[u8] = b"toolbay request state 1";
 
-/// What a state says.
+/// The contents of a state.
 #[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct StateClaim {
     /// Identifies the state.
     pub(super) id: StateId,
     /// When it expires, in milliseconds of Unix time.
     pub(super) expires: u64,
-    /// The only server on which it is good; `None` if it is good on all that have the key.
+    /// The only server on which the state is valid; `None` if it is valid on all servers that have
+    /// the key.
     pub(super) server: Option<[u8; KEY]>,
-    /// What it is bound to.
+    /// The request that the state is bound to.
     pub(super) binding: RequestBinding,
     /// The keys of the questions that were asked with it.
     pub(super) asked: Vec<String>,
-    /// What the call must find as it was. It also says with which edition of the plugin the call began.
+    /// The recorded state with which the call must continue. It also contains the edition of the
+    /// plugin with which the call started.
     pub(super) journal: CallJournal,
 }
 
-/// The key, ready for use.
+/// The encryption key, prepared for use.
 pub(super) struct StateSeal(RandomizedNonceKey);
 
 impl StateSeal {
@@ -43,7 +48,7 @@ impl StateSeal {
         RandomizedNonceKey::new(&AES_256_GCM_SIV, key).ok().map(Self)
     }
 
-    /// The claim as text; `None` if it cannot be encrypted.
+    /// Encrypts the claim and encodes it as text; `None` if it cannot be encrypted.
     pub(super) fn seal(&self, claim: &StateClaim) -> Option<String> {
         let mut text = postcard::to_allocvec(claim).ok()?;
         let nonce = self.0.seal_in_place_append_tag(Aad::from(SEAL_PURPOSE), &mut text).ok()?;
@@ -51,7 +56,8 @@ impl StateSeal {
         Some(BASE64.encode(sealed))
     }
 
-    /// The claim of a text; `None` if it was not made with this key, or was changed.
+    /// Decodes and decrypts the claim of a text; `None` if it was not made with this key, or was
+    /// changed.
     pub(super) fn open(&self, text: &str) -> Option<StateClaim> {
         let mut sealed = BASE64.decode(text).ok()?;
         let (version, rest) = sealed.split_first_mut()?;

@@ -1,4 +1,4 @@
-//! What attackers try with states, and that honest clients get theirs back.
+//! Tests attacks on states, and that honest clients get theirs back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -70,7 +70,7 @@ fn a_state_comes_back_as_it_was() {
     assert_eq!((opened.asked, opened.journal), (vec!["ok".to_owned()], journal()));
     assert!(state.len() < 400, "{}", state.len());
     assert_ne!(seal(&states), state, "no two states are equal");
-    // Nothing of it can be read.
+    // No plaintext is visible.
     let bytes = BASE64.decode(&state).unwrap();
     assert!(!bytes.windows(3).any(|part| part == b"Ada"));
 }
@@ -271,7 +271,7 @@ async fn what_has_expired_leaves_memory_and_folder() {
         clock.fetch_add(5 * MINUTE, Ordering::Relaxed);
     }
     assert!(record(dir.path()).len() <= 3, "{:?}", record(dir.path()));
-    // A server that starts finds what others left.
+    // A server that starts removes the files that others left.
     clock.fetch_add(60 * MINUTE, Ordering::Relaxed);
     let next = self::states(Some(dir.path()), &clock);
     enter(&next, &seal(&next)).await.unwrap();
@@ -300,7 +300,7 @@ async fn an_entry_that_cannot_be_written_down_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let states = states(Some(dir.path()), &clock());
     let state = seal(&states);
-    // A folder stands where the file would be.
+    // A directory has the name of the file.
     fs::create_dir(dir.path().join("used-101")).unwrap();
     assert!(matches!(enter(&states, &state).await, Err(TicketRefused::Unwritten(_))));
 }

@@ -1,8 +1,9 @@
-//! The states that were used: each is remembered until it would expire anyway, in memory and in a file, so that no state
-//! is good for a second entry, also after a restart.
+//! The record of used states, in memory and in files. Each state is recorded until it would expire
+//! anyway, so that no state is valid for a second entry, even after a restart.
 //!
-//! There is one file for the states that expire within the same ten minutes. It only grows, by a fixed number of bytes an
-//! entry, and is removed as a whole. Servers that use the same folder share the files.
+//! There is one file for the states that expire within the same ten minutes. It grows by a fixed
+//! number of bytes per entry and is removed as a whole. Servers that use the same directory share
+//! the files.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,50 +17,52 @@ use toolbay_private::PrivateFolder;
 
 use super::life::{STATE_LIFETIME, StateId, as_millis};
 
-/// The most records of one period: 1 MiB of a file, and about as much memory. That is 109 entries a second.
+/// Maximum number of records of one period: 1 MiB of a file, and about as much memory. That is 109
+/// entries per second.
 pub(super) const MAX_PERIOD_RECORDS: usize = 1 << 16;
 
-/// So many callers can take what is there for all.
+/// One caller can use the total divided by this.
 const CALLER_SHARE_DIVISOR: usize = 4;
 
-/// The beginning of the name of each file. Its period follows.
+/// Prefix of the name of each file. The number of its period follows.
 const FILE_PREFIX: &str = "used-";
 
-/// What a record begins with: an id was used, or given back.
+/// First byte of a record: an id was used, or restored.
 const REDEEMED_MARK: u8 = b'+';
 const RESTORED_MARK: u8 = b'-';
 
-/// Bytes of a record.
+/// Size of a record, in bytes.
 const RECORD_BYTES: usize = 1 + size_of::<StateId>();
 
-/// The states that were used.
+/// The record of used states.
 #[derive(Default)]
 pub(super) struct UsedStates {
-    /// Where they are written; `None` remembers them in memory only.
+    /// The directory of the files; `None` keeps the record in memory only.
     folder: Option<PrivateFolder>,
-    /// By when they expire. Held while a file is locked, read and written, on a thread that may block.
+    /// The periods by number. The lock is held while a file is locked, read and written, on a
+    /// thread that may block.
     periods: Mutex<BTreeMap<u64, ExpiryPeriod>>,
 }
 
-/// Those that expire within the same ten minutes.
+/// The used states that expire within the same ten minutes.
 #[derive(Default)]
 struct ExpiryPeriod {
     ids: HashSet<StateId>,
-    /// How many entries each caller took of this server.
+    /// Number of entries that each caller used on this server.
     by: HashMap<Box<str>, usize>,
-    /// Records so far, of this server and of others.
+    /// Number of records so far, of this server and of others.
     records: usize,
     file: Option<File>,
 }
 
-/// Why an entry cannot be taken.
+/// The reason that an entry cannot be used.
 #[derive(Debug)]
 pub(crate) enum TicketRefused {
-    /// It was taken before.
+    /// The entry was used before.
     Used,
-    /// So many entries are remembered that there is no room for another.
+    /// The record has no capacity for another entry.
     Full,
-    /// It cannot be written down.
+    /// The record cannot be written.
     Unwritten(io::Error),
 }
 
@@ -80,17 +83,17 @@ impl From<io::Error> for TicketRefused {
 }
 
 impl UsedStates {
-    /// Those that are written in this folder.
+    /// Creates a record that is stored in this directory.
     pub(super) fn in_folder(folder: PrivateFolder) -> Self {
         Self { folder: Some(folder), ..Self::default() }
     }
 
-    /// Whether its methods wait for files.
+    /// Returns whether its methods do file I/O.
     pub(super) fn does_blocking_io(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Takes the entry of a state for `caller`, and writes that down.
+    /// Uses the entry of a state for `caller`, and records it.
     pub(super) fn redeem(&self, id: StateId, expires: u64, caller: &str, now: u64) -> Result<(), TicketRefused> {
         self.with_period(expires, now, |period| {
             if period.ids.contains(&id) {
@@ -107,14 +110,15 @@ impl UsedStates {
         })
     }
 
-    /// Gives an entry back that was not begun. It still counts for its caller: it has a record.
+    /// Restores an entry that was not started. It still counts for its caller, because it has a
+    /// record.
     pub(super) fn restore(&self, id: StateId, expires: u64, now: u64) -> Result<(), TicketRefused> {
         self.with_period(expires, now, |period| {
             if period.records < MAX_PERIOD_RECORDS { period.append_record(RESTORED_MARK, id) } else { Ok(()) }
         })
     }
 
-    /// Does something with the period of a state, while no other server writes it down.
+    /// Runs `work` on the period of a state, under the lock that excludes other servers.
     fn with_period<T>(
         &self,
         expires: u64,
@@ -144,19 +148,20 @@ impl UsedStates {
     }
 }
 
-/// Removes the files of periods that are over.
+/// Removes the files of expired periods.
 fn remove_expired_files(folder: &PrivateFolder, current: u64) {
     let names = folder.names().unwrap_or_default();
     let over =
         |name: &String| name.strip_prefix(FILE_PREFIX).and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < current);
     for name in names.iter().filter(|name| over(name)) {
-        // Another server may have been faster.
+        // Another server may have removed it already.
         folder.remove(name).ok();
     }
 }
 
 impl ExpiryPeriod {
-    /// Reads what other servers, or this one in an earlier life, have written since this was last called.
+    /// Reads the records that other servers, or this one before a restart, have added since the
+    /// last call.
     fn read_new_records(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         file.seek(SeekFrom::Start((self.records * RECORD_BYTES) as u64))?;
@@ -166,7 +171,8 @@ impl ExpiryPeriod {
             .read_to_end(&mut new)?;
         let torn = new.len() % RECORD_BYTES;
         if torn > 0 {
-            // The machine stopped while this was written. It is no id of a state, and neither is what fills it up.
+            // The machine stopped during this write. The torn record, filled up with zeros, is not
+            // the id of a state.
             let filling = vec![0; RECORD_BYTES - torn];
             file.write_all(&filling)?;
             new.extend(filling);
@@ -201,7 +207,7 @@ impl ExpiryPeriod {
     }
 }
 
-/// The exclusive use of a file among servers.
+/// An exclusive lock on a file that several servers use.
 struct FileLock(File);
 
 impl FileLock {

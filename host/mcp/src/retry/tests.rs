@@ -1,4 +1,4 @@
-//! Questions to clients without sessions.
+//! Tests questions to clients without sessions.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what a script returns")]
-/// Asks for `k` unless it is there, and returns the journal.
+/// Asks for `k` unless it is answered, and returns the journal.
 fn one(call: &ClientCall) -> Option<Result<CallReply, CallFailure>> {
     if call.journal.edition.is_some_and(|edition| edition != EDITION) {
         return Some(Err(CallFailure::Outdated));
@@ -133,7 +133,7 @@ async fn a_first_request_may_have_the_answers() {
     assert_eq!(text(&response), r#"{"k": "{\"n\":1}", "other": "{}"}"#);
     let response = peer.ask("tools/call", json!({"name": "a", "inputResponses": null})).await;
     assert_eq!(response["error"]["code"], -32602);
-    // What is no answer is asked again.
+    // A question without a valid answer is asked again.
     let response = peer.ask("tools/call", json!({"name": "a", "inputResponses": {"k": 12345}})).await;
     assert_eq!(response["result"]["resultType"], "input_required");
 }
@@ -296,7 +296,7 @@ async fn only_kinds_that_this_request_declared_are_asked() {
     assert_eq!(sees(json!({"sampling": {}})).await, "[Sampling]");
     assert_eq!(sees(json!({"elicitation": {}, "roots": {}})).await, "[Form, Roots]");
     assert_eq!(sees(json!({"elicitation": {"url": {}}})).await, "[Url]");
-    // A sandbox that asks all the same: nothing leaves.
+    // The sandbox asks anyway: no question is sent.
     let host = Stub::scripted(memory(), one);
     let mut peer = Peer::declaring(host, Revision::NEWEST, json!({"sampling": {}})).await;
     let error = &peer.ask("tools/call", json!({"name": "a"})).await["error"];

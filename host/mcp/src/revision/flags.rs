@@ -1,5 +1,5 @@
-//! Checks every flag of the table against what a client receives. A row that claims something false fails, and so does
-//! a flag that nothing depends on.
+//! Checks every flag of the table against the output to a client. A row with a wrong value fails,
+//! and so does a flag that nothing depends on.
 
 use std::sync::Arc;
 
@@ -23,12 +23,13 @@ use crate::session::{Session, SessionChannel, SessionLife};
 use crate::stub::{self, Stub};
 use crate::{dispatch, http, jsonrpc, outbox, outcome, question, shape};
 
-/// What a client of `revision` receives for `method`: in a session if the revision has sessions, otherwise without one.
+/// Returns the messages that a client of `revision` receives for `method`: in a session if the
+/// revision has sessions, otherwise without one.
 async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
     ask_with(revision, method, params, true).await
 }
 
-/// The same. If `with_session` is false, the client does not start a session.
+/// Like [`ask`]. If `with_session` is false, the client does not start a session.
 async fn ask_with(revision: Revision, method: &str, mut params: Value, with_session: bool) -> Vec<Value> {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
@@ -65,7 +66,7 @@ async fn ask_with(revision: Revision, method: &str, mut params: Value, with_sess
     received
 }
 
-/// The result for `method`, if there is one.
+/// Returns the result for `method`, if there is one.
 async fn result(revision: Revision, method: &str, params: Value) -> Option<Value> {
     let received = ask(revision, method, params).await;
     received.into_iter().find(|message| message["id"] == 1).and_then(|message| message.get("result").cloned())
@@ -88,7 +89,7 @@ fn wrong_arguments_are_a_result(revision: Revision) -> bool {
     outcome::to_response(answer, TargetKind::Tool, revision, false).is_ok()
 }
 
-/// A block of each kind, as JSON of the revision.
+/// Returns blocks whose form depends on the revision, as JSON.
 fn shaped(revision: Revision) -> Vec<Value> {
     let block = |body| ContentBlock {
         body,
@@ -163,7 +164,8 @@ async fn error_has_no_id(revision: Revision) -> bool {
     serde_json::from_slice::<Value>(&error).unwrap().get("id").is_none()
 }
 
-/// The status of a request over HTTP, with or without the headers that repeat parts of its body.
+/// Returns the status of a request over HTTP, with or without the headers that repeat parts of its
+/// body.
 async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
     let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
     let date = revision.as_str();
@@ -186,7 +188,7 @@ async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
     status
 }
 
-/// Whether the stream of a session begins with an event without a message.
+/// Returns whether the stream of a session starts with an event without a message.
 async fn opens_with_an_event(revision: Revision) -> bool {
     if !revision.features().sessions {
         return false;
@@ -198,7 +200,7 @@ async fn opens_with_an_event(revision: Revision) -> bool {
     first == "id: 0-0\nretry: 1000\ndata:"
 }
 
-/// The capabilities that the server declares.
+/// Returns the capabilities that the server declares.
 async fn capabilities(revision: Revision) -> Value {
     if revision.features().discover {
         return result(revision, "server/discover", json!({})).await.unwrap()["capabilities"].clone();
@@ -218,7 +220,7 @@ async fn completes_with_context(revision: Revision) -> bool {
     completed["completion"]["values"][0].as_str().unwrap().contains("known")
 }
 
-/// The code for a resource that does not exist, of every method that has one.
+/// Returns the error code for a resource that does not exist. Checks that all methods use it.
 async fn not_found(revision: Revision) -> i64 {
     let code = async |method| {
         let received = ask(revision, method, json!({"uri": "test://nothing"})).await;
@@ -232,7 +234,8 @@ async fn not_found(revision: Revision) -> i64 {
     read
 }
 
-/// What all kinds of definitions have alike: titles, icons and `_meta`, and the same of the contents of resources.
+/// Checks the members that all kinds of definitions share: titles, icons and `_meta`. Also checks
+/// the contents of resources.
 async fn same_in_all_definitions(revision: Revision) {
     let features = revision.features();
     let (prompt, resource) = (stub::prompt("a"), stub::listed("a:b"));
@@ -264,7 +267,8 @@ async fn same_in_all_definitions(revision: Revision) {
     }
 }
 
-/// What belongs to MCP Apps is there in every revision, whether or not it has `_meta` in definitions.
+/// Checks that the members of MCP Apps are present in every revision, even if it has no `_meta` in
+/// definitions.
 fn apps_go_with_any_revision(revision: Revision) {
     let ui = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b"});
     let mut meta = ui.as_object().unwrap().clone();
@@ -285,12 +289,12 @@ fn apps_go_with_any_revision(revision: Revision) {
     }
 }
 
-/// The parameters of a question as the revision has them.
+/// Returns the parameters of a question in the form of the revision.
 fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
     question::request_params(&asking::question("k", kind), revision).unwrap().unwrap_or_default()
 }
 
-/// Whether a plugin's question is part of a result.
+/// Returns whether a plugin's question is part of a result.
 async fn asks_in_result(revision: Revision) -> bool {
     let states = RequestStates::in_memory(&[7; 32]).unwrap();
     let host = Stub::scripted(states, |_| {
@@ -302,7 +306,7 @@ async fn asks_in_result(revision: Revision) -> bool {
     peer.receive().await["result"].get("inputRequests").is_some()
 }
 
-/// The flags of the revision as a client observes them.
+/// Returns the flags of the revision as a client observes them.
 async fn observed(revision: Revision) -> RevisionFeatures {
     let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
     let begun = ask_with(Revision::NEWEST_SESSION, "initialize", hello, false).await;
@@ -365,7 +369,7 @@ async fn observed(revision: Revision) -> RevisionFeatures {
     }
 }
 
-/// Whether a call with these members is answered with a task.
+/// Returns whether the result of a call with these members is a task.
 async fn becomes_a_task(revision: Revision, members: Value) -> bool {
     let mut params = json!({"name": "a"});
     params.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());

@@ -1,13 +1,13 @@
-//! Forgets tasks when their time is over: one timer for all of them.
+//! Removes expired tasks, with one timer for all tasks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// What forgets.
+/// A table whose entries expire.
 pub(super) trait ExpiringTable: Send + Sync + 'static {
-    /// Forgets what is over. Returns when there will be something again.
+    /// Removes the expired entries. Returns when the next entry expires.
     fn remove_expired(&self) -> impl Future<Output = Option<Instant>> + Send;
 }
 
@@ -15,30 +15,30 @@ pub(super) trait ExpiringTable: Send + Sync + 'static {
 #[derive(Default)]
 pub(super) struct ExpiryTimer {
     setting: Arc<Mutex<TimerSetting>>,
-    /// The timer has to look again.
+    /// Notifies the timer that it must check the time again.
     sooner: Arc<Notify>,
 }
 
-/// What the timer waits for.
+/// The state of the timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TimerSetting {
-    /// It does not run.
+    /// The timer does not run.
     #[default]
     Off,
-    /// It runs, and there are no tasks.
+    /// The timer runs, and there are no tasks.
     Idle,
-    /// The time of the first task.
+    /// The timer runs until the first task expires.
     At(Instant),
 }
 
 impl Drop for ExpiryTimer {
     fn drop(&mut self) {
-        // It ends.
+        // Wakes the timer so that it ends.
         self.sooner.notify_one();
     }
 }
 
-/// The timer runs for as long as this exists. Its runtime may end before the tasks.
+/// A guard that marks the timer as running. The runtime of the timer may end before the tasks.
 struct RunningTimer(Arc<Mutex<TimerSetting>>);
 
 impl Drop for RunningTimer {
@@ -48,7 +48,7 @@ impl Drop for RunningTimer {
 }
 
 impl ExpiryTimer {
-    /// Has `whole` forget what is over at this time.
+    /// Schedules the removal of expired entries of `whole` at this time.
     pub(super) fn schedule(&self, until: Instant, whole: &Arc<impl ExpiringTable>) {
         let Self { setting, sooner } = self;
         let before = {
@@ -70,13 +70,13 @@ impl ExpiryTimer {
     }
 }
 
-/// Forgets tasks as their times are over, until there is no table of tasks any more.
+/// Removes tasks as they expire, until the table of tasks is dropped.
 async fn forget(whole: Weak<impl ExpiringTable>, sooner: Arc<Notify>, running: RunningTimer) {
     loop {
-        // Created first: it also notices what is set meanwhile.
+        // Created before the check, so that a change in between also wakes this future.
         let looks_again = sooner.notified();
         let Some(alive) = whole.upgrade() else { return };
-        // Whatever is added from here on sets it anew.
+        // A task that is added after this point schedules the timer again.
         *lock(&running.0) = TimerSetting::Idle;
         let next = alive.remove_expired().await;
         drop(alive);

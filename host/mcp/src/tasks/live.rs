@@ -1,4 +1,4 @@
-//! A task whose call runs, or waits for answers.
+//! Tasks whose call runs or waits for answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,39 +13,41 @@ use super::task::{MAX_MESSAGE_BYTES, Task, TaskQuestion, TaskState};
 use crate::observer::PeerObserver;
 use crate::quota::QuotaPortion;
 
-/// Shortest time between two such messages: more would not be readable.
+/// Minimum time between two progress messages: more would not be readable.
 const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A task whose call runs, or waits for answers.
+/// A task whose call runs or waits for answers.
 pub(crate) struct LiveTask {
-    /// The caller that began it.
+    /// The caller that started the task.
     pub(super) owner: Arc<str>,
-    /// When it is forgotten.
+    /// The time at which the task expires.
     pub(crate) until: Instant,
-    /// Stops the call.
+    /// The token that stops the call.
     pub(crate) cancel: CancellationToken,
     task: Mutex<Arc<Task>>,
-    /// Counts what becomes of it. What that is, is asked for: nobody who waits keeps it beyond its time.
+    /// Counts the changes of the task. Receivers read the task itself, so that no waiting request
+    /// keeps it alive after it expires.
     changes: watch::Sender<u64>,
-    /// The same without what it says that it is doing.
+    /// Like `changes`, without progress messages.
     states: watch::Sender<u64>,
     phase: Mutex<TaskPhase>,
-    /// Who is told of progress and log messages beside those who ask for the task; `None` as soon as the request has its
-    /// response.
+    /// The peer that receives progress and log messages, in addition to the requests for the task;
+    /// `None` as soon as the request has its response.
     peer: Mutex<Option<PeerObserver>>,
-    /// When progress was last told.
+    /// The time of the last progress message.
     told: Mutex<Option<Instant>>,
     interview: Mutex<TaskQuestions>,
-    /// An answer came.
+    /// Notified when the last open question is answered or the questions fail.
     answered: Notify,
-    /// Held by the request that puts the questions to its client: two of them would ask the user twice.
+    /// Held by the request that sends the questions to its client: two requests would ask the user
+    /// twice.
     pub(crate) asking: tokio::sync::Mutex<()>,
 }
 
-/// Whose result it is.
+/// The request or task to which the result belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskPhase {
-    /// The request waits: the call may still end, or ask, before it becomes a task.
+    /// The request waits: the call may still end, or ask a question, before it becomes a task.
     Waited,
     /// The call is a task.
     Kept,
@@ -53,21 +55,21 @@ pub(crate) enum TaskPhase {
     Given,
 }
 
-/// The questions that the call has asked.
+/// The questions of the call and their answers.
 #[derive(Default)]
 struct TaskQuestions {
-    /// Keys that clients have seen.
+    /// The keys that clients have received.
     used: BTreeSet<String>,
-    /// Those that have no answer.
+    /// The questions without an answer.
     open: Vec<Arc<TaskQuestion>>,
-    /// The answers, by the plugin's keys, and the bytes that they hold of those that requests may take.
+    /// The answers, by the plugin's keys, and the bytes that they occupy in the quota of requests.
     answers: BTreeMap<String, String>,
     held: Vec<QuotaPortion>,
-    /// Why there will be no answers.
+    /// The failure, if there will be no answers.
     refused: Option<CallFailure>,
 }
 
-/// Answers by the plugin's keys, and the bytes that they hold.
+/// Answers by the plugin's keys, and the reserved bytes that they occupy.
 pub(crate) type TaskAnswers = (BTreeMap<String, String>, Vec<QuotaPortion>);
 
 impl LiveTask {
@@ -88,44 +90,47 @@ impl LiveTask {
         }
     }
 
-    /// Cancelled when the task is cancelled, or when the client cancels the request that waits for it.
+    /// Returns a token that is cancelled when the task is cancelled, or when the client cancels the
+    /// request that waits for the task.
     pub(crate) fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Whose result it is.
+    /// Returns the request or task to which the result belongs.
     pub(crate) fn phase(&self) -> TaskPhase {
         *lock(&self.phase)
     }
 
-    /// The task now.
+    /// Returns the current state of the task.
     pub(crate) fn task(&self) -> Arc<Task> {
         Arc::clone(&lock(&self.task))
     }
 
-    /// Says when something has become of the task, from now on; it is closed when the call has ended.
+    /// Returns a receiver that is notified of every later change. It is closed when the call has
+    /// ended.
     pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The same for those whom it does not concern what the task says that it is doing.
+    /// Like [`changes`](Self::changes), without progress messages.
     pub(crate) fn subscribe_states(&self) -> watch::Receiver<u64> {
         self.states.subscribe()
     }
 
-    /// Progress and log messages go to this client until the request has its response.
+    /// Sends progress and log messages to this client until the request has its response.
     pub(crate) fn attach_peer(&self, peer: PeerObserver) {
         *lock(&self.peer) = Some(peer);
     }
 
-    /// Does something with the client that waits, if one does.
+    /// Runs `work` with the waiting client, if there is one.
     pub(super) fn with_peer(&self, work: impl FnOnce(&PeerObserver)) {
         if let Some(peer) = &*lock(&self.peer) {
             work(peer);
         }
     }
 
-    /// The request gets its response now: nothing more is sent on its stream.
+    /// Detaches the client before its request gets its response: nothing more is sent on its
+    /// stream.
     pub(crate) fn detach_peer(&self) {
         *lock(&self.peer) = None;
     }
@@ -139,7 +144,7 @@ impl LiveTask {
         *now
     }
 
-    /// Tells what the task is doing.
+    /// Sets the progress message of the task. Messages that follow too fast are dropped.
     pub(super) fn report_progress(&self, progress: &ProgressUpdate) {
         let now = Instant::now();
         {
@@ -162,7 +167,7 @@ impl LiveTask {
         }
     }
 
-    /// The task is in this state from now on; false if it has ended, which is final.
+    /// Sets the state of the task. Returns false if it has ended, which is final.
     pub(crate) fn set_state(&self, state: TaskState) -> bool {
         let changed = self.update(|task| task.with_state(state));
         if changed {
@@ -172,7 +177,7 @@ impl LiveTask {
         changed
     }
 
-    /// The questions with keys that clients have not seen.
+    /// Gives the questions keys that clients have not received before.
     pub(super) fn assign_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
         let mut interview = lock(&self.interview);
         let asked = questions.into_iter().map(|question| {
@@ -187,7 +192,7 @@ impl LiveTask {
         asked.collect()
     }
 
-    /// Asks these questions, until what is returned is dropped.
+    /// Asks these questions, until the returned guard is dropped.
     pub(super) fn ask(&self, questions: Vec<Arc<TaskQuestion>>) -> AskedQuestions<'_> {
         let mut interview = lock(&self.interview);
         interview.open.clone_from(&questions);
@@ -195,10 +200,10 @@ impl LiveTask {
         AskedQuestions { live: self }
     }
 
-    /// Waits until all questions have their answers.
+    /// Waits until all questions are answered.
     async fn wait_for_answers(&self) -> Result<TaskAnswers, CallFailure> {
         loop {
-            // Created first: it also notices what comes meanwhile.
+            // Created before the check, so that an answer in between also wakes this future.
             let answered = self.answered.notified();
             {
                 let mut interview = lock(&self.interview);
@@ -213,11 +218,12 @@ impl LiveTask {
         }
     }
 
-    /// Takes the answer to the question that clients call `key`, if it is open. `hold` takes its bytes.
+    /// Accepts the answer to the question with the client-side key `key`, if the question is open.
+    /// `hold` reserves the bytes of the answer.
     ///
     /// # Errors
     ///
-    /// There is no room for it.
+    /// `hold` has failed to reserve the bytes.
     pub(crate) fn answer<E>(
         &self,
         key: &str,
@@ -240,7 +246,7 @@ impl LiveTask {
         Ok(())
     }
 
-    /// Fails the call, because its questions have no answers.
+    /// Fails the call, because its questions cannot be answered.
     pub(crate) fn fail_questions(&self, failure: CallFailure) {
         let mut interview = lock(&self.interview);
         if !interview.open.is_empty() {
@@ -249,12 +255,12 @@ impl LiveTask {
         }
     }
 
-    /// The questions that have no answer.
+    /// Returns the questions without an answer.
     pub(crate) fn unanswered(&self) -> Vec<Arc<TaskQuestion>> {
         lock(&self.interview).open.clone()
     }
 
-    /// Changes the task unless it has ended; false if it has.
+    /// Changes the task unless it has ended. Returns false if it has.
     fn update(&self, change: impl FnOnce(&Task) -> Task) -> bool {
         let mut task = lock(&self.task);
         let changes = !task.state.is_final();
@@ -265,17 +271,17 @@ impl LiveTask {
     }
 }
 
-/// Questions that were asked. When it is dropped, nobody can answer them any more.
+/// A guard of asked questions. When it is dropped, the questions can no longer be answered.
 pub(crate) struct AskedQuestions<'a> {
     live: &'a LiveTask,
 }
 
 impl AskedQuestions<'_> {
-    /// Waits until all questions have their answers.
+    /// Waits until all questions are answered.
     ///
     /// # Errors
     ///
-    /// There will be none.
+    /// The questions have failed.
     pub(crate) async fn wait_for_answers(&self) -> Result<TaskAnswers, CallFailure> {
         self.live.wait_for_answers().await
     }
@@ -287,13 +293,13 @@ impl Drop for AskedQuestions<'_> {
         let TaskQuestions { open, answers, held, refused, .. } = &mut *interview;
         (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
         if !std::mem::take(open).is_empty() {
-            // Whoever puts them to a client withdraws them.
+            // The state change makes the request that sent them to a client withdraw them.
             self.live.set_state(TaskState::Working);
         }
     }
 }
 
-// Held for a few instructions and never across an await. That of the interview comes before that of the task.
+// Held for a few instructions and never across an await. Lock order: the interview before the task.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

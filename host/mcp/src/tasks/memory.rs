@@ -1,4 +1,4 @@
-//! Tasks in memory: bounded in number and in bytes, of each caller and of all.
+//! A store of tasks in memory, with limits on their number and bytes, per caller and in total.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
@@ -15,10 +15,10 @@ use super::task::{TASK_OVERHEAD_BYTES, Task, TaskState};
 use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::revision::Revision;
 
-/// So many callers can have as much as there is for all.
+/// One caller can use the total bytes divided by this.
 const CALLER_SHARE_DIVISOR: usize = 4;
 
-/// Tasks that end with the program.
+/// A store whose tasks end with the process.
 pub(super) struct InMemory {
     tables: Mutex<TaskTables>,
     number: Arc<SharedQuota>,
@@ -29,14 +29,14 @@ pub(super) struct InMemory {
 struct TaskTables {
     /// The tasks of each caller, by id.
     callers: HashMap<Arc<str>, BTreeMap<Arc<str>, FinishedTask>>,
-    /// Whose task each is, in the order in which their times are over.
+    /// The owner of each task, in order of expiry.
     times: BTreeMap<(Instant, Arc<str>), Arc<str>>,
 }
 
 struct FinishedTask {
     task: Arc<Task>,
     until: Instant,
-    /// What it takes, or what there is room for.
+    /// The bytes that the task occupies or has reserved.
     bytes: QuotaPortion,
     _number: QuotaPortion,
 }
@@ -86,7 +86,7 @@ impl InMemory {
 }
 
 impl TaskTables {
-    /// A task whose time is not over.
+    /// Returns a task that has not expired.
     fn get(&self, owner: &str, id: &str) -> Option<&FinishedTask> {
         self.callers.get(owner)?.get(id).filter(|kept| kept.until > Instant::now())
     }
@@ -105,7 +105,8 @@ impl TaskTables {
         }
     }
 
-    /// Forgets the cancelled tasks of a caller, which have no result: nobody needs them. Returns how many these were.
+    /// Removes the cancelled tasks of a caller. They have no result, so no client needs them.
+    /// Returns the number of removed tasks.
     fn remove_cancelled(&mut self, owner: &str) -> usize {
         let own = self.callers.get(owner);
         let cancelled = own.into_iter().flatten().filter(|(_, kept)| matches!(kept.task.state, TaskState::Cancelled));

@@ -1,4 +1,4 @@
-//! What a guest reports while its call is, or may become, a task.
+//! Observes a guest while its call is, or may become, a task.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use toolbay_model::{CallObserver, LogLevel, ProgressUpdate};
 use super::live::LiveTask;
 use crate::updates::ResourceUpdates;
 
-/// Passes progress on to the task, and everything to the client that waits for the response to its request.
+/// Forwards progress to the task, and all events to the client that waits for the response.
 pub(crate) struct TaskObserver {
     pub(crate) live: Arc<LiveTask>,
-    /// Who wants to know of resources that change.
+    /// The subscribers to changes of resources.
     pub(crate) updates: ResourceUpdates,
 }
 

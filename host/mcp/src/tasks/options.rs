@@ -1,4 +1,4 @@
-//! What is kept of tasks, and for how long.
+//! Options for the storage and the lifetime of tasks.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use bytesize::ByteSize;
 /// Options of tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskOptions {
-    /// Tasks of one caller that are kept at once.
+    /// Maximum number of stored tasks of one caller.
     pub each: usize,
-    /// Tasks of all callers that are kept at once.
+    /// Maximum number of stored tasks of all callers.
     pub all: usize,
-    /// Bytes of all tasks: mostly results. One caller can have a quarter of it.
+    /// Maximum size of all tasks: mostly results. One caller can use a quarter of it.
     pub memory: ByteSize,
-    /// For how long a task is kept after it was created, unless its client asks for less.
+    /// Time for which a task is stored after it was created, unless its client requests less.
     pub ttl: Duration,
-    /// How long a call may take before it becomes a task, where the server decides that.
+    /// Time that a call may take before it becomes a task, if the server decides that.
     pub after: Duration,
 }
 

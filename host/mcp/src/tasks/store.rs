@@ -1,4 +1,4 @@
-//! Where tasks are kept.
+//! The interface to the storage of tasks.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use super::task::Task;
 use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 
-/// Where tasks are kept, each for its caller and until its time is over. The store alone decides when that is: what it has
-/// forgotten, nobody can ask for, and what it has not, everybody can who began it.
+/// Storage of tasks. Each task is visible to its caller only and until it expires. Only the store
+/// decides when that is: a task that it has removed cannot be requested, and a task that it still
+/// has can be requested by its owner.
 pub(crate) trait TaskStore: Send + Sync {
-    /// Keeps a new task of `owner` until `until`.
+    /// Stores a new task of `owner` until `until`.
     ///
     /// # Errors
     ///
-    /// There is no room for it.
+    /// There is no capacity for the task.
     fn add<'a>(
         &'a self,
         owner: &'a str,
@@ -24,21 +25,22 @@ pub(crate) trait TaskStore: Send + Sync {
         until: Instant,
     ) -> BoxFuture<'a, Result<(), QuotaExhausted>>;
 
-    /// Makes room for this many bytes of questions or of a result, before these are written.
+    /// Reserves this many bytes for questions or a result, before they are stored.
     ///
     /// # Errors
     ///
-    /// There is none, or the task is not known any more.
+    /// There is no capacity, or the store no longer has the task.
     fn reserve<'a>(&'a self, owner: &'a str, id: &'a str, bytes: usize) -> BoxFuture<'a, Result<(), NoRoom>>;
 
-    /// Keeps what has become of a task, for which there is room; what it takes less is given back. A task that is not known
-    /// any more stays unknown.
+    /// Stores the new state of a task, for which capacity is reserved, and releases the surplus.
+    /// Does nothing if the store no longer has the task.
     fn update<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>) -> BoxFuture<'a, ()>;
 
-    /// The task of `owner` with this id.
+    /// Returns the task of `owner` with this id.
     fn get<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, Option<Arc<Task>>>;
 
-    /// At most `limit` tasks of `owner` for clients of this revision, in the order of their ids: those after `after`.
+    /// Returns at most `limit` tasks of `owner` for clients of this revision, those after `after`,
+    /// in the order of their ids.
     fn list<'a>(
         &'a self,
         owner: &'a str,
@@ -47,26 +49,26 @@ pub(crate) trait TaskStore: Send + Sync {
         revision: Revision,
     ) -> BoxFuture<'a, Vec<Arc<Task>>>;
 
-    /// Forgets a task.
+    /// Removes a task.
     fn remove<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, ()>;
 
-    /// Forgets the tasks whose time is over.
+    /// Removes the expired tasks.
     fn expire(&self) -> BoxFuture<'_, ExpiredTasks>;
 }
 
-/// Why there is no room for what a task is to have.
+/// The reason that no bytes can be reserved for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// The caller, or all callers together, have as much as they can have.
+    /// The caller, or all callers together, have reached their limit.
     Exhausted(QuotaExhausted),
-    /// The task is not known any more.
+    /// The store no longer has the task.
     Forgotten,
 }
 
-/// What was forgotten because its time was over.
+/// Tasks that were removed because they have expired.
 pub(crate) struct ExpiredTasks {
     /// The ids of these tasks.
     pub(crate) ids: Vec<Arc<str>>,
-    /// When the time of the next one is over; `None` if there is no other.
+    /// The time at which the next task expires; `None` if there is no other.
     pub(crate) next: Option<Instant>,
 }

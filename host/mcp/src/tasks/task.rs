@@ -1,4 +1,4 @@
-//! What clients are told of a task.
+//! The state of a task as clients receive it.
 
 use std::io;
 use std::sync::Arc;
@@ -13,33 +13,34 @@ use crate::jsonrpc::Error;
 use crate::question;
 use crate::revision::Revision;
 
-/// How often a client should ask, in milliseconds.
+/// Interval at which a client should poll, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 500;
 
-/// What a task takes beside its questions and its result, in bytes: itself, its places in tables, its message. A task that
-/// has ended has none: a short error is in its place, so that there is always room for one.
+/// Size of a task in addition to its questions and its result, in bytes: the value itself, its
+/// entries in tables, its message. A task that has ended has no message. A short error takes its
+/// place, so that there is always capacity for one.
 pub(super) const TASK_OVERHEAD_BYTES: usize = 4 << 10;
 
-/// Longest message about what a task is doing, in bytes.
+/// Maximum size of the status message of a task, in bytes.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 10;
 
-/// A task at one moment.
+/// A snapshot of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// Nobody can guess it.
+    /// The id, which cannot be guessed.
     pub(crate) id: Arc<str>,
-    /// The revision of the request that began it: its result is written for that.
+    /// The revision of the request that started the task. Its result is encoded for this revision.
     pub(crate) revision: Revision,
     created: SystemTime,
     updated: SystemTime,
-    /// For how long it is kept after it was created.
+    /// Time for which the task is stored after it was created.
     ttl: Duration,
-    /// What it is doing, in words of the plugin.
+    /// The status message, in words of the plugin.
     message: Option<String>,
     pub(crate) state: TaskState,
 }
 
-/// How far a task is (MCP `TaskStatus`).
+/// The status of a task (MCP `TaskStatus`).
 #[derive(Clone, Debug)]
 pub(crate) enum TaskState {
     /// `working`.
@@ -55,20 +56,20 @@ pub(crate) enum TaskState {
 /// A question of a task.
 #[derive(Debug)]
 pub(crate) struct TaskQuestion {
-    /// What clients call it. A task never uses a key twice, as a plugin may.
+    /// The client-side key. A task never uses a key twice, although a plugin may.
     pub(crate) key: String,
     pub(crate) question: Question,
 }
 
-/// How a task ended.
+/// The final state of a task.
 #[derive(Debug)]
 pub(crate) struct TaskEnd {
-    /// Whether the result has `isError`.
+    /// True if the result has `isError`.
     is_error: bool,
     pub(crate) outcome: TaskOutcome,
 }
 
-/// What the request would have been answered with.
+/// The response that the request would have received.
 #[derive(Debug)]
 pub(crate) enum TaskOutcome {
     /// A result, as text.
@@ -78,16 +79,16 @@ pub(crate) enum TaskOutcome {
 }
 
 impl TaskEnd {
-    /// A task that ended with this error.
+    /// Creates the end of a task with this error.
     pub(crate) fn failed(error: Error) -> Self {
         Self { is_error: false, outcome: TaskOutcome::Error(error) }
     }
 
-    /// A task that ended with this result, for which there is room.
+    /// Creates the end of a task with this result, for which capacity is reserved.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The result cannot be serialized.
     pub(crate) fn from_result(result: &Map<String, Value>) -> serde_json::Result<Self> {
         let is_error = result.get("isError") == Some(&Value::Bool(true));
         Ok(Self { is_error, outcome: TaskOutcome::Result(to_raw_value(result)?) })
@@ -101,21 +102,21 @@ impl TaskEnd {
     }
 }
 
-/// What a task takes that ends with this error.
+/// Returns the size of an error as the end of a task, in bytes beyond [`ENTRY`].
 pub(crate) fn error_size(error: &Error) -> usize {
     let data = error.data.as_ref().map_or(0, serialized_size);
     (error.message.len() + data).saturating_sub(MAX_MESSAGE_BYTES)
 }
 
-/// What a value takes as text, without writing it anywhere.
+/// Returns the size of a value as JSON text, without storing the text.
 pub(crate) fn serialized_size(value: &impl Serialize) -> usize {
     let mut counted = CountingWriter(0);
-    // Whoever cannot write it will be told.
+    // The code that serializes the value for a client reports the error.
     drop(serde_json::to_writer(&mut counted, value));
     counted.0
 }
 
-/// Counts what is written.
+/// A writer that only counts bytes.
 struct CountingWriter(usize);
 
 impl io::Write for CountingWriter {
@@ -130,14 +131,14 @@ impl io::Write for CountingWriter {
 }
 
 impl TaskQuestion {
-    /// The bytes that it takes.
+    /// Returns the size of the question, in bytes.
     pub(super) fn size(&self) -> usize {
         self.key.len() + self.question.params.get().len()
     }
 }
 
 impl TaskState {
-    /// Whether it can still change.
+    /// Returns whether the state can no longer change.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Cancelled)
     }
@@ -148,24 +149,25 @@ impl Task {
         Self { id, revision, created: now, updated: now, ttl, message: None, state: TaskState::Working }
     }
 
-    /// The same task in another state.
+    /// Returns the task in another state.
     pub(super) fn with_state(&self, state: TaskState) -> Self {
-        // What it was doing, it does no more.
+        // A task that has ended has no progress.
         let message = self.message.clone().filter(|_| !state.is_final());
         Self { state, message, updated: SystemTime::now(), ..self.clone() }
     }
 
-    /// The same task with what it is doing.
+    /// Returns the task with another status message.
     pub(super) fn with_message(&self, message: String) -> Self {
         Self { message: Some(message), updated: SystemTime::now(), ..self.clone() }
     }
 
-    /// Whether clients of `revision` know tasks of this form. Tasks of the other form do not exist for them.
+    /// Returns whether clients of `revision` support tasks of this form. For them, tasks of the
+    /// other form do not exist.
     pub(crate) fn is_visible_to(&self, revision: Revision) -> bool {
         self.revision.features().tasks_extension == revision.features().tasks_extension
     }
 
-    /// The bytes that it takes.
+    /// Returns the size of the task, in bytes.
     pub(super) fn size(&self) -> usize {
         let state = match &self.state {
             TaskState::Working | TaskState::Cancelled => 0,
@@ -175,7 +177,8 @@ impl Task {
         TASK_OVERHEAD_BYTES + state
     }
 
-    /// `status`. A tool that fails has failed its task in 2025-11-25, but has completed it in the extension.
+    /// Returns `status`. If a tool fails, its task has failed in 2025-11-25, but has completed in
+    /// the extension.
     fn status(&self) -> &'static str {
         let fails = !self.revision.features().tasks_extension;
         match &self.state {
@@ -190,8 +193,8 @@ impl Task {
         }
     }
 
-    /// The task without its questions and its result, as `tasks/get` returns it in 2025-11-25, and as the result that
-    /// begins a task in the extension has it.
+    /// Returns the task without its questions and its result: the result of `tasks/get` in
+    /// 2025-11-25, and the result that creates a task in the extension.
     pub(crate) fn summary(&self) -> Map<String, Value> {
         let extension = self.revision.features().tasks_extension;
         let [ttl, poll] = if extension { ["ttlMs", "pollIntervalMs"] } else { ["ttl", "pollInterval"] };
@@ -209,11 +212,11 @@ impl Task {
         members
     }
 
-    /// The whole task, as `tasks/get` and `notifications/tasks` of the extension have it.
+    /// Returns the full task, as in `tasks/get` and `notifications/tasks` of the extension.
     ///
     /// # Errors
     ///
-    /// A question cannot be written; in words for the log.
+    /// A question cannot be encoded. The error is a message for the log.
     pub(crate) fn detailed(&self) -> Result<DetailedTask<'_>, String> {
         let mut detailed = DetailedTask { summary: self.summary(), input_requests: None, result: None, error: None };
         match &self.state {
@@ -233,7 +236,7 @@ impl Task {
     }
 }
 
-/// A task with everything that is known of it. The result stays text: it may be long.
+/// A task with its questions or its result. The result stays text, because it may be long.
 #[derive(Serialize)]
 pub(crate) struct DetailedTask<'a> {
     #[serde(flatten)]
@@ -246,7 +249,7 @@ pub(crate) struct DetailedTask<'a> {
     error: Option<TaskError<'a>>,
 }
 
-/// An error of JSON-RPC as a member.
+/// An error of JSON-RPC as a member of a task.
 #[derive(Serialize)]
 struct TaskError<'a> {
     code: i32,

@@ -1,4 +1,4 @@
-//! Tasks of both forms.
+//! Tests tasks of both forms.
 
 mod bounds;
 mod loading;
@@ -28,14 +28,14 @@ use crate::stub::{Stub, WAITS};
 const CORE: Revision = Revision::V2025_11_25;
 const EXTENSION: Revision = Revision::V2026_07_28;
 
-/// What a client declares that takes tasks and answers questions.
+/// Returns the capabilities of a client that accepts tasks and answers questions.
 fn declared() -> Value {
     let mut declared = everything();
     declared["extensions"] = json!({TASKS_EXTENSION: {}});
     declared
 }
 
-/// A host where every call that waits becomes a task.
+/// Creates a host where every call that waits becomes a task.
 fn host(script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static) -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script).keeping(soon())
 }
@@ -44,12 +44,12 @@ fn soon() -> TaskOptions {
     TaskOptions { after: Duration::from_millis(1), ..TaskOptions::default() }
 }
 
-/// Options with which no call lives to become a task.
+/// Returns options with which no call runs long enough to become a task.
 fn late() -> TaskOptions {
     TaskOptions { after: Duration::from_hours(1), ..TaskOptions::default() }
 }
 
-/// Waits until it is so.
+/// Waits until the condition is true.
 async fn becomes(what: impl Fn() -> bool) {
     while !what() {
         tokio::task::yield_now().await;
@@ -64,12 +64,13 @@ async fn client(host: &Arc<Stub>, revision: Revision) -> Peer {
     Peer::declaring(Arc::clone(host), revision, declared()).await
 }
 
-/// The parameters of a call that waits, as a task in the revisions in which clients decide that.
+/// Returns the parameters of a call that waits. It is a task in the revisions in which clients
+/// decide that.
 fn slow() -> Value {
     json!({"name": "a", "arguments": {WAITS: true}, "task": {"ttl": 60_000}})
 }
 
-/// Begins a task and returns its id.
+/// Starts a task and returns its id.
 async fn begin(peer: &mut Peer) -> String {
     let created = peer.result("tools/call", slow()).await;
     let task = created.get("task").unwrap_or(&created);
@@ -92,7 +93,7 @@ async fn until(peer: &mut Peer, id: &str, status: &str) -> Value {
     }
 }
 
-/// A result without what differs each time.
+/// Returns a result without the members that differ each time.
 fn told(mut value: Value) -> String {
     fn blur(value: &mut Value) {
         if let Some(items) = value.as_array_mut() {
@@ -141,7 +142,7 @@ async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
     let mut peer = client(&host, EXTENSION).await;
     let result = peer.result("tools/call", json!({"name": "a", "task": {}})).await;
     assert_eq!((&result["resultType"], &result["content"][0]["text"]), (&json!("complete"), &json!("at once")));
-    // A client that takes no tasks waits.
+    // A client that accepts no tasks waits.
     let mut without = Peer::new(EXTENSION).await;
     without.host.release();
     let result = without.result("tools/call", slow()).await;
@@ -220,7 +221,7 @@ async fn failures_end_tasks_as_each_form_says() {
     }
 }
 
-/// A plugin that asks these questions, round by round, and then says the answers.
+/// Creates a plugin that asks these questions, round by round, and then returns the answers.
 fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
     host(move |call| {
         let journal = &call.journal;
@@ -382,11 +383,11 @@ async fn others_know_nothing_of_a_task() {
         if revision == CORE {
             assert_eq!(eve.result("tasks/list", json!({})).await["tasks"], json!([]));
             assert_eq!(ada.result("tasks/list", json!({})).await["tasks"].as_array().unwrap().len(), 1);
-            // Everybody behind one address is one caller: nobody sees a list.
+            // All clients behind one address are one caller: none of them gets a list.
             let mut anonymous = Peer::named(Arc::clone(&host), "ip:192.0.2.7", revision, declared()).await;
             assert_eq!(anonymous.error("tasks/list", json!({})).await["code"], -32601);
         }
-        // Neither does a client that knows the other form of tasks.
+        // A client that supports the other form of tasks does not see the task either.
         let other = if revision == CORE { EXTENSION } else { CORE };
         let mut other = Peer::named(Arc::clone(&host), "token:ada", other, declared()).await;
         assert_eq!(other.error("tasks/get", json!({"taskId": id})).await["code"], -32602);
@@ -438,14 +439,14 @@ async fn the_tasks_of_a_caller_are_bounded_in_number() {
     begin(&mut peer).await;
     let error = peer.error("tools/call", slow()).await;
     assert_eq!((&error["code"], &error["data"]["dev.toolbay/error"]), (&json!(-32010), &json!("busy")), "{error}");
-    // Others have their own.
+    // Other callers have their own limit.
     let mut other = Peer::named(Arc::clone(&host), "token:other", CORE, declared()).await;
     begin(&mut other).await;
-    // A task without a result makes room.
+    // A task without a result is evicted.
     peer.result("tasks/cancel", json!({"taskId": first})).await;
     begin(&mut peer).await;
     assert_eq!(peer.error("tasks/get", json!({"taskId": first})).await["code"], -32602);
-    // Where the server decides, what cannot be kept is no task.
+    // If the server decides, a call that cannot be stored does not become a task.
     let mut extension = client(&host, EXTENSION).await;
     let running = host.waiting();
     let request = extension.request("tools/call", slow()).await;
@@ -544,7 +545,8 @@ async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
     assert_eq!(statuses.first().map(String::as_str), Some("input_required"));
 }
 
-/// A call with an answer becomes a task, does something, asks again, and finds no place with the next answer.
+/// A call with an answer becomes a task, has an effect, asks again, and is rejected when it
+/// continues with the next answer.
 #[tokio::test]
 async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     let asks = |call: &ClientCall, key: &str| {
@@ -552,7 +554,7 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         let journal = CallJournal { until, ..CallJournal::clone(&call.journal) };
         Some(Ok(CallReply::Questions(QuestionRound { questions: vec![question(key, QuestionKind::Form)], journal })))
     };
-    // Both have the same key; the first answers before the call is a task.
+    // Both hosts have the same key; the call of the first asks before it becomes a task.
     let states = || RequestStates::in_memory(&[7; 32]).unwrap();
     let first = Stub::scripted(states(), move |call| asks(call, "a")).keeping(late());
     first.release();
@@ -572,7 +574,7 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         let mut seen = noted.lock().unwrap();
         seen.push(keys.join(" "));
         match seen.len() {
-            // It waits for its turn, and begins with what it was resumed with.
+            // The call waits in the queue, and starts with the state with which it was resumed.
             1 => reject(RejectionReason::Busy { bound: CapacityLimit::Plugin, most: 1 }),
             2 => asks(call, "b"),
             _ => reject(RejectionReason::Resting),

@@ -1,4 +1,4 @@
-//! What tasks take, for how long, and who is woken by them.
+//! Tests the memory that tasks take, their lifetime, and the wake-ups that they cause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +36,7 @@ fn in_an_hour() -> tokio::time::Instant {
     tokio::time::Instant::now() + Duration::from_hours(1)
 }
 
-/// A store in which one caller can have this many bytes.
+/// Creates a store in which one caller can have this many bytes.
 fn store(bytes: usize) -> InMemory {
     InMemory::new(&TaskOptions { memory: ByteSize::b(4 * bytes as u64), ..TaskOptions::default() })
 }
@@ -51,11 +51,11 @@ async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room()
     assert_eq!(store.reserve("ada", "2", 101).await, full);
     store.reserve("ada", "2", 100).await.unwrap();
     assert_eq!(store.reserve("bob", "1", 1).await, Err(NoRoom::Forgotten), "it is not that caller's");
-    // What there is no room for says so, in the place of the message of a task that runs.
+    // The error for missing capacity takes the place of the message of a running task.
     store.update("ada", &ended(&first, TaskEnd::failed(Error::new(0, "x".repeat(1_000))))).await;
     store.reserve("ada", "2", 1_000).await.unwrap();
     assert_eq!(store.reserve("ada", "2", 1_001).await, full);
-    // What was cancelled is nobody's any more, and makes room.
+    // A cancelled task can be evicted.
     store.update("ada", &Arc::new(first.with_state(TaskState::Cancelled))).await;
     store.reserve("ada", "2", 1_001).await.unwrap();
     assert!(store.get("ada", "1").await.is_none());
@@ -67,7 +67,7 @@ async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room()
 async fn a_result_that_has_no_room_was_never_there() {
     for revision in [CORE, EXTENSION] {
         let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
-        // Not a byte is left beside the task.
+        // There is no capacity beyond the task itself.
         let host = host.keeping(TaskOptions { memory: ByteSize::b(4 * TASK_OVERHEAD_BYTES as u64), ..soon() });
         let mut peer = client(&host, revision).await;
         let id = begin(&mut peer).await;
@@ -110,7 +110,7 @@ async fn tasks_that_have_ended_leave_no_timers() {
     becomes(|| alive() <= before).await;
 }
 
-/// Waits until a task that is begun now is forgotten: then all that were begun before are, too.
+/// Waits until a task that is started now has expired. All earlier tasks have then expired too.
 async fn time_passes(peer: &mut Peer) {
     let id = begin(peer).await;
     while peer.ask("tasks/get", json!({"taskId": id})).await.get("error").is_none() {
@@ -131,7 +131,7 @@ async fn nothing_is_left_of_tasks_whose_time_is_over() {
         }
         ids.push(id);
     }
-    // Somebody waits for the last one, and is told.
+    // A request waits for the last task, and is notified.
     let waiting = peer.request("tasks/result", json!({"taskId": ids[299]})).await;
     let response = loop {
         let message = peer.receive().await;
@@ -145,7 +145,7 @@ async fn nothing_is_left_of_tasks_whose_time_is_over() {
     let tasks = host_tasks(&host);
     becomes(|| tasks.live_tasks().is_empty()).await;
     assert_eq!(peer.result("tasks/list", json!({})).await["tasks"], json!([]));
-    // There is room for as many again, which end.
+    // There is capacity for the same number of tasks, which end.
     for _ in 0..1_000 {
         begin(&mut peer).await;
     }
@@ -189,7 +189,7 @@ async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
     let bytes = host.updates().bytes_of("stdio");
     assert_eq!(bytes, MAX_SUBSCRIPTIONS * 512);
     assert_eq!(peer.session.intake.of("stdio"), 0, "the filter is gone");
-    // Many streams are no more room.
+    // More streams do not raise the limit.
     let mut all = honoured;
     let mut streams = vec![first];
     loop {
@@ -242,7 +242,7 @@ fn what_has_ended_stays_as_it_is() {
     assert!(matches!(live.task().state, TaskState::Cancelled));
 }
 
-/// Counts how often somebody is woken.
+/// Counts wake-ups.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 

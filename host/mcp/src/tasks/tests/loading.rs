@@ -1,4 +1,4 @@
-//! Calls of tools whose plugins are still loading: what these support is not known yet.
+//! Tests calls of tools whose plugins are still loading: their support for tasks is not known yet.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::peer::Peer;
 use crate::revision::Revision;
 use crate::stub::Stub;
 
-/// A host whose plugins are loading.
+/// Creates a host whose plugins are loading.
 fn loading(support: TaskSupport) -> Arc<Stub> {
     let host = saying("done");
     host.set_task_support(support);
@@ -20,7 +20,7 @@ fn loading(support: TaskSupport) -> Arc<Stub> {
     host
 }
 
-/// The response to a request that was sent.
+/// Returns the response to a request that was sent.
 async fn response(peer: &mut Peer, id: &Value) -> Value {
     loop {
         let message = peer.receive().await;
@@ -48,7 +48,7 @@ async fn a_call_waits_to_know_whether_it_is_to_be_a_task() {
         let host = loading(support);
         let mut peer = client(&host, revision).await;
         let call = peer.request("tools/call", params.clone()).await;
-        // Other requests are answered meanwhile.
+        // Other requests get their responses in the meantime.
         let method = if revision == EXTENSION { "server/discover" } else { "ping" };
         let other = peer.ask(method, json!({})).await;
         assert!(other.get("result").is_some(), "{other}");

@@ -1,4 +1,4 @@
-//! Questions of tasks that nobody needs an answer to any more.
+//! Tests that obsolete questions of tasks are withdrawn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::peer::Peer;
 use crate::request_state;
 use crate::stub::Stub;
 
-/// Begins a task, waits for its result, and returns the ids of the task and of the request, and its question.
+/// Starts a task, waits for its result, and returns the ids of the task and of the request, and its
+/// question.
 async fn asked(peer: &mut Peer, host: &Arc<Stub>) -> (String, u64, Value) {
     let id = begin(peer).await;
     let waiting = peer.request("tasks/result", json!({"taskId": id})).await;
@@ -25,7 +26,8 @@ async fn asked(peer: &mut Peer, host: &Arc<Stub>) -> (String, u64, Value) {
     }
 }
 
-/// The messages until the response to this request: that too, if `last` is one.
+/// Returns the messages until the response to this request, including it if `last` is the id of a
+/// request.
 async fn before(peer: &mut Peer, last: u64) -> Vec<Value> {
     let mut messages = Vec::new();
     loop {
@@ -47,7 +49,7 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
     let host = asking(&[&["a"]]);
     let mut peer = client(&host, CORE).await;
     let (id, waiting, question) = asked(&mut peer, &host).await;
-    // By somebody else, who has the same caller.
+    // Another client with the same caller cancels it.
     let mut other = client(&host, CORE).await;
     assert_eq!(other.result("tasks/cancel", json!({"taskId": id})).await["status"], "cancelled");
     let messages = before(&mut peer, waiting).await;
@@ -55,7 +57,7 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
     let error = &messages.last().unwrap()["error"]["message"];
     assert_eq!(error, "The task was cancelled: it has no result.");
     becomes(|| peer.session.pending.is_empty()).await;
-    // What comes too late is ignored.
+    // A late answer is ignored.
     peer.answer(&question, json!({"action": "decline"})).await;
     assert_eq!(get(&mut peer, &id).await["status"], "cancelled");
     assert_eq!(peer.session.intake.of("stdio"), 0);
