@@ -160,7 +160,7 @@ pub(super) fn check_against_body(
     let method = McpMethod::parse(&request.method);
     match method {
         Some(McpMethod::CallTool | McpMethod::GetPrompt) => {
-            check_header(headers, &MCP_NAME, named.name.as_deref(), true)?
+            check_header(headers, &MCP_NAME, named.name.as_deref(), true)?;
         }
         // Some clients do not send the header.
         Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask) if headers.contains_key(MCP_NAME) => {
