@@ -262,7 +262,7 @@ impl UpdateSubscriber {
     }
 
     /// Waits until a resource changed whose URI `may` allows, and returns the subscribed URI. The
-    /// URI stays marked until it is [taken](Self::take).
+    /// URI stays marked until it is [cleared](Self::clear_mark).
     pub(crate) async fn next_change(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
         loop {
             // Created before the check, so that a mark in between also wakes this future.

@@ -103,7 +103,7 @@ impl TaskMode {
     ///
     /// # Errors
     ///
-    /// As for [`TaskMode::of`].
+    /// As for [`TaskMode::from_request`].
     pub(crate) async fn resolve(self, session: &Session, name: &str, rules: &RequestContext) -> Result<Self, Error> {
         let Self::Open(wanted) = self else { return Ok(self) };
         session.host.wait_for_tool(name).await;

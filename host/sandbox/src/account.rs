@@ -51,7 +51,7 @@ impl MemoryBudget {
         self.try_charge(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
     }
 
-    /// Like [`Account::charge`], for an optional reservation. A refusal does not mark the budget as
+    /// Like [`MemoryBudget::charge`], for an optional reservation. A refusal does not mark the budget as
     /// exceeded.
     pub(crate) fn try_charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);

@@ -61,7 +61,7 @@ pub struct PreparedComponent {
 }
 
 /// The form in which a component offers its tools. For each further form, add a variant here and an
-/// arm in [`PreparedComponent::list`], [`PreparedComponent::description`] and [`PreparedComponent::run_command`].
+/// arm in [`PreparedComponent::list`], [`PreparedComponent::description`] and [`PreparedComponent::call`].
 enum ComponentForm {
     /// It implements the contract.
     Contract(ContractComponent),

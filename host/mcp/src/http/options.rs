@@ -21,7 +21,7 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// If set, the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
-    /// If set, metrics are served at [`METRICS`](super::METRICS).
+    /// If set, metrics are served at [`METRICS_PATH`](super::METRICS_PATH).
     pub metrics: bool,
     /// Pages for operators, which do their own access control; `None` if there are none. Requests
     /// to them pass the check of `Host` and `Origin`.

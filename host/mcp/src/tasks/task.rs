@@ -102,7 +102,7 @@ impl TaskEnd {
     }
 }
 
-/// Returns the size of an error as the end of a task, in bytes beyond [`ENTRY`].
+/// Returns the size of an error as the end of a task, in bytes beyond [`TASK_OVERHEAD_BYTES`].
 pub(crate) fn error_size(error: &Error) -> usize {
     let data = error.data.as_ref().map_or(0, serialized_size);
     (error.message.len() + data).saturating_sub(MAX_MESSAGE_BYTES)

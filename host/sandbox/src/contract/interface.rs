@@ -59,7 +59,7 @@ impl<'a> ExportedInterface<'a> {
         self.rejection(&joined(&format!("{error:#}")))
     }
 
-    /// Like [`Interface::type_mismatch`], for a reason that is already a message.
+    /// Like [`ExportedInterface::type_mismatch`], for a reason that is already a message.
     pub(super) fn rejection(&self, why: &str) -> PrepareError {
         PrepareError::ContractTypes(self.name.to_owned(), why.to_owned())
     }
