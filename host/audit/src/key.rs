@@ -86,7 +86,7 @@ impl LogKey {
 
 impl fmt::Debug for LogKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("LogKey(…)")
     }
 }
 

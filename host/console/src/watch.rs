@@ -59,7 +59,7 @@ impl Default for ServerActivity {
 
 impl fmt::Debug for ServerActivity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").finish_non_exhaustive()
+        f.debug_struct("ServerActivity").finish_non_exhaustive()
     }
 }
 

@@ -42,7 +42,7 @@ pub struct AnsweredElsewhere {
 
 impl fmt::Debug for OperatorAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Elsewhere").finish_non_exhaustive()
+        f.debug_struct("OperatorAnswer").finish_non_exhaustive()
     }
 }
 

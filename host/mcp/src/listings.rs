@@ -129,7 +129,7 @@ impl CachedPage {
 
 impl fmt::Debug for PageCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listings").finish_non_exhaustive()
+        f.debug_struct("PageCache").finish_non_exhaustive()
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) enum NotCancelled {
 
 impl fmt::Debug for TaskTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tasks").finish_non_exhaustive()
+        f.debug_struct("TaskTable").finish_non_exhaustive()
     }
 }
 

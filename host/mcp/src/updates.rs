@@ -98,7 +98,7 @@ impl Default for ResourceUpdates {
 
 impl fmt::Debug for ResourceUpdates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Updates").finish_non_exhaustive()
+        f.debug_struct("ResourceUpdates").finish_non_exhaustive()
     }
 }
 

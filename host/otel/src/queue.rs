@@ -111,7 +111,10 @@ impl<T> SignalQueue<T> {
 
 impl<T> fmt::Debug for SignalQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("most", &self.most).field("dropped", &self.dropped()).finish_non_exhaustive()
+        f.debug_struct("SignalQueue")
+            .field("most", &self.most)
+            .field("dropped", &self.dropped())
+            .finish_non_exhaustive()
     }
 }
 

@@ -46,7 +46,10 @@ impl ConnectorOptions {
 /// Without the password that the URL of the proxy may have.
 impl fmt::Debug for ConnectorOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("extra_ca", &self.extra_ca).field("proxy", &self.proxy.is_some()).finish()
+        f.debug_struct("ConnectorOptions")
+            .field("extra_ca", &self.extra_ca)
+            .field("proxy", &self.proxy.is_some())
+            .finish()
     }
 }
 

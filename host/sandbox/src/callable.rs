@@ -125,7 +125,7 @@ impl LazyComponent {
 
 impl fmt::Debug for LazyComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Callable")
+        f.debug_struct("LazyComponent")
             .field("facts", &self.facts)
             .field("open", &self.open.get().is_some())
             .finish_non_exhaustive()

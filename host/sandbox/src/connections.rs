@@ -41,6 +41,6 @@ impl PartialEq for PluginConnections {
 
 impl fmt::Debug for PluginConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Connections").field(&self.0.is_some()).finish()
+        f.debug_tuple("PluginConnections").field(&self.0.is_some()).finish()
     }
 }

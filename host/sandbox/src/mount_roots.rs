@@ -186,7 +186,7 @@ impl MountRoot {
 
 impl fmt::Debug for MountRoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Root").field("mount", &self.mount).field("held", &self.identity()).finish_non_exhaustive()
+        f.debug_struct("MountRoot").field("mount", &self.mount).field("held", &self.identity()).finish_non_exhaustive()
     }
 }
 

@@ -384,6 +384,6 @@ fn tools_description(tools: Vec<ToolDefinition>) -> ComponentDescription {
 
 impl fmt::Debug for PreparedComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared").finish_non_exhaustive()
+        f.debug_struct("PreparedComponent").finish_non_exhaustive()
     }
 }

@@ -177,7 +177,7 @@ impl Drop for AutomatonMatcher {
 
 impl fmt::Debug for AutomatonMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Automaton").field("states", &self.states()).finish_non_exhaustive()
+        f.debug_struct("AutomatonMatcher").field("states", &self.states()).finish_non_exhaustive()
     }
 }
 

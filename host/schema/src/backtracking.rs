@@ -93,7 +93,7 @@ fn build(source: &str, part: usize) -> Option<Regex> {
 
 impl fmt::Debug for BacktrackingMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Backtracking").field(&self.source).finish()
+        f.debug_tuple("BacktrackingMatcher").field(&self.source).finish()
     }
 }
 

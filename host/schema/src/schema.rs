@@ -286,7 +286,7 @@ impl CompiledSchema {
 
 impl fmt::Debug for JsonSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Schema").field(&self.value).finish()
+        f.debug_tuple("JsonSchema").field(&self.value).finish()
     }
 }
 

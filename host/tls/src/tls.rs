@@ -101,7 +101,7 @@ impl ReloadingTls {
 
 impl fmt::Debug for ReloadingTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("ReloadingTls").field("files", &self.files).finish_non_exhaustive()
     }
 }
 

@@ -210,7 +210,7 @@ impl PublishListener for SubscriptionNotifier {
 
 impl fmt::Debug for SubscriptionNotifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Told").finish_non_exhaustive()
+        f.debug_struct("SubscriptionNotifier").finish_non_exhaustive()
     }
 }
 

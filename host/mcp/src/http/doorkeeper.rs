@@ -39,6 +39,6 @@ impl AuthPolicy {
 /// Omits the tokens.
 impl fmt::Debug for AuthPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Doorkeeper").finish_non_exhaustive()
+        f.debug_struct("AuthPolicy").finish_non_exhaustive()
     }
 }
