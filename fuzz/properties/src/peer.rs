@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::time::timeout;
-use toolbay_mcp::streams::{StdinStream, StdoutStream};
+use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 
 /// Bytes that are buffered until they are read.
 const BUFFER: usize = 64 << 10;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toolbay_model::CallerPreferences;
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::host::ClientShare;
-use crate::updates::MAX_URI_BYTES;
+use crate::resource_subscriptions::MAX_URI_BYTES;
 
 /// The identity behind a request: its name, its rights and its share of the server's capacity.
 ///

@@ -5,12 +5,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS};
-use crate::list::ListKind;
+use crate::list_kind::ListKind;
 
 /// First character of the cursors of a folder.
 const FOLDER_PREFIX: char = 'd';
 
-/// Returns the cursor of the page of `list` that follows the item with this name or URI.
+/// Returns the cursor of the page of `list_kind` that follows the item with this name or URI.
 pub(crate) fn encode(list: ListKind, name: &str) -> String {
     BASE64.encode(format!("{}{name}", list_prefix(list)))
 }
@@ -31,7 +31,7 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
     if uri.is_empty() || within { Ok(uri) } else { Err(invalid_cursor()) }
 }
 
-/// Returns the name or URI in a cursor of `list`. The empty cursor belongs to the first page and
+/// Returns the name or URI in a cursor of `list_kind`. The empty cursor belongs to the first page and
 /// contains an empty name.
 ///
 /// # Errors

@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
 use crate::caller::Caller;
-use crate::detached;
-use crate::entry::{self, EncodedCall, ParamsReader, PendingCall};
+use crate::task_start;
+use crate::plugin_request::{self, EncodedCall, ParamsReader, PendingCall};
 use crate::jsonrpc::{
     self, Error, INVALID_REQUEST, IncomingContent, METHOD_NOT_FOUND, Message, Request, RequestId, truncate_quote,
 };
@@ -24,9 +24,9 @@ use crate::methods::{
 use crate::outbox::{Outbox, OutgoingMessage};
 use crate::paging::{self, ListResult};
 use crate::revision::Revision;
-use crate::rules::{RequestContext, missing_session};
+use crate::message_context::{RequestContext, missing_session};
 use crate::session::{Session, SessionChannel};
-use crate::wish::TaskMode;
+use crate::task_decision::TaskMode;
 
 /// Handles the content of one line or body, with the rights of `caller`. Responses go to `reply`.
 /// Returns when the next message may be read: calls continue in the background.
@@ -69,7 +69,7 @@ pub(crate) async fn handle_request(
     };
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = params_reader(method) => {
-            match entry::begin_call(session, caller, &request, read, rules) {
+            match plugin_request::begin_call(session, caller, &request, read, rules) {
                 Ok(calling) if matches!(calling.task_mode(), TaskMode::Open(_)) => {
                     // Does not delay other requests.
                     let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
@@ -103,7 +103,7 @@ pub(crate) async fn handle_request(
                 Ok(held) => held,
                 Err(exhausted) => {
                     let error =
-                        Error::new(INVALID_REQUEST, entry::busy_rejection(exhausted).reason.to_string()).with_id(&id);
+                        Error::new(INVALID_REQUEST, plugin_request::busy_rejection(exhausted).reason.to_string()).with_id(&id);
                     return session.reject(error, &reply).await;
                 }
             };
@@ -299,7 +299,7 @@ async fn start_batch_item(session: &Arc<Session>, caller: &Caller, request: &Req
     match (resolve_method(session, request, rules.as_ref())?, rules) {
         (McpMethod::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
         (method, Some(rules)) if let Some(read) = params_reader(method) => {
-            entry::begin_call(session, caller, request, read, rules).map(InBatch::Call)
+            plugin_request::begin_call(session, caller, request, read, rules).map(InBatch::Call)
         }
         (method, rules) => Ok(InBatch::Answer(respond(session, caller, request, method, rules).await)),
     }
@@ -308,7 +308,7 @@ async fn start_batch_item(session: &Arc<Session>, caller: &Caller, request: &Req
 /// Starts a call, as a task if its mode says so.
 async fn start_call(session: &Arc<Session>, caller: &Caller, calling: Box<PendingCall>, reply: &Outbox) {
     if calling.task_mode() != TaskMode::None {
-        if let Err(error) = detached::start(session, caller, calling, reply).await {
+        if let Err(error) = task_start::start(session, caller, calling, reply).await {
             session.reject(error, reply).await;
         }
         return;

@@ -10,15 +10,15 @@ use toolbay_model::{
     QuestionKindSet, SchemaForm, SchemaViolation, Skill, Tool, TraceContext,
 };
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::capabilities::CapabilityNames;
-use crate::elsewhere::{OperatorAnswer, PendingQuestions};
-use crate::listings::PageCache;
+use crate::operator_answers::{OperatorAnswer, PendingQuestions};
+use crate::page_cache::PageCache;
 use crate::quota::{QuotaPortion, SharedQuota};
 use crate::request_state::RequestStates;
 use crate::tasks::{TaskOptions, TaskTable};
-use crate::updates::ResourceUpdates;
-use crate::view::CallerView;
+use crate::resource_subscriptions::ResourceUpdates;
+use crate::list_state::CallerView;
 
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {

@@ -2,45 +2,45 @@
 //!
 //! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates
 //! the session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
-//! which ends with it. `reply` turns the messages of a session into a response.
+//! which ends with it. `post_response` turns the messages of a session into a response.
 
 mod address;
-mod app;
-mod arguments;
+mod app_state;
+mod header_arguments;
 mod auth;
-mod body;
+mod response_body;
 #[cfg(test)]
-pub(crate) mod client;
+pub(crate) mod test_client;
 mod decimal;
-mod denied;
-mod doorkeeper;
+mod unauthorized;
+mod access_settings;
 mod endpoint;
 mod event;
 mod event_log;
-mod guard;
+mod origin_check;
 mod headers;
-mod keys;
-mod lane;
-mod link;
+mod issuer_keys;
+mod decode_threads;
+mod connection_stream;
 mod listener;
-mod news;
+mod session_messages;
 mod oauth;
 mod options;
 mod peer;
-mod reply;
-mod reserve;
+mod post_response;
+mod excess_connections;
 mod response_stream;
-mod responses;
-mod scrape;
-mod scrapes;
+mod response_streams;
+mod metrics_endpoint;
+mod metrics_cache;
 mod sessions;
 mod sse;
-mod stream;
-mod streams;
-mod trust;
-mod turns;
-mod unread;
-mod wire;
+mod sockets;
+mod sse_streams;
+mod reauthorization;
+mod connection_scheduler;
+mod lingering_close;
+mod write_timeout;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,20 +62,20 @@ use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 
 pub use self::address::{ListenAddress, NoAddress};
-use self::app::HttpState;
+use self::app_state::HttpState;
 use self::auth::AuthGate;
-pub use self::doorkeeper::AuthPolicy;
-use self::guard::OriginGuard;
+pub use self::access_settings::AuthPolicy;
+use self::origin_check::OriginGuard;
 use self::headers::ErrorId;
-use self::lane::BodyWorkers;
+use self::decode_threads::BodyWorkers;
 pub use self::options::{AuthSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
-use self::reply::JSON_CONTENT_TYPE;
-use self::scrapes::MetricsCache;
+use self::post_response::JSON_CONTENT_TYPE;
+use self::metrics_cache::MetricsCache;
 use self::sessions::SessionTable;
-pub use self::stream::SocketListener;
-use self::streams::SseStreams;
+pub use self::sockets::SocketListener;
+use self::sse_streams::SseStreams;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::quota::SharedQuota;
@@ -173,7 +173,7 @@ fn router(app: &Arc<HttpState>) -> Router {
         .layer(cors);
     if app.options.metrics {
         // Without CORS headers, so that no page can read the metrics.
-        guarded = guarded.route(METRICS_PATH, get(scrape::get));
+        guarded = guarded.route(METRICS_PATH, get(metrics_endpoint::get));
     }
     if let Some(pages) = app.options.pages.clone() {
         // Also without CORS headers: the pages are for people.
@@ -223,11 +223,11 @@ async fn authenticate(
         Ok((caller, trust)) => {
             let Ok(place) = app.requests.try_reserve(&caller.name, 1) else {
                 let id = ErrorId::of(request.headers());
-                return reply::unavailable_response(&too_many_requests(app.options.caller_requests), id);
+                return post_response::unavailable_response(&too_many_requests(app.options.caller_requests), id);
             };
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(trust);
-            body::hold_until_sent(next.run(request).await, place, &peer.half_closed)
+            response_body::hold_until_sent(next.run(request).await, place, &peer.half_closed)
         }
         Err(denied) => {
             tracing::info!(peer = %peer.source, "request rejected: {denied}");

@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 use crate::caller::Caller;
 use crate::jsonrpc::Error;
 use crate::session::Session;
-use crate::shape;
+use crate::result_encoding;
 
 /// Time that a client waits for instructions of plugins that are still loading at startup. Most are
 /// loaded by then, and a client must not wait for a plugin that is being compiled.
@@ -47,5 +47,5 @@ async fn add_instructions(result: &mut Map<String, Value>, session: &Session, ca
         // Includes what is loaded by then. The lists contain the rest.
         drop(tokio::time::timeout(INSTRUCTIONS_TIMEOUT, session.host.wait_for_instructions()).await);
     }
-    shape::add_instructions(result, &session.host.instructions(&caller.rights));
+    result_encoding::add_instructions(result, &session.host.instructions(&caller.rights));
 }

@@ -12,8 +12,8 @@ use toolbay_model::{CallObserver, LogLevel, ProgressUpdate};
 use crate::jsonrpc::{self, RequestId};
 use crate::outbox::{Outbox, OutgoingMessage};
 use crate::revision::Revision;
-use crate::rules::RequestContext;
-use crate::updates::ResourceUpdates;
+use crate::message_context::RequestContext;
+use crate::resource_subscriptions::ResourceUpdates;
 
 /// Progress notifications per second that are forwarded. More would not be readable.
 const PROGRESS_PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();

@@ -9,18 +9,18 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolbay_model::{JsonText, SchemaForm};
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::caller::Caller;
 use crate::cursor;
 use crate::host::{self, Host};
 use crate::jsonrpc::Error;
-use crate::list::ListKind;
-use crate::listings::{CachedPage, PageKey};
-use crate::outcome::internal_error;
+use crate::list_kind::ListKind;
+use crate::page_cache::{CachedPage, PageKey};
+use crate::call_response::internal_error;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::view::CallerView;
+use crate::list_state::CallerView;
 
 /// Time that clients may cache a list, in ms. The plugin folder can change at any time.
 const LIST_TTL_MS: u64 = 0;
@@ -190,7 +190,7 @@ mod tests {
     use toolbay_model::Tool;
 
     use super::*;
-    use crate::stub;
+    use crate::stub_host;
 
     struct Tools;
 
@@ -224,7 +224,7 @@ mod tests {
     fn a_page_has_as_many_items_as_fit() {
         let write = |tools: &[Arc<Tool>], more| encode_page::<Tools>(tools, more, Revision::NEWEST);
         let large = |name: &str, bytes| {
-            Arc::new(Tool { description: Some("x".repeat(bytes)), ..Tool::clone(&stub::tool(name)) })
+            Arc::new(Tool { description: Some("x".repeat(bytes)), ..Tool::clone(&stub_host::tool(name)) })
         };
         let all = [
             large("a", MAX_PAGE_BYTES / 2),

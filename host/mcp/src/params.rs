@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS, truncate_error};
-use crate::object::object;
+use crate::lenient_object::object;
 
 /// The parameters that every method has.
 #[derive(Deserialize)]

@@ -6,11 +6,11 @@
 //! A state is valid for one entry of one request of one caller, for ten minutes.
 
 mod binding;
-mod life;
-mod sealed;
+mod state_lifetime;
+mod sealing;
 #[cfg(test)]
 mod tests;
-mod used;
+mod used_states;
 
 use std::fmt;
 use std::io;
@@ -20,11 +20,11 @@ use toolbay_model::{ApprovalState, CallJournal};
 use toolbay_private::{KEY, PrivateFolder};
 
 pub(crate) use self::binding::RequestBinding;
-pub(crate) use self::life::{STATE_LIFETIME, unix_millis_now};
-use self::life::{StateId, as_millis};
-use self::sealed::{StateClaim, StateSeal};
-pub(crate) use self::used::TicketRefused;
-use self::used::UsedStates;
+pub(crate) use self::state_lifetime::{STATE_LIFETIME, unix_millis_now};
+use self::state_lifetime::{StateId, as_millis};
+use self::sealing::{StateClaim, StateSeal};
+pub(crate) use self::used_states::TicketRefused;
+use self::used_states::UsedStates;
 
 /// Maximum size of a state, in bytes: the largest journal that an operator can allow (1 MiB),
 /// encrypted and encoded as base64.

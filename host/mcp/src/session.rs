@@ -18,14 +18,14 @@ use crate::capabilities::CapabilityNames;
 use crate::host::Host;
 use crate::in_flight::InFlight;
 use crate::jsonrpc::{self, Error, RequestId};
-use crate::known::KnownLists;
+use crate::client_lists::KnownLists;
 use crate::outbox::{Outbox, OutgoingMessage};
-use crate::pending::PendingClientRequests;
+use crate::server_requests::PendingClientRequests;
 use crate::quota::SharedQuota;
 use crate::revision::Revision;
-use crate::rules::RequestContext;
-use crate::shape;
-use crate::updates::UpdateSubscriber;
+use crate::message_context::RequestContext;
+use crate::result_encoding;
+use crate::resource_subscriptions::UpdateSubscriber;
 
 /// Maximum number of open requests of one client. Calls have a separate, smaller limit.
 const MAX_OPEN_REQUESTS: usize = 4096;
@@ -259,7 +259,7 @@ impl Session {
 
     /// Adds the members that every result of the revision has.
     pub(crate) fn add_common_members(&self, result: &mut Map<String, Value>, revision: Revision) {
-        shape::add_common_members(result, &self.host.options().server, revision);
+        result_encoding::add_common_members(result, &self.host.options().server, revision);
     }
 
     /// Encodes a result.

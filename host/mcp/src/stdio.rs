@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
 use crate::outbox::{self, OutboxReceiver};
 use crate::session::{Session, SessionChannel, SessionLife, flush_timeout};
-use crate::streams::{self, StdinStream, StdoutStream};
+use crate::process_stdio::{self, StdinStream, StdoutStream};
 
 /// Size up to which messages are combined into one write, in bytes.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
@@ -65,7 +65,7 @@ pub async fn serve(
     // If the client was killed, both ends are closed: its calls need no grace time.
     let writer = writing.abort_handle();
     let unread = tokio::spawn(async move {
-        streams::wait_until_stdout_closed().await;
+        process_stdio::wait_until_stdout_closed().await;
         writer.abort();
     });
     session.end(options.grace, outbox.closed()).await;

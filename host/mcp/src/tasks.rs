@@ -6,12 +6,12 @@
 //! connection, but to its caller.
 
 mod expiry;
-mod live;
-mod memory;
+mod running_tasks;
+mod memory_store;
 mod observer;
 mod options;
 mod store;
-mod task;
+mod task_state;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +25,13 @@ use tokio_util::task::TaskTracker;
 use toolbay_model::Question;
 
 use self::expiry::{ExpiringTable, ExpiryTimer};
-pub(crate) use self::live::{AskedQuestions, LiveTask, TaskPhase};
-use self::memory::InMemory;
+pub(crate) use self::running_tasks::{AskedQuestions, LiveTask, TaskPhase};
+use self::memory_store::InMemory;
 pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
 pub(crate) use self::store::NoRoom;
 use self::store::{ExpiredTasks, TaskStore};
-pub(crate) use self::task::{Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size};
+pub(crate) use self::task_state::{Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size};
 use crate::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::quota::QuotaExhausted;
 use crate::revision::Revision;

@@ -38,7 +38,7 @@ use wasmtime::component::Component;
 
 pub(crate) use self::code::{create_memory_file, open_file, open_from_memory};
 use self::key::{CacheMacKey, EntryClaim};
-use crate::about::PluginSummary;
+use crate::plugin_summary::PluginSummary;
 use crate::component_summary::ComponentSummary;
 use crate::contract_versions::SERVED_VERSIONS;
 use crate::error::describe_too_large;

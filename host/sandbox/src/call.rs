@@ -12,12 +12,12 @@ use tokio::time::timeout_at;
 use toolbay_model::{CallError, CallUsage, Limit, Limits};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::ask::SuspendedCall;
-use crate::asked::PluginRequest;
+use crate::input_request::SuspendedCall;
+use crate::plugin_request::PluginRequest;
 use crate::call_context::CallContext;
 use crate::call_directories::CallDirectories;
 use crate::callable::LazyComponent;
-use crate::coop::{CpuMeter, drive_cooperatively};
+use crate::yielding::{CpuMeter, drive_cooperatively};
 use crate::descriptors::CallDescriptors;
 use crate::determinism::CallSeed;
 use crate::engine::{self, TickGuard};

@@ -8,8 +8,8 @@ use toolbay_model::{CallJournal, CallObserver, CallerIdentity, Limits, QuestionK
 use toolbay_policy::Permissions;
 use toolbay_secrets::SecretVault;
 
-use crate::compute_place::ComputePlace;
-use crate::connections::PluginConnections;
+use crate::compute_permit::ComputePlace;
+use crate::plugin_connections::PluginConnections;
 use crate::keyvalue::KeyValue;
 use crate::mount_roots::MountRoots;
 use crate::plugin_http::PluginHttp;

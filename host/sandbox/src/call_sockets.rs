@@ -16,8 +16,8 @@ use toolbay_policy::{DenialReason, NormalizedHost, TcpRequest, TcpRule, choose, 
 use toolbay_recording::MissingInput;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
-use crate::account::{BudgetExceeded, MemoryBudget, MemoryReservation};
-use crate::connections::{ConnectionRules, PluginConnections};
+use crate::memory_budget::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::plugin_connections::{ConnectionRules, PluginConnections};
 use crate::descriptors::OpenDescriptor;
 use crate::effects::{AskBlocker, SideEffects};
 use crate::http_call::CallDenials;

@@ -3,7 +3,7 @@
 use tempfile::NamedTempFile;
 use toolbay_model::ComponentDescription;
 
-use crate::about::PluginSummary;
+use crate::plugin_summary::PluginSummary;
 use crate::docs::ComponentDocs;
 use crate::prepared_component::PreparedComponent;
 use crate::raw_description::RawDescription;

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use toolbay_model::text::joined;
 use wasmtime::Engine;
 
-use crate::about::PluginSummary;
-use crate::adapt::AdaptedComponent;
+use crate::plugin_summary::PluginSummary;
+use crate::adapter::AdaptedComponent;
 use crate::concurrency::WasiP3Requirements;
 use crate::docs::ComponentDocs;
 use crate::export_limits::{ComponentKind, check_exports};
 use crate::wasm_proposals::WasmProposals;
-use crate::{adapt, concurrency, engine, mcp_detection, memory_snapshot, preinit};
+use crate::{adapter, concurrency, engine, mcp_detection, memory_snapshot, preinit};
 
 /// Maximum size of the output, in bytes. Compiled code is a small multiple of its source, so more
 /// is a mistake.
@@ -142,7 +142,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
 
 /// Compiles a plugin file. Returns the code and the notes, or an error message.
 pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, WorkerNotes), String> {
-    let AdaptedComponent { component, kind, remark } = adapt::componentize(file, wit)?;
+    let AdaptedComponent { component, kind, remark } = adapter::componentize(file, wit)?;
     let uses = WasmProposals::of(&component)?;
     let (checked, off) = match (check_exports(&component)?, concurrency::wasi_p3_requirements(&component)) {
         (_, WasiP3Requirements::Refused(why)) => return Err(why),

@@ -20,7 +20,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Store};
 
 use self::interface::{ExportedInterface, ExportedInterfaces};
-use crate::asked::PluginRequest;
+use crate::plugin_request::PluginRequest;
 use crate::contract_interface::{ContractInterface, export_names};
 use crate::contract_versions::SERVED_VERSIONS;
 use crate::guest_reply::{GuestFailure, GuestReply};

@@ -13,7 +13,7 @@ use toolbay_model::{
 use crate::call::FinishedCall;
 use crate::call_context::{CallContext, PluginContext};
 use crate::compiled::CompiledFile;
-use crate::coop::drive_cooperatively;
+use crate::yielding::drive_cooperatively;
 use crate::mcp_server::{self, RequestReply, ServerTransport};
 use crate::prepared_component::PreparedComponent;
 use crate::raw_description::RawDescription;

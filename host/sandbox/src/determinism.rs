@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use toolbay_model::{CompletionReference, CompletionRequest};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
-use crate::asked::PluginRequest;
+use crate::plugin_request::PluginRequest;
 
 /// Start time of each call on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
 const START_TIME: Duration = Duration::from_hours(438_288);

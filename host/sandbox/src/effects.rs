@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use toolbay_model::{CallJournal, Limits, RecordedEffect};
 use toolbay_recording::MissingInput;
 
-use crate::account::{MemoryBudget, MemoryReservation};
+use crate::memory_budget::{MemoryBudget, MemoryReservation};
 use crate::replay_log::{NotRecorded, OperationKind, ReplayTape};
 
 /// Maximum size of an operation's description, in bytes. Descriptions that differ only beyond it

@@ -128,7 +128,7 @@ impl EnginePair {
 mod tests {
     use serde_json::json;
 
-    use crate::trial::{TrialComponent, sandbox};
+    use crate::test_sandbox::{TrialComponent, sandbox};
 
     const MODULE: &str = r#"(core module $m
         (import "" "return" (func $return (param i32)))

@@ -6,7 +6,7 @@ use toolbay_model::{CallError, Limit, Limits};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{GcHeapOutOfMemory, ThrownException, Trap};
 
-use crate::ask::MissingCapability;
+use crate::input_request::MissingCapability;
 use crate::effects::EffectMismatch;
 
 /// Message for a guest whose tasks are deadlocked.

@@ -30,7 +30,7 @@ pub(crate) use self::denials::CallDenials;
 use self::error_codes::{code, recordable_error};
 use self::request_span::RequestSpan;
 use self::response_recorder::{RecordedBody, replay_response};
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::call_context::{CallContext, PluginContext};
 use crate::effects::{EffectMismatch, EffectStart, SideEffects};
 use crate::host_denial::HostDenial;

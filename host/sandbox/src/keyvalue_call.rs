@@ -8,9 +8,9 @@ use toolbay_model::{CallerIdentity, Interrupt, Limit};
 use toolbay_policy::{StateBy, StateGrant};
 use toolbay_state::{StateBucket, StateError, StateOwner, StateQuota, StateStore, WorkPayer};
 
-use crate::account::{MemoryBudget, MemoryReservation};
+use crate::memory_budget::{MemoryBudget, MemoryReservation};
 use crate::call_context::CallContext;
-use crate::coop::CpuMeter;
+use crate::yielding::CpuMeter;
 use crate::host_denial::HostDenial;
 use crate::keyvalue::KeyValue;
 

@@ -4,7 +4,7 @@ use wasmtime::ResourceLimiter;
 
 use toolbay_model::Limits;
 
-use crate::account::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 
 /// Size of a table element, in bytes: a pointer.
 const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();

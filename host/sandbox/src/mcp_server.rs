@@ -22,8 +22,8 @@ use wasmtime::Store;
 
 use self::message_reader::MessageIntake;
 pub(crate) use self::message_reader::RequestReply;
-use crate::ask::MissingCapability;
-use crate::asked::PluginRequest;
+use crate::input_request::MissingCapability;
+use crate::plugin_request::PluginRequest;
 use crate::guest_reply::{GuestFailure, GuestReply};
 use crate::http_handler::HandlerPre;
 use crate::linked_command::LinkedCommand;

@@ -25,7 +25,7 @@ use wasmtime::{Engine, Store};
 use crate::cache;
 use crate::call_context::{CallContext, PluginContext};
 use crate::contract_interface::ContractInterface;
-use crate::coop::drive_cooperatively;
+use crate::yielding::drive_cooperatively;
 use crate::determinism::CallSeed;
 use crate::guest_reply::GuestFailure;
 use crate::memory_snapshot::{MemorySnapshot, SnapshotValue, encode};

@@ -10,7 +10,7 @@ use toolbay_secrets::SecretFilter;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::account::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 
 /// Maximum captured output for the log and the error message, in bytes. More would not be read, and
 /// every running call may hold this amount.

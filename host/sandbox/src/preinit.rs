@@ -15,7 +15,7 @@ use crate::export_limits::{ComponentKind, check_exports};
 use crate::memory_snapshot::{MemorySnapshot, SnapshotValue};
 use crate::nested_component::NestedComponent;
 use crate::wasm_proposals::WasmProposals;
-use crate::{adapt, concurrency};
+use crate::{adapter, concurrency};
 
 /// Name of the custom section of an optimized file.
 const OPTIMIZED_SECTION: &str = "toolbay-optimized";
@@ -115,7 +115,7 @@ fn write_state(component: &[u8], image: MemorySnapshot) -> Result<Vec<u8>, Strin
 }
 
 fn to_component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
-    adapt::componentize(file, wit).map(|adapted| adapted.component)
+    adapter::componentize(file, wit).map(|adapted| adapted.component)
 }
 
 /// Returns the configured library. The initialization function stays exported: to remove it, the

@@ -8,7 +8,7 @@ use wasmtime::component::{Component, Instance, types};
 use wasmtime::{Engine, Store};
 
 use crate::act::{self, LinkedActComponent};
-use crate::asked::PluginRequest;
+use crate::plugin_request::PluginRequest;
 use crate::contract::{self, ContractComponent, ExportedContract};
 use crate::docs::ComponentDocs;
 use crate::engine_pair::LinkedEngine;

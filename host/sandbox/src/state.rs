@@ -10,12 +10,12 @@ use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use crate::account::{BudgetExceeded, MemoryBudget, MemoryReservation};
-use crate::ask::QuestionContext;
+use crate::memory_budget::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::input_request::QuestionContext;
 use crate::call_context::{CallContext, PluginContext};
 use crate::call_directories::CallDirectories;
 use crate::call_sockets::CallSockets;
-use crate::coop::CpuMeter;
+use crate::yielding::CpuMeter;
 use crate::descriptors::{CallDescriptors, DescriptorHandle};
 use crate::determinism::{CallSeed, CallTime};
 use crate::directory_reach::DirectoryReach;

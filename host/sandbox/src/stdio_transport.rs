@@ -264,7 +264,7 @@ mod tests {
     use bytesize::ByteSize;
 
     use super::*;
-    use crate::account::MemoryBudget;
+    use crate::memory_budget::MemoryBudget;
     use crate::output_capture::GuestOutput;
 
     #[tokio::test]

@@ -49,7 +49,7 @@ mod tests {
     use wit_parser::abi::{AbiVariant, WasmType};
     use wit_parser::{Function, Resolve, WorldId, WorldItem};
 
-    use crate::trial::{TrialComponent, sandbox};
+    use crate::test_sandbox::{TrialComponent, sandbox};
 
     /// The interfaces that the test guests import.
     const WIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/guests/wasi3/wit");

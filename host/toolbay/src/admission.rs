@@ -18,14 +18,14 @@ use tokio::time::timeout;
 use toolbay_catalog::Plugin;
 use toolbay_model::{CallRejection, CallerIdentity, CapacityLimit, RateLimit, RejectionReason, TargetKind};
 
-use crate::activity::PluginActivity;
-use crate::by_plugin::ByPlugin;
+use crate::plugin_activity::PluginActivity;
+use crate::plugin_table::ByPlugin;
 use crate::config::ServerConfig;
 use crate::fair_semaphore::{FairSemaphore, PartyId, WaitPriority};
-use crate::permit::{CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage};
-use crate::plugin_places::{PluginPlaces, SharedPart};
+use crate::call_permit::{CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage};
+use crate::plugin_permits::{PluginPlaces, SharedPart};
 use crate::rate_counter::RateCounter;
-use crate::record::CallerRecord;
+use crate::caller_state::CallerRecord;
 
 /// Size of one memory permit, in bytes.
 const MEMORY_PERMIT_BYTES: usize = 1 << 10;
@@ -221,8 +221,8 @@ impl CallAdmission {
             .map_err(|_| self.busy_rejection(CapacityLimit::Queue, self.queue))
     }
 
-    /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to
-    /// the plugin, and `record` to the plugin and the client. The call may use `memory`.
+    /// Waits until a call of the target `name` (without the prefix) may run. `plugin_activity` belongs to
+    /// the plugin, and `caller_state` to the plugin and the client. The call may use `memory`.
     ///
     /// # Errors
     ///

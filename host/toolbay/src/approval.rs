@@ -7,11 +7,11 @@
 //! only if the host asked, and a guest never receives one.
 
 mod excerpt;
-mod opens;
-mod question;
-mod remembered;
-mod visible;
-mod waiting;
+mod permission_text;
+mod approval_question;
+mod remembered_approvals;
+mod json_escape;
+mod waiting_calls;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,10 +24,10 @@ use toolbay_model::{
     milliseconds,
 };
 
-pub(crate) use self::question::{ApprovalValidity, approval_question};
-pub(crate) use self::remembered::{ApprovalScope, RememberedApprovals};
-pub(crate) use self::waiting::{ApprovalSubject, WaitingApprovals};
-use crate::target::CallTarget;
+pub(crate) use self::approval_question::{ApprovalValidity, approval_question};
+pub(crate) use self::remembered_approvals::{ApprovalScope, RememberedApprovals};
+pub(crate) use self::waiting_calls::{ApprovalSubject, WaitingApprovals};
+use crate::call_target::CallTarget;
 
 /// Key of the host's question. Keys of plugins cannot contain a slash (`toolbay_sandbox`).
 pub(crate) const APPROVAL_KEY: &str = "dev.toolbay/approve";
@@ -77,7 +77,7 @@ pub(crate) enum ApprovalStep {
 /// An approval decision to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApprovalDecision {
-    /// `asked`, `approved`, `remembered`, or the reason for the refusal.
+    /// `asked`, `approved`, `remembered_approvals`, or the reason for the refusal.
     pub(crate) word: &'static str,
     /// Time since the first question about this call; `None` before it.
     pub(crate) waited: Option<Duration>,

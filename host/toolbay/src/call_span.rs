@@ -14,8 +14,8 @@ use toolbay_model::{CallRequest, CallResult, CallUsage, ErrorKind, TraceContext}
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
 use crate::metrics::CallStage;
-use crate::outcome::{CallEnding, limit_key};
-use crate::target::CallTarget;
+use crate::call_outcome::{CallEnding, limit_key};
+use crate::call_target::CallTarget;
 use crate::tracer::SpanTracer;
 
 /// Maximum length of a request ID, which the client chooses, in bytes.

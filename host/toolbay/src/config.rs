@@ -64,7 +64,7 @@ pub use self::tasks::TasksConfig;
 pub(crate) use self::token_removals::RemainingTokens;
 use self::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
-use crate::telemetry;
+use crate::logging;
 
 /// Name of the directory with the key of request states, inside the directory with the state of
 /// plugins.
@@ -236,7 +236,7 @@ impl Config {
             config.plugins.clone_from(plugins);
         }
         if let Some(log) = &flags.log {
-            telemetry::check(log).map_err(|why| ConfigError(format!("--log: {why}")))?;
+            logging::check(log).map_err(|why| ConfigError(format!("--log: {why}")))?;
             config.log.clone_from(log);
         }
         if flags.http.is_some() {
@@ -540,7 +540,7 @@ fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
 
 fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let filter = String::deserialize(deserializer)?;
-    telemetry::check(&filter).map_err(D::Error::custom)?;
+    logging::check(&filter).map_err(D::Error::custom)?;
     Ok(filter)
 }
 

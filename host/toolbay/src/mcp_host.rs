@@ -12,9 +12,9 @@ use toolbay_model::{AskedAbout, JsonText, ListedResource, Prompt, Skill, Tool};
 
 use crate::approval::{self, ApprovalSubject};
 use crate::instructions;
-use crate::measured::render_metrics;
+use crate::metrics_collector::render_metrics;
 use crate::service::CallService;
-use crate::share::ServerShare;
+use crate::client_share::ServerShare;
 
 impl Host for CallService {
     fn options(&self) -> &ProtocolOptions {

@@ -4,18 +4,18 @@
 //! takes no lock either, but for a moment to find the tools that were called. What other parts count anyway is not counted
 //! twice: it is a [`ServerFigures`] when somebody asks.
 
-mod counts;
+mod counters;
 mod exposition;
-mod families;
-mod figures;
+mod metric_families;
+mod gauges;
 mod histogram;
-mod process;
-mod times;
-mod tools;
+mod process_metrics;
+mod duration_histogram;
+mod tool_counters;
 
-pub(crate) use self::counts::{CallStage, PluginChange, ServerMetrics};
+pub(crate) use self::counters::{CallStage, PluginChange, ServerMetrics};
 pub(crate) use self::exposition::render;
-pub(crate) use self::families::collect_families;
-pub(crate) use self::figures::ServerFigures;
-pub(crate) use self::process::ProcessFigures;
-pub(crate) use self::tools::{PluginMeters, ToolMeter};
+pub(crate) use self::metric_families::collect_families;
+pub(crate) use self::gauges::ServerFigures;
+pub(crate) use self::process_metrics::ProcessFigures;
+pub(crate) use self::tool_counters::{PluginMeters, ToolMeter};

@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 use toolbay_model::Interrupt;
 use toolbay_sandbox::cores;
 
-use crate::permit::CallPermit;
+use crate::call_permit::CallPermit;
 
 /// The thread pool. It has as many threads as there are processors, so that the system divides
 /// processors evenly between them and the guests.

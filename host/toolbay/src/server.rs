@@ -18,7 +18,7 @@ use toolbay_catalog::{
 use toolbay_confine::ReachableFiles;
 use toolbay_console::ServerActivity;
 use toolbay_mcp::http::AuthPolicy;
-use toolbay_mcp::streams::{StdinStream, StdoutStream};
+use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{ClientCall, ClientShare, RequestStates, ResourceUpdates, http, stdio};
 use toolbay_model::text::line;
 use toolbay_model::{
@@ -34,18 +34,18 @@ use toolbay_secrets::ProgramRunner;
 use toolbay_state::StateStore;
 
 use crate::approval;
-use crate::audited::{AuditGuard, AuditSink};
+use crate::audit_records::{AuditGuard, AuditSink};
 use crate::config::{Arguments, Config};
-use crate::console::{self, ConsoleOperators};
+use crate::console_operations::{self, ConsoleOperators};
 use crate::learn::GrantLearner;
-use crate::measured::collect_metrics;
+use crate::metrics_collector::collect_metrics;
 use crate::metrics::ServerMetrics;
-use crate::recorded::{self, RecordingSink};
+use crate::call_recording::{self, RecordingSink};
 use crate::service::{CallService, ProtocolState, ServiceObservers};
-use crate::share::ServerShare;
+use crate::client_share::ServerShare;
 use crate::stderr;
-use crate::wall::ServerConfinement;
-use crate::witness::ChangeCounter;
+use crate::confinement::ServerConfinement;
+use crate::publication_counter::ChangeCounter;
 
 /// Caller name of the calls of [`Server::call`], for the log.
 const EMBEDDER_NAME: &str = "embedder";
@@ -86,7 +86,7 @@ pub struct Server {
     _loading: DropGuard,
     /// Dropped last, so that the log is complete.
     _audited: Option<AuditGuard>,
-    _recorded: Option<recorded::RecordingGuard>,
+    _recorded: Option<call_recording::RecordingGuard>,
 }
 
 impl ServerBuilder {
@@ -354,7 +354,7 @@ impl Server {
             operators: Mutex::default(),
             _loading: loading.drop_guard(),
             _audited: audited.map(AuditGuard),
-            _recorded: recorded.map(recorded::RecordingGuard),
+            _recorded: recorded.map(call_recording::RecordingGuard),
         }
     }
 
@@ -483,7 +483,7 @@ impl Server {
             stderr::set_console(&watch);
             server.service.set_watch(&watch);
             tokio::spawn(Arc::clone(&watch).take_in());
-            Some(console::stdio_console(&server.service, &watch, &server.config))
+            Some(console_operations::stdio_console(&server.service, &watch, &server.config))
         };
         Ok(AbortOnDropHandle::new(tokio::spawn(toolbay_console::serve(listener, about, open))))
     }
@@ -504,7 +504,7 @@ impl Server {
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
         let _taking_in = self.service.watch().map(|watch| {
-            if let Some((pages, operators)) = console::http_console(&self.service, watch, &self.config, &address) {
+            if let Some((pages, operators)) = console_operations::http_console(&self.service, watch, &self.config, &address) {
                 options.pages = Some(pages);
                 *self.operators.lock().unwrap_or_else(PoisonError::into_inner) = Some(operators);
             }

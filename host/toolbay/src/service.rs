@@ -31,33 +31,33 @@ use toolbay_schema::ValueConversion;
 use toolbay_state::StateDatabase;
 use tracing::Instrument as _;
 
-use crate::activity::PluginActivity;
+use crate::plugin_activity::PluginActivity;
 use crate::admission::{CallAdmission, ClientPermits};
 use crate::approval::{
     self, ApprovalCase, ApprovalDecision, ApprovalRuling, ApprovalScope, ApprovalStep, ApprovalValidity,
     REMEMBERED_OUTCOME, WaitingApprovals,
 };
-use crate::audited::{ArgumentRecorder, AuditSink, CallLine, DenialRecorder};
+use crate::audit_records::{ArgumentRecorder, AuditSink, CallLine, DenialRecorder};
 use crate::breaker::BreakerRules;
-use crate::by_plugin::ByPlugin;
+use crate::plugin_table::ByPlugin;
 use crate::call_span::CallSpan;
 use crate::config::Config;
 use crate::learn::GrantLearner;
-use crate::meant::{self, ConvertedArguments};
+use crate::argument_conversion::{self, ConvertedArguments};
 use crate::metrics::{ServerMetrics, ToolMeter};
-use crate::noted::CallObservers;
-use crate::noticed::ConsoleSink;
+use crate::call_observers::CallObservers;
+use crate::console_report::ConsoleSink;
 use crate::offload::{OffloadPool, OffloadShare, TooLate};
-use crate::permit::CallPermit;
-use crate::promise::{pair_with_schema, reject_violations};
-use crate::record::CallerRecord;
-use crate::recorded::{RecordedRun, RecordingSink};
-use crate::results::{ResultCapacity, ResultRead, StoredResults, truncate_message, truncate_output};
+use crate::call_permit::CallPermit;
+use crate::output_validation::{pair_with_schema, reject_violations};
+use crate::caller_state::CallerRecord;
+use crate::call_recording::{RecordedRun, RecordingSink};
+use crate::stored_results::{ResultCapacity, ResultRead, StoredResults, truncate_message, truncate_output};
 use crate::stage_timer::StageTimer;
-use crate::tally::CallCounters;
-use crate::target::{CallTarget, PlainTarget, TOO_EXPENSIVE_MESSAGE, empty_completions};
+use crate::outcome_counters::CallCounters;
+use crate::call_target::{CallTarget, PlainTarget, TOO_EXPENSIVE_MESSAGE, empty_completions};
 use crate::tracer::SpanTracer;
-use crate::views::ViewDigests;
+use crate::list_digests::ViewDigests;
 
 /// Maximum time that a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -448,7 +448,7 @@ impl CallService {
             return failed(CallFailure::InvalidArguments { violations, example });
         }
         if !converted.is_empty() {
-            let (tool, caller, changed) = (target.public_name(), &client.name, meant::describe_conversions(&converted));
+            let (tool, caller, changed) = (target.public_name(), &client.name, argument_conversion::describe_conversions(&converted));
             tracing::info!(plugin = plugin.id, tool, caller, "arguments converted: {changed}");
             if let Some(line) = &mut line {
                 line.set_conversions(&converted);
@@ -519,7 +519,7 @@ impl CallService {
         span.in_scope(|| self.log_end(&target, &finished, &course));
         let mut result = work.finish_reply(&target, &request, finished.result, size, &*observer).await;
         if let Ok(CallReply::Tool(output)) = &mut result {
-            meant::add_to_meta(&mut output.meta, &converted);
+            argument_conversion::add_to_meta(&mut output.meta, &converted);
         }
         CallResult { result: result.map(|reply| with_edition(reply, edition)), usage: Some(usage) }
     }

@@ -6,7 +6,7 @@ use toolbay_sandbox::FinishedCall;
 
 use crate::call_span::{CallSpan, FinishedStages};
 use crate::metrics::{CallStage, ServerMetrics, ToolMeter};
-use crate::pace::LatencyClass;
+use crate::short_calls::LatencyClass;
 
 /// Times the stages of a call, from the lookup of its plugin. Dropping it records the times,
 /// however the call ends.

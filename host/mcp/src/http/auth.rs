@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use toolbay_model::CallerPreferences;
 
 use super::address::ListenAddress;
-use super::denied::{AuthDenial, token_hash};
+use super::unauthorized::{AuthDenial, token_hash};
 use super::oauth::{TokenVerifier, VerifiedToken};
 use super::options::{BearerToken, HttpOptions};
 use super::peer::PeerSource;
-use super::trust::CallerTrust;
-use crate::access::CallerRights;
+use super::reauthorization::CallerTrust;
+use crate::access_rights::CallerRights;
 use crate::caller::Caller;
 use crate::host::{ClientShare, Host};
 

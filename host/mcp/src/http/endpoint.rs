@@ -11,19 +11,19 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::app::{HttpState, RequestBody, read_body};
-use super::denied::AuthDenial;
+use super::app_state::{HttpState, RequestBody, read_body};
+use super::unauthorized::AuthDenial;
 use super::event::COMMENT_EVENT;
 use super::headers::{self, ErrorId, SESSION_ID};
-use super::news;
+use super::session_messages;
 use super::options::HttpOptions;
 use super::peer::HttpPeer;
-use super::reply::{
+use super::post_response::{
     StreamResumption, error_response, event_stream, respond, respond_single, respond_without_stream, stream_required,
     unavailable_response,
 };
 use super::sessions::{self, HttpSession};
-use super::trust::CallerTrust;
+use super::reauthorization::CallerTrust;
 use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc::{
@@ -32,7 +32,7 @@ use crate::jsonrpc::{
 use crate::method::McpMethod;
 use crate::outbox::{self, OutgoingMessage};
 use crate::revision::Revision;
-use crate::rules::{RequestContext, missing_session, unsupported_version};
+use crate::message_context::{RequestContext, missing_session, unsupported_version};
 use crate::session::{Session, SessionChannel, SessionLife};
 
 pub(super) async fn post(
@@ -462,7 +462,7 @@ pub(super) async fn get(
         Err(response) => return *response,
     };
     match last {
-        Some(id) if id.stream != news::NEWS_STREAM_ID => {
+        Some(id) if id.stream != session_messages::NEWS_STREAM_ID => {
             let closes = stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
             let Some(reader) = entry.responses.resume(&caller, id, closes) else {
                 let what = "the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the \

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{HeaderKind, ParamHeader, TraceContext};
 
-use super::arguments;
+use super::header_arguments;
 use super::decimal::DecimalNumber;
 use super::event::EventId;
 use crate::caller::Caller;
@@ -177,7 +177,7 @@ pub(super) fn check_against_body(
     if tool.headers.is_empty() {
         return Ok(());
     }
-    let arguments = arguments::find_mirrored(named.arguments, &tool.headers);
+    let arguments = header_arguments::find_mirrored(named.arguments, &tool.headers);
     tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| check_parameter(headers, header, argument))
 }
 
@@ -285,8 +285,8 @@ mod tests {
     use serde_json::json;
 
     use crate::http::HttpOptions;
-    use crate::http::client::TestHttpClient;
-    use crate::stub::Stub;
+    use crate::http::test_client::TestHttpClient;
+    use crate::stub_host::Stub;
 
     #[tokio::test]
     async fn the_name_of_what_is_asked_for_is_repeated() {

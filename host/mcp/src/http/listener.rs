@@ -20,14 +20,14 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolbay_tls::ReloadingTls;
 use tower_service::Service as _;
 
-use super::link::HttpLink;
+use super::connection_stream::HttpLink;
 use super::options::HttpOptions;
 use super::peer::{HttpPeer, PeerSource};
-use super::reserve::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
-use super::stream::{SocketListener, SocketStream};
-use super::turns::FairScheduler;
-use super::unread::{self, TrackedBody, UnreadBody};
-use super::wire::{self, ConnectionSocket};
+use super::excess_connections::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
+use super::sockets::{SocketListener, SocketStream};
+use super::connection_scheduler::FairScheduler;
+use super::lingering_close::{self, TrackedBody, UnreadBody};
+use super::write_timeout::{self, ConnectionSocket};
 use crate::quota::{QuotaPortion, SharedQuota};
 use crate::session::SessionLife;
 
@@ -188,9 +188,9 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
         .serve_connection(io, answer);
     let mut serving = pin!(serving);
     let leaving = async {
-        wire::wait_half_closed(&stream).await?;
+        write_timeout::wait_half_closed(&stream).await?;
         half_closed.cancel();
-        wire::wait_closed(&stream).await;
+        write_timeout::wait_closed(&stream).await;
         Ok::<_, io::Error>(())
     };
     let mut leaving = pin!(leaving);
@@ -215,7 +215,7 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
     match served {
         Ok(()) if unread.may_have_more() => {
             tokio::select! {
-                () = unread::drain(&stream, &pace) => {}
+                () = lingering_close::drain(&stream, &pace) => {}
                 () = wait_for_eviction(&standing, &taken) => {}
                 () = shared.stop.cancelled() => {}
             }

@@ -14,10 +14,10 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::denied::{AuthDenial, TokenClaim, token_hash};
-use super::keys::{IssuerKeys, KEY_READ_INTERVAL};
+use super::unauthorized::{AuthDenial, TokenClaim, token_hash};
+use super::issuer_keys::{IssuerKeys, KEY_READ_INTERVAL};
 use super::options::{AuthorizationServer, OAuth};
-use super::trust::TokenTrust;
+use super::reauthorization::TokenTrust;
 
 /// The accepted signature algorithms: all use public keys, none a shared secret.
 const ACCEPTED_ALGORITHMS: [Algorithm; 9] = [

@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolbay_model::CallerPreferences;
 use toolbay_tls::ReloadingTls;
 
-use crate::access::{CallerRights, NamePattern};
+use crate::access_rights::{CallerRights, NamePattern};
 
 /// Options of MCP over HTTP.
 #[derive(Clone, Debug)]

@@ -9,14 +9,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::news::SessionNews;
+use super::session_messages::SessionNews;
 use super::options::HttpOptions;
 use super::peer::PeerSource;
-use super::responses::ResponseStreams;
-use super::trust::CallerTrust;
-use crate::access::CallerRights;
+use super::response_streams::ResponseStreams;
+use super::reauthorization::CallerTrust;
+use crate::access_rights::CallerRights;
 use crate::caller::Caller;
-use crate::changes;
+use crate::change_notifications;
 use crate::outbox::Outbox;
 use crate::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::session::Session;
@@ -170,7 +170,7 @@ impl SessionTable {
 
 impl HttpSession {
     /// Sends notifications of changes that `rights` make visible through `outbox`, while the client
-    /// reads and `trust` is valid. Both are those of the request that opened the stream. If the
+    /// reads and `reauthorization` is valid. Both are those of the request that opened the stream. If the
     /// client has several streams open, only the newest is used. Unlike a request, a stream has no
     /// response to deliver to a client that has `half_closed` its connection: pending notifications
     /// wait for the next stream.
@@ -195,7 +195,7 @@ impl HttpSession {
             }
             while streams.wait_for(|streams| streams.last() == Some(&mine)).await.is_ok() {
                 tokio::select! {
-                    () = changes::notify_session(&self.session, &rights, &outbox) => return,
+                    () = change_notifications::notify_session(&self.session, &rights, &outbox) => return,
                     _ = streams.wait_for(|streams| streams.last() != Some(&mine)) => {}
                 }
             }
@@ -280,9 +280,9 @@ mod tests {
 
     use super::*;
     use crate::host::Host as _;
-    use crate::http::client::TestHttpClient;
+    use crate::http::test_client::TestHttpClient;
     use crate::revision::Revision;
-    use crate::stub::Stub;
+    use crate::stub_host::Stub;
 
     async fn subscribe(client: &TestHttpClient, session: &str, method: &str, uri: &str) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": uri}});

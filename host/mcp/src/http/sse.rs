@@ -9,12 +9,12 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::app::{HttpState, read_body};
+use super::app_state::{HttpState, read_body};
 use super::event::EventSource;
 use super::headers::ErrorId;
-use super::reply;
-use super::streams::OpenStream;
-use super::trust::CallerTrust;
+use super::post_response;
+use super::sse_streams::OpenStream;
+use super::reauthorization::CallerTrust;
 use super::{event, sessions};
 use crate::caller::Caller;
 use crate::dispatch;
@@ -70,7 +70,7 @@ pub(super) async fn open_stream(
         }
     };
     let all = SessionMessages { messages, over: Box::pin(over), _end: SessionEnd { app, id } };
-    reply::event_stream(Some(endpoint), all, keep_alive)
+    post_response::event_stream(Some(endpoint), all, keep_alive)
 }
 
 /// Source of all messages of a session, until the server stops or the client's trust lapses.

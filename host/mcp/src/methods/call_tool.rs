@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolbay_model::CallRequest;
 
-use crate::entry::{EntryParams, ReadExtent, RequestMeta};
+use crate::plugin_request::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::Error;
-use crate::object::object;
+use crate::lenient_object::object;
 use crate::params;
-use crate::unreadable::find_unreadable;
+use crate::argument_errors::find_unreadable;
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "A: Deserialize<'de>"))]

@@ -8,7 +8,7 @@ use super::get_task::{TaskParams, check_declared, unknown_task};
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::params::read;
-use crate::rules::RequestContext;
+use crate::message_context::RequestContext;
 use crate::session::Session;
 use crate::tasks::NotCancelled;
 

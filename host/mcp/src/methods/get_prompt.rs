@@ -7,9 +7,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use toolbay_model::CallRequest;
 
-use crate::entry::{EntryParams, ReadExtent, RequestMeta};
+use crate::plugin_request::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::Error;
-use crate::object::object;
+use crate::lenient_object::object;
 use crate::params;
 
 #[derive(Deserialize)]

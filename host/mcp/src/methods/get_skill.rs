@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::jsonrpc::Error;
-use crate::outcome;
+use crate::call_response;
 use crate::paging::ListResult;
 use crate::params::read;
 use crate::revision::Revision;
@@ -32,6 +32,6 @@ pub(crate) async fn answer(
     session.host.wait_until_complete().await;
     let uri = session.host.listed_uri(&uri).unwrap_or(uri);
     let skill = session.host.skill(&uri, &caller.rights);
-    let skill = skill.ok_or_else(|| outcome::not_found_at(&uri, "Skill not found"))?;
+    let skill = skill.ok_or_else(|| call_response::not_found_at(&uri, "Skill not found"))?;
     Ok(ListResult::new(session, caller, revision, "skill", skill.entry.clone(), None))
 }

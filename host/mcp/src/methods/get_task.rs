@@ -9,11 +9,11 @@ use toolbay_model::text::shown;
 use crate::caller::Caller;
 use crate::jsonrpc::{self, Error, INVALID_PARAMS, RequestId};
 use crate::outbox::OutgoingMessage;
-use crate::outcome;
+use crate::call_response;
 use crate::params::read;
-use crate::rules::RequestContext;
+use crate::message_context::RequestContext;
 use crate::session::Session;
-use crate::wish::missing_extension;
+use crate::task_decision::missing_extension;
 
 /// Maximum length of an id in a message, in bytes: longer than any task id.
 const MAX_QUOTED_ID_BYTES: usize = 100;
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
     if !rules.revision.features().tasks_extension {
         return Ok(session.encode_result(id, task.summary(), Some(rules.revision)));
     }
-    let mut detailed = task.detailed().map_err(|what| outcome::internal_error(&what))?;
+    let mut detailed = task.detailed().map_err(|what| call_response::internal_error(&what))?;
     session.add_common_members(&mut detailed.summary, rules.revision);
     Ok(OutgoingMessage::response(jsonrpc::result(id, &detailed)))
 }

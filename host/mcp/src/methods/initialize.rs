@@ -8,11 +8,11 @@ use super::{MethodResult, add_instructions};
 use crate::caller::Caller;
 use crate::capabilities::CapabilityNames;
 use crate::jsonrpc::truncate_quote;
-use crate::object::object;
+use crate::lenient_object::object;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::{NegotiatedSession, Session, SessionChannel};
-use crate::shape;
+use crate::result_encoding;
 
 #[derive(Deserialize)]
 struct InitializeParams<'a> {
@@ -62,12 +62,12 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
-    let mut capabilities = shape::capabilities(revision, caller.is_identified());
+    let mut capabilities = result_encoding::capabilities(revision, caller.is_identified());
     if session.channel == SessionChannel::OneRequest {
-        shape::remove_session_capabilities(&mut capabilities);
+        result_encoding::remove_session_capabilities(&mut capabilities);
     }
     result.insert("capabilities".into(), capabilities);
-    result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));
+    result.insert("serverInfo".into(), result_encoding::full_server_info(&session.host.options().server, revision));
     add_instructions(&mut result, session, caller).await;
     // The client is notified of changes after this. Its next list requests include the plugins
     // loaded in the meantime.

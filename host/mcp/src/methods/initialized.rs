@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::changes;
+use crate::change_notifications;
 use crate::outbox::Outbox;
 use crate::session::{Session, SessionChannel};
 
@@ -14,6 +14,6 @@ pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
     });
     if first && session.channel == SessionChannel::Shared {
         let (session, reply) = (Arc::clone(session), reply.clone());
-        tokio::spawn(async move { changes::notify_session(&session, &session.opener.rights, &reply).await });
+        tokio::spawn(async move { change_notifications::notify_session(&session, &session.opener.rights, &reply).await });
     }
 }

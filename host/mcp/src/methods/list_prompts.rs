@@ -3,12 +3,12 @@
 use serde::Serialize;
 use toolbay_model::Prompt;
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::host::{Host, ListPage};
-use crate::list::ListKind;
+use crate::list_kind::ListKind;
 use crate::paging::PagedList;
 use crate::revision::Revision;
-use crate::shape;
+use crate::result_encoding;
 
 /// The list of prompts.
 pub(crate) struct PromptList;
@@ -30,6 +30,6 @@ impl PagedList for PromptList {
     }
 
     fn shape(prompt: &Prompt, revision: Revision) -> impl Serialize {
-        shape::prompt(prompt, revision)
+        result_encoding::prompt(prompt, revision)
     }
 }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use toolbay_model::ListedResource;
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::host::{Host, ListPage};
-use crate::list::ListKind;
+use crate::list_kind::ListKind;
 use crate::paging::PagedList;
 use crate::revision::Revision;
-use crate::shape;
+use crate::result_encoding;
 
 /// The list of resources.
 pub(crate) struct ResourceList;
@@ -30,6 +30,6 @@ impl PagedList for ResourceList {
     }
 
     fn shape(resource: &ListedResource, revision: Revision) -> impl Serialize {
-        shape::listed_resource(resource, revision)
+        result_encoding::listed_resource(resource, revision)
     }
 }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use toolbay_model::Skill;
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::host::{Host, ListPage};
-use crate::list::ListKind;
+use crate::list_kind::ListKind;
 use crate::paging::PagedList;
 use crate::revision::Revision;
 

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use toolbay_model::ListedResource;
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::host::{Host, ListPage};
-use crate::list::ListKind;
+use crate::list_kind::ListKind;
 use crate::paging::PagedList;
 use crate::revision::Revision;
-use crate::shape;
+use crate::result_encoding;
 
 /// The list of resource templates.
 pub(crate) struct TemplateList;
@@ -30,6 +30,6 @@ impl PagedList for TemplateList {
     }
 
     fn shape(template: &ListedResource, revision: Revision) -> impl Serialize {
-        shape::template(template, revision)
+        result_encoding::template(template, revision)
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use toolbay_model::Tool;
 
-use crate::access::CallerRights;
+use crate::access_rights::CallerRights;
 use crate::host::{Host, ListPage};
-use crate::list::ListKind;
+use crate::list_kind::ListKind;
 use crate::paging::PagedList;
 use crate::revision::Revision;
-use crate::shape;
+use crate::result_encoding;
 
 /// The list of tools.
 pub(crate) struct ToolList;
@@ -36,6 +36,6 @@ impl PagedList for ToolList {
     }
 
     fn shape(tool: &Tool, revision: Revision) -> impl Serialize {
-        shape::tool(tool, revision)
+        result_encoding::tool(tool, revision)
     }
 }

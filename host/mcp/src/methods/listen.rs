@@ -10,19 +10,19 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
 
 use crate::caller::Caller;
-use crate::changes::{self, NotificationPace};
-use crate::entry;
+use crate::change_notifications::{self, NotificationPace};
+use crate::plugin_request;
 use crate::host::Host;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Request, RequestId};
-use crate::list::ListChange;
+use crate::list_kind::ListChange;
 use crate::outbox::{Outbox, OutgoingMessage};
 use crate::params::read;
 use crate::quota::QuotaPortion;
 use crate::revision::Revision;
-use crate::rules::RequestContext;
+use crate::message_context::RequestContext;
 use crate::session::{Session, SessionChannel};
-use crate::updates::{MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, UpdateSubscriber};
-use crate::view::CallerView;
+use crate::resource_subscriptions::{MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, UpdateSubscriber};
+use crate::list_state::CallerView;
 
 /// Maximum length of a task id in a filter, in bytes.
 const MAX_TASK_ID_BYTES: usize = 128;
@@ -113,7 +113,7 @@ pub(crate) fn open(
     }
     // Reservation for the filter until it is granted.
     let held = session.intake.try_reserve(&caller.name, request.params.map_or(0, |params| params.get().len()));
-    let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy_rejection(none).reason.to_string()))?;
+    let held = held.map_err(|none| Error::new(INVALID_REQUEST, plugin_request::busy_rejection(none).reason.to_string()))?;
     let ListenParams { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
     if session.channel == SessionChannel::Shared && !filter.list_changes().is_empty() {
@@ -199,7 +199,7 @@ async fn notify_of_changes(
     };
     tokio::select! {
         () = lists => {}
-        () = changes::notify_resource_updates(subscriber, &caller.rights, Some(&meta), reply) => {}
+        () = change_notifications::notify_resource_updates(subscriber, &caller.rights, Some(&meta), reply) => {}
     }
 }
 

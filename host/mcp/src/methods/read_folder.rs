@@ -8,8 +8,8 @@ use crate::caller::Caller;
 use crate::cursor;
 use crate::host::ListPage;
 use crate::jsonrpc::Error;
-use crate::list::ListKind;
-use crate::outcome;
+use crate::list_kind::ListKind;
+use crate::call_response;
 use crate::paging::{ListResult, encode_page_blocking};
 use crate::params::read;
 use crate::revision::Revision;
@@ -40,7 +40,7 @@ pub(crate) async fn answer(
     let after = after.as_deref().filter(|after| !after.is_empty());
     let host = &session.host;
     let page = host.folder(&uri, after, host.options().page_size, &caller.rights);
-    let ListPage { items, more, .. } = page.ok_or_else(|| outcome::not_found_at(&uri, "Not a directory"))?;
+    let ListPage { items, more, .. } = page.ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
     let page = encode_page_blocking::<ResourceList>(items, more, revision, None).await?;
     let next = page.next.as_deref().map(cursor::encode_in_folder);
     Ok(ListResult::new(session, caller, revision, ListKind::Resources.result_member(), page.items, next))

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolbay_model::CallRequest;
 
-use crate::entry::{EntryParams, ReadExtent, RequestMeta};
+use crate::plugin_request::{EntryParams, ReadExtent, RequestMeta};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
-use crate::object::object;
+use crate::lenient_object::object;
 use crate::params;
-use crate::updates::MAX_URI_BYTES;
+use crate::resource_subscriptions::MAX_URI_BYTES;
 
 #[derive(Deserialize)]
 struct ReadResourceParams {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::MethodResult;
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
-use crate::outcome;
+use crate::call_response;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -29,7 +29,7 @@ pub(crate) async fn subscribe(
     session.host.wait_until_complete().await;
     let uri = session.host.listed_uri(&uri).unwrap_or(uri);
     if caller.filter_readable([&uri].into_iter()).await.is_empty() {
-        return Err(outcome::resource_not_found(&uri, revision));
+        return Err(call_response::resource_not_found(&uri, revision));
     }
     session
         .subscriptions

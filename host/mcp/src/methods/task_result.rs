@@ -8,7 +8,7 @@ use toolbay_model::{CallError, CallFailure, CallJournal};
 use super::get_task::{TaskParams, unknown_task};
 use crate::caller::Caller;
 use crate::in_flight::RegisteredRequest;
-use crate::interview::{self, InterviewEnd, QuestionStream};
+use crate::elicitation::{self, InterviewEnd, QuestionStream};
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Request};
 use crate::outbox::{Outbox, OutgoingMessage};
 use crate::params::read;
@@ -113,7 +113,7 @@ async fn ask_client(
     let asked = tokio::select! {
         biased;
         () = wait_until_answered(live) => return,
-        asked = interview::ask_client(&stream, questions, &mut journal) => asked,
+        asked = elicitation::ask_client(&stream, questions, &mut journal) => asked,
     };
     match asked {
         Ok(held) => {

@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use super::MethodResult;
 use super::get_task::{TaskParams, check_declared, unknown_task};
 use crate::caller::Caller;
-use crate::entry;
+use crate::plugin_request;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::params::read;
-use crate::retry::RetriedRequest;
-use crate::rules::RequestContext;
+use crate::input_responses::RetriedRequest;
+use crate::message_context::RequestContext;
 use crate::session::Session;
 
 /// Accepts answers to all or some of the questions. Ignores other answers.
@@ -31,7 +31,7 @@ pub(crate) async fn answer(
         for (key, answer) in responses {
             let held = |bytes| session.intake.try_reserve(&caller.name, bytes);
             live.answer(&key, answer, held)
-                .map_err(|none| Error::new(INVALID_REQUEST, entry::busy_rejection(none).reason.to_string()))?;
+                .map_err(|none| Error::new(INVALID_REQUEST, plugin_request::busy_rejection(none).reason.to_string()))?;
         }
     }
     Ok(Map::new())

@@ -12,16 +12,16 @@ use toolbay_model::{
 };
 
 use super::{Revision, RevisionFeatures};
-use crate::asking;
+use crate::test_questions;
 use crate::caller::Caller;
 use crate::capabilities::CapabilityNames;
 use crate::host::Host as _;
-use crate::http::client::TestHttpClient;
-use crate::peer::Peer;
+use crate::http::test_client::TestHttpClient;
+use crate::test_peer::Peer;
 use crate::request_state::RequestStates;
 use crate::session::{Session, SessionChannel, SessionLife};
-use crate::stub::{self, Stub};
-use crate::{dispatch, http, jsonrpc, outbox, outcome, question, shape};
+use crate::stub_host::{self, Stub};
+use crate::{dispatch, http, jsonrpc, outbox, call_response, question_encoding, result_encoding};
 
 /// Returns the messages that a client of `revision` receives for `method`: in a session if the
 /// revision has sessions, otherwise without one.
@@ -75,7 +75,7 @@ async fn result(revision: Revision, method: &str, params: Value) -> Option<Value
 /// A call without a capability that the tool needs, after `to_response` has handled it.
 fn missing_capability(revision: Revision) -> i32 {
     let missing = CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
-    outcome::to_response(CallResult { result: Err(missing), usage: None }, TargetKind::Tool, revision, false)
+    call_response::to_response(CallResult { result: Err(missing), usage: None }, TargetKind::Tool, revision, false)
         .unwrap_err()
         .code
 }
@@ -86,7 +86,7 @@ fn wrong_arguments_are_a_result(revision: Revision) -> bool {
         result: Err(CallFailure::InvalidArguments { violations: vec![violation], example: None }),
         usage: None,
     };
-    outcome::to_response(answer, TargetKind::Tool, revision, false).is_ok()
+    call_response::to_response(answer, TargetKind::Tool, revision, false).is_ok()
 }
 
 /// Returns blocks whose form depends on the revision, as JSON.
@@ -107,22 +107,22 @@ fn shaped(revision: Revision) -> Vec<Value> {
     };
     let audio = MediaContent { data: Bytes::from_static(b"a"), mime_type: "audio/wav".into() };
     let content = vec![block(ContentBody::Audio(audio)), block(ContentBody::ResourceLink(link))];
-    let result = shape::tool_result(ToolOutput { content, ..ToolOutput::default() }, revision);
+    let result = result_encoding::tool_result(ToolOutput { content, ..ToolOutput::default() }, revision);
     result["content"].as_array().unwrap().clone()
 }
 
 fn structured(revision: Revision, value: Value) -> bool {
     let output = ToolOutput { structured: Some(value), ..ToolOutput::default() };
-    shape::tool_result(output, revision).contains_key("structuredContent")
+    result_encoding::tool_result(output, revision).contains_key("structuredContent")
 }
 
 fn listed(revision: Revision) -> Value {
-    serde_json::to_value(shape::tool(&stub::tool("a"), revision)).unwrap()
+    serde_json::to_value(result_encoding::tool(&stub_host::tool("a"), revision)).unwrap()
 }
 
 fn lists_any_output_schema(revision: Revision) -> bool {
-    let tool = Tool { output_schema: Some(json!({"type": "array"}).into()), ..Tool::clone(&stub::tool("a")) };
-    serde_json::to_value(shape::tool(&tool, revision)).unwrap().get("outputSchema").is_some()
+    let tool = Tool { output_schema: Some(json!({"type": "array"}).into()), ..Tool::clone(&stub_host::tool("a")) };
+    serde_json::to_value(result_encoding::tool(&tool, revision)).unwrap().get("outputSchema").is_some()
 }
 
 async fn takes_batches(revision: Revision) -> bool {
@@ -238,11 +238,11 @@ async fn not_found(revision: Revision) -> i64 {
 /// the contents of resources.
 async fn same_in_all_definitions(revision: Revision) {
     let features = revision.features();
-    let (prompt, resource) = (stub::prompt("a"), stub::listed("a:b"));
+    let (prompt, resource) = (stub_host::prompt("a"), stub_host::listed("a:b"));
     let definitions = [
-        serde_json::to_value(shape::prompt(&prompt, revision)).unwrap(),
-        serde_json::to_value(shape::listed_resource(&resource, revision)).unwrap(),
-        serde_json::to_value(shape::template(&resource, revision)).unwrap(),
+        serde_json::to_value(result_encoding::prompt(&prompt, revision)).unwrap(),
+        serde_json::to_value(result_encoding::listed_resource(&resource, revision)).unwrap(),
+        serde_json::to_value(result_encoding::template(&resource, revision)).unwrap(),
     ];
     for definition in &definitions {
         let has = |member: &str| definition.get(member).is_some();
@@ -254,14 +254,14 @@ async fn same_in_all_definitions(revision: Revision) {
     }
     assert_eq!(definitions[0]["arguments"][0].get("title").is_some(), features.titles);
     assert_eq!(definitions[1]["annotations"].get("lastModified").is_some(), features.last_modified);
-    let read = result(revision, "resources/read", json!({"uri": stub::URIS[0]})).await.unwrap();
+    let read = result(revision, "resources/read", json!({"uri": stub_host::URIS[0]})).await.unwrap();
     assert_eq!(read["contents"][0].get("_meta").is_some(), features.definition_meta);
     assert_eq!(read.get("ttlMs").is_some(), features.caching_hints);
     for list in ["prompts/list", "resources/list", "resources/templates/list", "skills/list"] {
         let list = result(revision, list, json!({})).await.unwrap();
         assert_eq!(list.get("ttlMs").is_some(), features.caching_hints);
     }
-    for (method, uri) in [("skills/get", stub::SKILLS[0]), ("resources/directory/read", stub::FOLDER)] {
+    for (method, uri) in [("skills/get", stub_host::SKILLS[0]), ("resources/directory/read", stub_host::FOLDER)] {
         let read = result(revision, method, json!({"uri": uri})).await.unwrap();
         assert_eq!(read.get("ttlMs").is_some(), features.caching_hints, "{method}");
     }
@@ -273,15 +273,15 @@ fn apps_go_with_any_revision(revision: Revision) {
     let ui = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b"});
     let mut meta = ui.as_object().unwrap().clone();
     meta.insert("example.com/x".into(), 1.into());
-    let tool = Tool { meta: Some(JsonText::new(&json!(meta))), ..Tool::clone(&stub::tool("a")) };
-    let listed = ListedResource { meta: tool.meta.clone(), ..ListedResource::clone(&stub::listed("ui://a/b")) };
+    let tool = Tool { meta: Some(JsonText::new(&json!(meta))), ..Tool::clone(&stub_host::tool("a")) };
+    let listed = ListedResource { meta: tool.meta.clone(), ..ListedResource::clone(&stub_host::listed("ui://a/b")) };
     let resource =
         EmbeddedResource { uri: "ui://a/b".into(), mime_type: None, content: ResourceContent::Text(String::new()) };
     let item = ResourceItem { resource, meta: meta.clone() };
     let seen = [
-        serde_json::to_value(shape::tool(&tool, revision)).unwrap(),
-        serde_json::to_value(shape::listed_resource(&listed, revision)).unwrap(),
-        shape::resource_result(vec![item], revision)["contents"][0].clone(),
+        serde_json::to_value(result_encoding::tool(&tool, revision)).unwrap(),
+        serde_json::to_value(result_encoding::listed_resource(&listed, revision)).unwrap(),
+        result_encoding::resource_result(vec![item], revision)["contents"][0].clone(),
     ];
     for seen in seen {
         let expected = if revision.features().definition_meta { json!(meta) } else { ui.clone() };
@@ -291,17 +291,17 @@ fn apps_go_with_any_revision(revision: Revision) {
 
 /// Returns the parameters of a question in the form of the revision.
 fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
-    question::request_params(&asking::question("k", kind), revision).unwrap().unwrap_or_default()
+    question_encoding::request_params(&test_questions::question("k", kind), revision).unwrap().unwrap_or_default()
 }
 
 /// Returns whether a plugin's question is part of a result.
 async fn asks_in_result(revision: Revision) -> bool {
     let states = RequestStates::in_memory(&[7; 32]).unwrap();
     let host = Stub::scripted(states, |_| {
-        let questions = vec![asking::question("k", QuestionKind::Roots)];
+        let questions = vec![test_questions::question("k", QuestionKind::Roots)];
         Some(Ok(CallReply::Questions(QuestionRound { questions, ..QuestionRound::default() })))
     });
-    let mut peer = Peer::declaring(host, revision, asking::everything()).await;
+    let mut peer = Peer::declaring(host, revision, test_questions::everything()).await;
     peer.call().await;
     peer.receive().await["result"].get("inputRequests").is_some()
 }
@@ -319,7 +319,7 @@ async fn observed(revision: Revision) -> RevisionFeatures {
     let in_session = result(revision, "ping", json!({})).await.is_some();
     assert_eq!(result(revision, "logging/setLevel", json!({"level": "info"})).await.is_some(), in_session);
     for method in ["resources/subscribe", "resources/unsubscribe"] {
-        let answered = result(revision, method, json!({"uri": stub::URIS[0]})).await;
+        let answered = result(revision, method, json!({"uri": stub_host::URIS[0]})).await;
         assert_eq!(answered.is_some(), in_session, "{method}");
     }
     same_in_all_definitions(revision).await;
@@ -327,7 +327,7 @@ async fn observed(revision: Revision) -> RevisionFeatures {
     assert!(capabilities(revision).await["extensions"].get("io.modelcontextprotocol/ui").is_some());
     assert_eq!(capabilities(revision).await["resources"], json!({"subscribe": true, "listChanged": true}));
     assert_eq!(lists_any_output_schema(revision), structured(revision, json!([])));
-    let declared: CapabilityNames = serde_json::from_value(asking::everything()).unwrap();
+    let declared: CapabilityNames = serde_json::from_value(test_questions::everything()).unwrap();
     let (answerable, form) = (declared.answerable(revision), asked(revision, QuestionKind::Form));
     assert_eq!(form.contains_key("mode"), answerable.contains(QuestionKind::Url));
     RevisionFeatures {
@@ -360,7 +360,7 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         invalid_arguments_are_results: wrong_arguments_are_a_result(revision),
         result_type: list.get("resultType").is_some(),
         caching_hints: list.get("ttlMs").is_some(),
-        capability_code: missing_capability(revision) == outcome::MISSING_CAPABILITY,
+        capability_code: missing_capability(revision) == call_response::MISSING_CAPABILITY,
         tasks: becomes_a_task(revision, json!({"task": {}})).await,
         tasks_extension: capabilities(revision).await["extensions"].get("io.modelcontextprotocol/tasks").is_some(),
         http_headers: status(revision, "tools/list", false).await != 200,

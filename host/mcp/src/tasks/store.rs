@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::task::Task;
+use super::task_state::Task;
 use crate::quota::QuotaExhausted;
 use crate::revision::Revision;
 

@@ -17,13 +17,13 @@ use toolbay_model::{
 };
 
 use super::TaskOptions;
-use crate::asking::{everything, question, said};
+use crate::test_questions::{everything, question, said};
 use crate::capabilities::TASKS_EXTENSION;
 use crate::host::ClientCall;
-use crate::peer::Peer;
+use crate::test_peer::Peer;
 use crate::request_state::{self, RequestStates};
 use crate::revision::Revision;
-use crate::stub::{Stub, WAITS};
+use crate::stub_host::{Stub, WAITS};
 
 const CORE: Revision = Revision::V2025_11_25;
 const EXTENSION: Revision = Revision::V2026_07_28;

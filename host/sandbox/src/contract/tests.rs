@@ -13,7 +13,7 @@ use toolbay_model::{
 use toolbay_testkit::{Offering, Tiny, guests};
 
 use super::ExportedContract;
-use crate::trial::{TrialComponent, sandbox};
+use crate::test_sandbox::{TrialComponent, sandbox};
 use crate::{PluginContext, PluginRequest};
 
 /// The guest that offers everything but tools.

@@ -9,7 +9,7 @@ use self::bindings::exports::toolbay::plugin::tools::{Failure, Output};
 use self::bindings::toolbay::plugin::{host, types};
 use self::bindings::{Plugin, PluginPre};
 use super::interface::ExportedInterfaces;
-use crate::asked::PluginRequest;
+use crate::plugin_request::PluginRequest;
 use crate::block::{self, BlockKind, RawBlock};
 use crate::contract_interface::ContractInterface;
 use crate::guest_reply::{GuestFailure, GuestReply, ToolResult};

@@ -11,8 +11,8 @@ use self::bindings::FullPlugin;
 use self::bindings::exports::toolbay::plugin::{completion, prompts, resources, tools};
 use self::bindings::toolbay::plugin::{host, types};
 use super::interface::{ExportedInterface, ExportedInterfaces};
-use crate::ask::{PosedKind, QuestionRefusal, RawQuestion};
-use crate::asked::PluginRequest;
+use crate::input_request::{PosedKind, QuestionRefusal, RawQuestion};
+use crate::plugin_request::PluginRequest;
 use crate::block::{self, RawBlock};
 use crate::contract_interface::ContractInterface;
 use crate::guest_reply::{

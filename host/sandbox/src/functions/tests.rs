@@ -16,7 +16,7 @@ use toolbay_testkit::wit::component_with_memory;
 use super::schema::{MAX_EXACT_INTEGER, ValueDirection, f32_json, integer_json, type_schema};
 use super::value::{from_json, to_json};
 use super::wit_type::{WitInteger, WitType};
-use crate::trial::{TrialComponent, sandbox};
+use crate::test_sandbox::{TrialComponent, sandbox};
 
 /// Builds a component that implements `wit` with the core functions `exports`, and has memory for
 /// wide values.

@@ -15,7 +15,7 @@ use toolbay_recording::{BinaryText, HttpAnswer, HttpError, MissingInput};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::error_codes::{recordable_error, recorded_error_code};
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::effects::{EffectNumber, SideEffects};
 use crate::pending_requests::{ResponseDriver, SendFuture};
 
@@ -214,7 +214,7 @@ mod tests {
     use toolbay_model::{CallJournal, Limits};
 
     use super::*;
-    use crate::account::MemoryBudget;
+    use crate::memory_budget::MemoryBudget;
     use crate::effects::EffectStart;
     use crate::replay_log::{OperationKind, ReplayTape};
 

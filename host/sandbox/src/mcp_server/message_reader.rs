@@ -5,7 +5,7 @@ use toolbay_guest_mcp::{GuestMessage, GuestNotification, RequestOutcome, read};
 use toolbay_model::{JsonSize, Limit};
 use wasmtime::Store;
 
-use crate::account::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 use crate::host_functions::HostFunctions;
 use crate::state::StoreState;
 

@@ -7,8 +7,8 @@ use toolbay_guest_mcp::{GuestBlock, ProtocolError, RequestOutcome};
 use toolbay_model::text::line;
 
 use super::message_reader::RequestReply;
-use crate::ask::{PosedKind, RawQuestion};
-use crate::asked::PluginRequest;
+use crate::input_request::{PosedKind, RawQuestion};
+use crate::plugin_request::PluginRequest;
 use crate::block;
 use crate::guest_reply::{
     self, ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem,

@@ -12,7 +12,7 @@ use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::version::versioned;
-use crate::coop::yield_briefly;
+use crate::yielding::yield_briefly;
 use crate::determinism::CallTime;
 use crate::state::StoreState;
 

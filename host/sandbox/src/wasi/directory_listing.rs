@@ -15,7 +15,7 @@ use super::files::take_descriptor;
 use super::open_at::to_guest_result;
 use super::path_denial::UsedPath;
 use super::version::versioned;
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::descriptors::OpenDescriptor;
 use crate::state::StoreState;
 

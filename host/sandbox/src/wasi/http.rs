@@ -15,7 +15,7 @@ use wasmtime_wasi_http::p2::types::{
 use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::account::BudgetExceeded;
+use crate::memory_budget::BudgetExceeded;
 use crate::http_call::memory_bounds::{
     BODY_MEMORY_BYTES, FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES,
     REQUEST_MEMORY_BYTES,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
 
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::descriptors::DescriptorHandle;
 
 /// Maximum buffer size of a `wasmtime-wasi` stream, in bytes: the largest read from a file, and the

@@ -19,7 +19,7 @@ use wasmtime_wasi::sockets::WasiSocketsView as _;
 
 use super::counted_stream::{count_input, count_output};
 use super::version::versioned;
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::call_sockets::{
     CreateSocketError, KERNEL_BUFFER_BYTES, LOOKUP_MEMORY_BYTES, ResolveFailure, ResolvedName, is_connectable,
 };

@@ -19,7 +19,7 @@ use wasmtime_wasi::p3::bindings::cli::{
 
 use super::stream_chunks::{MAX_CHUNK_BYTES, STREAM_MEMORY_BYTES, next_chunk, write_chunk};
 use super::version::versioned;
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::guest_stdin::GuestStdin;
 use crate::state::StoreState;
 

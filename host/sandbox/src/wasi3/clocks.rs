@@ -9,7 +9,7 @@ use wasmtime_wasi::clocks::WasiClocksView as _;
 use wasmtime_wasi::p3::bindings::clocks::monotonic_clock::Host as _;
 
 use super::version::versioned;
-use crate::coop::yield_briefly;
+use crate::yielding::yield_briefly;
 use crate::state::StoreState;
 
 /// Condition that a guest waits for, in nanoseconds.

@@ -15,7 +15,7 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks as _};
 
 use super::version::versioned;
-use crate::account::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 use crate::http_call::memory_bounds::{EXCHANGE_MEMORY_BYTES, FIELDS_MEMORY_BYTES};
 use crate::pending_requests::{ResponseHandle, ResponseResult};
 use crate::state::StoreState;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use toolbay_model::text::thousands;
 
-use super::visible::{PrecedingText, units};
+use super::json_escape::{PrecedingText, units};
 
 /// Prefix of a line of arguments. Markdown shows text with an indent of four as code.
 const LINE_PREFIX: &str = "    | ";

@@ -10,8 +10,8 @@ use toolbay_otel::Telemetry;
 use super::signals::ignore_file_size_signal;
 use crate::config::{Config, ConfigError, Flags};
 use crate::log_export::LogExportLayer;
-use crate::reread::environment_variables;
-use crate::{machine, telemetry};
+use crate::config_reload::environment_variables;
+use crate::{machine_limits, logging};
 
 /// Log filter that shows only denied uses of imports.
 const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
@@ -127,9 +127,9 @@ impl Common {
 pub(super) fn start_logging(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
     let logged = sent.filter(|sent| sent.settings().logs);
     let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.caller));
-    telemetry::init(filter, records).map_err(ConfigError::new)?;
+    logging::init(filter, records).map_err(ConfigError::new)?;
     tracing::info!("{}", config.source_message());
-    machine::raise_descriptor_limit();
+    machine_limits::raise_descriptor_limit();
     for clamp in config.clamp_messages() {
         tracing::warn!("{clamp}");
     }

@@ -1,7 +1,7 @@
 //! `toolbay install` and `toolbay uninstall`: add the server to the configuration of a client, and
 //! remove it.
 
-mod around;
+mod client_environment;
 mod report;
 mod target;
 
@@ -16,7 +16,7 @@ use toolbay_install::{
     EntryName, FileError, ServerEntry, client_named, is_toolbay, same,
 };
 
-use self::around::{path_environment, program_path};
+use self::client_environment::{path_environment, program_path};
 use self::report::{EntryState, InstallReport, entry_fragment, entry_text, print_clients, replace_question};
 use self::target::{InstallTarget, find_target};
 use super::common::{Common, Listen, Settings};

@@ -12,7 +12,7 @@ use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
 use super::output::{print, print_json};
 use crate::config::Config;
-use crate::plainly::{permission_lines, term_lines};
+use crate::grant_text::{permission_lines, term_lines};
 use crate::server::Server;
 
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {

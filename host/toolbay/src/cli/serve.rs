@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_mcp::http::{ListenAddress, SocketListener};
-use toolbay_mcp::streams;
+use toolbay_mcp::process_stdio;
 use toolbay_otel::Telemetry;
 use toolbay_recording::RecordingFile;
 use toolbay_socket::SocketFile;
@@ -21,10 +21,10 @@ use super::signals::{self, Signals};
 use super::supervisor::{Supervisor, inherited_socket};
 use crate::config::{Config, ConfigError};
 use crate::console_socket::ConsoleSocket;
-use crate::memory;
-use crate::reread::RunningConfig;
+use crate::allocator;
+use crate::config_reload::RunningConfig;
 use crate::server::Server;
-use crate::wall::{ConfinementNeeds, ServerConfinement};
+use crate::confinement::{ConfinementNeeds, ServerConfinement};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
@@ -73,7 +73,7 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         }
         let wall = ServerConfinement::build(&config, needs)?;
         start_logging(&config, &config.log, telemetry.as_ref())?;
-        memory::start_background_purge();
+        allocator::start_background_purge();
         tokio::select! {
             served = serve(running, telemetry, opened, ListenSockets { listener, console: beside, supervisor }, &wall, &signals) => served?,
             () = signals.force_shutdown.cancelled() => {}
@@ -118,7 +118,7 @@ async fn serve(
         let server = start_server(running.config().clone(), telemetry, opened, wall)?;
         tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor, signals.clone()));
         let _console = beside.and_then(|beside| serve_console(&server, beside));
-        let (reader, writer) = streams::open_stdio();
+        let (reader, writer) = process_stdio::open_stdio();
         let ended = server.serve_stdio(reader, writer, signals.shutdown.clone()).await;
         return ended.context("failed to read standard input");
     };

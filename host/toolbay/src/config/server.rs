@@ -13,7 +13,7 @@ use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 use super::bounds::{MAX_COUNT, many};
 use super::confine::Confine;
 use super::http::parse_list;
-use crate::machine;
+use crate::machine_limits;
 
 /// Maximum of `server.calls` and `server.waiting`. Each call reserves a slot of the instance pool.
 const MAX_CALLS: usize = 4096;
@@ -158,7 +158,7 @@ impl ServerConfig {
 
     /// Returns the memory budget of all calls, in bytes.
     pub fn memory(&self) -> ByteSize {
-        self.memory.unwrap_or_else(|| ByteSize::b((machine::available_memory() / 2).max(MIN_MEMORY.as_u64())))
+        self.memory.unwrap_or_else(|| ByteSize::b((machine_limits::available_memory() / 2).max(MIN_MEMORY.as_u64())))
     }
 
     /// Returns the memory budget of all requests, in bytes.

@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
     use crate::metrics::{CallStage, PluginChange, ServerFigures, ServerMetrics, collect_families};
-    use crate::outcome::CallEnding;
+    use crate::call_outcome::CallEnding;
 
     fn measured() -> Vec<MetricFamily> {
         let metrics = ServerMetrics::default();

@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use toolbay_model::{CallError, CallFailure, ProgressUpdate};
 
-use super::super::memory::InMemory;
+use super::super::memory_store::InMemory;
 use super::super::store::{NoRoom, TaskStore as _};
-use super::super::task::{TASK_OVERHEAD_BYTES, Task, TaskEnd, TaskState};
+use super::super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskEnd, TaskState};
 use super::super::{LiveTask, TaskOptions, TaskPhase};
 use super::{CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until};
-use crate::asking::said;
+use crate::test_questions::said;
 use crate::host::Host as _;
 use crate::jsonrpc::Error;
-use crate::peer::Peer;
+use crate::test_peer::Peer;
 use crate::quota::QuotaExhausted;
-use crate::updates::MAX_SUBSCRIPTIONS;
+use crate::resource_subscriptions::MAX_SUBSCRIPTIONS;
 
 fn task(id: &str) -> Arc<Task> {
     Arc::new(Task::new(id.into(), CORE, SystemTime::now(), Duration::from_hours(1)))

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use toolbay_model::TaskSupport;
 
 use super::{CORE, EXTENSION, client, declared, saying};
-use crate::asking::everything;
-use crate::peer::Peer;
+use crate::test_questions::everything;
+use crate::test_peer::Peer;
 use crate::revision::Revision;
-use crate::stub::Stub;
+use crate::stub_host::Stub;
 
 /// Creates a host whose plugins are loading.
 fn loading(support: TaskSupport) -> Arc<Stub> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolbay_state::StateError;
 use wasmtime::component::{ComponentType, Lower};
 
-use crate::account::BudgetExceeded;
+use crate::memory_budget::BudgetExceeded;
 use crate::state::StoreState;
 
 /// Error of an operation (`store.error`).

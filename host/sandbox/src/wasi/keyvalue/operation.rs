@@ -10,7 +10,7 @@ use toolbay_state::{BucketChange, ChangeOutcome, KEY, KeyPage, PageStart, StateB
 use wasmtime::component::{Linker, Resource, ResourceType};
 
 use super::guest_result::{KeyValueError, KeyValueResult, to_guest_result};
-use crate::account::MemoryReservation;
+use crate::memory_budget::MemoryReservation;
 use crate::effects::EffectStart;
 use crate::keyvalue_call::{BucketError, KeyValueCall};
 use crate::replay_log::OperationKind;

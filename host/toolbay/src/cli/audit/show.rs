@@ -11,7 +11,7 @@ use toolbay_settings::toml_file::nearest;
 
 use crate::audit_line::{render_details, text_field};
 use crate::cli::output::{complain, print};
-use crate::outcome::CallEnding;
+use crate::call_outcome::CallEnding;
 
 /// Maximum length of a printed column, in bytes.
 const MAX_COLUMN_BYTES: usize = 2_000;

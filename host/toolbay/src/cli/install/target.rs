@@ -7,7 +7,7 @@ use toolbay_install::{
     ClientConfiguration, ConfigFile, ConfigurationPath, ConfigurationScope, OperatingSystem, PathEnvironment,
 };
 
-use super::around::has_program;
+use super::client_environment::has_program;
 use crate::cli::output::complain;
 
 /// The selected configuration.

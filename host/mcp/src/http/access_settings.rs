@@ -1,0 +1,44 @@
+//! Changes the access settings of running servers: the accepted hosts, origins and tokens.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::app_state::HttpState;
+use super::options::AuthSettings;
+
+/// Access settings that are shared by the servers that were started with this value.
+#[derive(Default)]
+pub struct AuthPolicy(Mutex<PolicyState>);
+
+#[derive(Default)]
+struct PolicyState {
+    /// The newest settings, which also apply to servers that start later.
+    doors: Option<AuthSettings>,
+    serving: Vec<Weak<HttpState>>,
+}
+
+impl AuthPolicy {
+    /// Replaces the settings. They apply to all requests that arrive after this function has
+    /// returned.
+    pub fn update(&self, doors: AuthSettings) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.serving.retain(|app| app.upgrade().map(|app| app.apply_auth_settings(&doors)).is_some());
+        kept.doors = Some(doors);
+    }
+
+    /// Registers a server for changes, and applies the newest settings to it.
+    pub(super) fn register(&self, app: &Arc<HttpState>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(doors) = &kept.doors {
+            app.apply_auth_settings(doors);
+        }
+        kept.serving.push(Arc::downgrade(app));
+    }
+}
+
+/// Omits the tokens.
+impl fmt::Debug for AuthPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthPolicy").finish_non_exhaustive()
+    }
+}

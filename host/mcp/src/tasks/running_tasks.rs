@@ -1,0 +1,305 @@
+//! Tasks whose call runs or waits for answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolbay_model::{CallFailure, ProgressUpdate, Question};
+
+use super::task_state::{MAX_MESSAGE_BYTES, Task, TaskQuestion, TaskState};
+use crate::observer::PeerObserver;
+use crate::quota::QuotaPortion;
+
+/// Minimum time between two progress messages: more would not be readable.
+const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A task whose call runs or waits for answers.
+pub(crate) struct LiveTask {
+    /// The caller that started the task.
+    pub(super) owner: Arc<str>,
+    /// The time at which the task expires.
+    pub(crate) until: Instant,
+    /// The token that stops the call.
+    pub(crate) cancel: CancellationToken,
+    task: Mutex<Arc<Task>>,
+    /// Counts the changes of the task. Receivers read the task itself, so that no waiting request
+    /// keeps it alive after it expires.
+    changes: watch::Sender<u64>,
+    /// Like `changes`, without progress messages.
+    states: watch::Sender<u64>,
+    phase: Mutex<TaskPhase>,
+    /// The peer that receives progress and log messages, in addition to the requests for the task;
+    /// `None` as soon as the request has its response.
+    peer: Mutex<Option<PeerObserver>>,
+    /// The time of the last progress message.
+    told: Mutex<Option<Instant>>,
+    interview: Mutex<TaskQuestions>,
+    /// Notified when the last open question is answered or the questions fail.
+    answered: Notify,
+    /// Held by the request that sends the questions to its client: two requests would ask the user
+    /// twice.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+}
+
+/// The request or task to which the result belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskPhase {
+    /// The request waits: the call may still end, or ask a question, before it becomes a task.
+    Waited,
+    /// The call is a task.
+    Kept,
+    /// The call never becomes a task: its end is the response to the request.
+    Given,
+}
+
+/// The questions of the call and their answers.
+#[derive(Default)]
+struct TaskQuestions {
+    /// The keys that clients have received.
+    used: BTreeSet<String>,
+    /// The questions without an answer.
+    open: Vec<Arc<TaskQuestion>>,
+    /// The answers, by the plugin's keys, and the bytes that they occupy in the quota of requests.
+    answers: BTreeMap<String, String>,
+    held: Vec<QuotaPortion>,
+    /// The failure, if there will be no answers.
+    refused: Option<CallFailure>,
+}
+
+/// Answers by the plugin's keys, and the reserved bytes that they occupy.
+pub(crate) type TaskAnswers = (BTreeMap<String, String>, Vec<QuotaPortion>);
+
+impl LiveTask {
+    pub(super) fn new(owner: &str, task: Task, until: Instant, phase: TaskPhase) -> Self {
+        Self {
+            owner: owner.into(),
+            until,
+            cancel: CancellationToken::new(),
+            task: Mutex::new(Arc::new(task)),
+            changes: watch::Sender::default(),
+            states: watch::Sender::default(),
+            phase: Mutex::new(phase),
+            peer: Mutex::default(),
+            told: Mutex::default(),
+            interview: Mutex::default(),
+            answered: Notify::new(),
+            asking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Returns a token that is cancelled when the task is cancelled, or when the client cancels the
+    /// request that waits for the task.
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Returns the request or task to which the result belongs.
+    pub(crate) fn phase(&self) -> TaskPhase {
+        *lock(&self.phase)
+    }
+
+    /// Returns the current state of the task.
+    pub(crate) fn task(&self) -> Arc<Task> {
+        Arc::clone(&lock(&self.task))
+    }
+
+    /// Returns a receiver that is notified of every later change. It is closed when the call has
+    /// ended.
+    pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Like [`changes`](Self::changes), without progress messages.
+    pub(crate) fn subscribe_states(&self) -> watch::Receiver<u64> {
+        self.states.subscribe()
+    }
+
+    /// Sends progress and log messages to this client until the request has its response.
+    pub(crate) fn attach_peer(&self, peer: PeerObserver) {
+        *lock(&self.peer) = Some(peer);
+    }
+
+    /// Runs `work` with the waiting client, if there is one.
+    pub(super) fn with_peer(&self, work: impl FnOnce(&PeerObserver)) {
+        if let Some(peer) = &*lock(&self.peer) {
+            work(peer);
+        }
+    }
+
+    /// Detaches the client before its request gets its response: nothing more is sent on its
+    /// stream.
+    pub(crate) fn detach_peer(&self) {
+        *lock(&self.peer) = None;
+    }
+
+    /// Moves from [`TaskPhase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
+    pub(crate) fn decide_phase(&self, phase: TaskPhase) -> TaskPhase {
+        let mut now = lock(&self.phase);
+        if *now == TaskPhase::Waited {
+            *now = phase;
+        }
+        *now
+    }
+
+    /// Sets the progress message of the task. Messages that follow too fast are dropped.
+    pub(super) fn report_progress(&self, progress: &ProgressUpdate) {
+        let now = Instant::now();
+        {
+            let mut told = lock(&self.told);
+            if told.is_some_and(|told| now.duration_since(told) < MIN_PROGRESS_INTERVAL) {
+                return;
+            }
+            *told = Some(now);
+        }
+        let ProgressUpdate { progress, total, message: words } = progress;
+        let mut message = match (total, words) {
+            (Some(total), Some(words)) => format!("{progress} of {total}: {words}"),
+            (Some(total), None) => format!("{progress} of {total}"),
+            (None, Some(words)) => words.clone(),
+            (None, None) => progress.to_string(),
+        };
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+        if self.update(|task| task.with_message(message)) {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Sets the state of the task. Returns false if it has ended, which is final.
+    pub(crate) fn set_state(&self, state: TaskState) -> bool {
+        let changed = self.update(|task| task.with_state(state));
+        if changed {
+            self.states.send_modify(|count| *count += 1);
+            self.changes.send_modify(|count| *count += 1);
+        }
+        changed
+    }
+
+    /// Gives the questions keys that clients have not received before.
+    pub(super) fn assign_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
+        let mut interview = lock(&self.interview);
+        let asked = questions.into_iter().map(|question| {
+            let mut key = question.key.clone();
+            let mut number = 1;
+            while !interview.used.insert(key.clone()) {
+                number += 1;
+                key = format!("{}-{number}", question.key);
+            }
+            Arc::new(TaskQuestion { key, question })
+        });
+        asked.collect()
+    }
+
+    /// Asks these questions, until the returned guard is dropped.
+    pub(super) fn ask(&self, questions: Vec<Arc<TaskQuestion>>) -> AskedQuestions<'_> {
+        let mut interview = lock(&self.interview);
+        interview.open.clone_from(&questions);
+        self.set_state(TaskState::InputRequired(questions));
+        AskedQuestions { live: self }
+    }
+
+    /// Waits until all questions are answered.
+    async fn wait_for_answers(&self) -> Result<TaskAnswers, CallFailure> {
+        loop {
+            // Created before the check, so that an answer in between also wakes this future.
+            let answered = self.answered.notified();
+            {
+                let mut interview = lock(&self.interview);
+                if let Some(failure) = interview.refused.take() {
+                    return Err(failure);
+                }
+                if interview.open.is_empty() {
+                    return Ok((std::mem::take(&mut interview.answers), std::mem::take(&mut interview.held)));
+                }
+            }
+            answered.await;
+        }
+    }
+
+    /// Accepts the answer to the question with the client-side key `key`, if the question is open.
+    /// `hold` reserves the bytes of the answer.
+    ///
+    /// # Errors
+    ///
+    /// `hold` has failed to reserve the bytes.
+    pub(crate) fn answer<E>(
+        &self,
+        key: &str,
+        answer: String,
+        hold: impl FnOnce(usize) -> Result<QuotaPortion, E>,
+    ) -> Result<(), E> {
+        let mut interview = lock(&self.interview);
+        let Some(place) = interview.open.iter().position(|asked| asked.key == key) else { return Ok(()) };
+        let portion = hold(answer.len())?;
+        let asked = interview.open.remove(place);
+        interview.answers.insert(asked.question.key.clone(), answer);
+        interview.held.push(portion);
+        let state = if interview.open.is_empty() {
+            self.answered.notify_one();
+            TaskState::Working
+        } else {
+            TaskState::InputRequired(interview.open.clone())
+        };
+        self.set_state(state);
+        Ok(())
+    }
+
+    /// Fails the call, because its questions cannot be answered.
+    pub(crate) fn fail_questions(&self, failure: CallFailure) {
+        let mut interview = lock(&self.interview);
+        if !interview.open.is_empty() {
+            interview.refused = Some(failure);
+            self.answered.notify_one();
+        }
+    }
+
+    /// Returns the questions without an answer.
+    pub(crate) fn unanswered(&self) -> Vec<Arc<TaskQuestion>> {
+        lock(&self.interview).open.clone()
+    }
+
+    /// Changes the task unless it has ended. Returns false if it has.
+    fn update(&self, change: impl FnOnce(&Task) -> Task) -> bool {
+        let mut task = lock(&self.task);
+        let changes = !task.state.is_final();
+        if changes {
+            *task = Arc::new(change(&task));
+        }
+        changes
+    }
+}
+
+/// A guard of asked questions. When it is dropped, the questions can no longer be answered.
+pub(crate) struct AskedQuestions<'a> {
+    live: &'a LiveTask,
+}
+
+impl AskedQuestions<'_> {
+    /// Waits until all questions are answered.
+    ///
+    /// # Errors
+    ///
+    /// The questions have failed.
+    pub(crate) async fn wait_for_answers(&self) -> Result<TaskAnswers, CallFailure> {
+        self.live.wait_for_answers().await
+    }
+}
+
+impl Drop for AskedQuestions<'_> {
+    fn drop(&mut self) {
+        let mut interview = lock(&self.live.interview);
+        let TaskQuestions { open, answers, held, refused, .. } = &mut *interview;
+        (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
+        if !std::mem::take(open).is_empty() {
+            // The state change makes the request that sent them to a client withdraw them.
+            self.live.set_state(TaskState::Working);
+        }
+    }
+}
+
+// Held for a few instructions and never across an await. Lock order: the interview before the task.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,115 @@
+//! Confinement of the server process (`server.confine`), in addition to the sandbox.
+//!
+//! The kernel cannot be asked later for what was given up. So the server looks at the grants once, when it starts, and keeps
+//! what they need; [`ReachableFiles`](toolbay_confine::ReachableFiles) tells the loader which later grants want more. Programs that print
+//! secrets are started by a worker, a process of this program that is not confined: it reads the grants itself, and they
+//! are files that the server cannot write.
+
+mod required_access;
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use toolbay_catalog::{WritablePaths, names_program};
+use toolbay_confine::{ConfinementReport, confine};
+use toolbay_secrets::ProgramRunner;
+
+pub(crate) use self::required_access::ConfinementNeeds;
+use crate::config::{Config, ConfigError, Confine};
+
+/// Subcommand that runs the worker.
+pub(crate) const WORKER_COMMAND: &str = "secret-worker";
+
+/// Confinement of a server, and the worker that starts programs for it.
+#[derive(Debug, Default)]
+pub(crate) struct ServerConfinement {
+    /// `None` if the operator disabled confinement.
+    confined: Option<ConfinementReport>,
+    /// Folders that were created so that access to them is retained, with their purposes.
+    created: Vec<(&'static str, PathBuf)>,
+    /// Writable files that determine what the server is allowed to do.
+    overlaps: Vec<String>,
+    writable: Option<Arc<WritablePaths>>,
+    pub(crate) programs: ProgramRunner,
+}
+
+impl ServerConfinement {
+    /// Confines this process as `config` requires, to what it `required_access`. Must be called before the
+    /// process starts a second thread.
+    ///
+    /// # Errors
+    ///
+    /// The operator requires what the kernel does not support, or the worker cannot be started.
+    pub(crate) fn build(config: &Config, needs: ConfinementNeeds) -> Result<Self, ConfigError> {
+        if config.server.confine == Confine::Off {
+            return Ok(Self::default());
+        }
+        let ConfinementNeeds { plan, writable, overlaps, .. } = needs;
+        let mut worker = Command::new("/proc/self/exe");
+        worker.arg(WORKER_COMMAND).arg("--").arg(&config.plugins);
+        if writable.required {
+            worker.args(writable.paths());
+        }
+        let programs = ProgramRunner::started_by(worker).map_err(|error| {
+            ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
+        })?;
+        let created = create_folders(config);
+        let confined = confine(&plan);
+        match confined.lacks() {
+            Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(
+                "server.confine = \"required\": the server cannot be confined completely ({lacks}); use another kernel, or set \
+                 server.confine = true"
+            ))),
+            _ => {
+                let writable = Some(Arc::new(writable));
+                Ok(Self { confined: Some(confined), created, overlaps, writable, programs })
+            }
+        }
+    }
+
+    /// Logs the state of confinement.
+    pub(crate) fn log(&self) {
+        for (what, folder) in &self.created {
+            tracing::debug!("created the folder {} for {what}", folder.display());
+        }
+        let Some(confined) = &self.confined else {
+            tracing::info!("not confined (server.confine = false)");
+            return;
+        };
+        match confined.lacks() {
+            None => tracing::info!("confined: {confined}"),
+            Some(lacks) => tracing::warn!("confined: {confined} ({lacks})"),
+        }
+        for overlap in &self.overlaps {
+            tracing::warn!("confined, but code that escaped from a plugin could decide what is allowed: {overlap}");
+        }
+    }
+
+    /// Returns what the server may still write, or `None` if it is not confined.
+    pub(crate) fn writable(&self) -> Option<Arc<WritablePaths>> {
+        self.writable.clone()
+    }
+
+    /// Returns the active confinement, or `None` if the server is not confined.
+    pub(crate) fn confined(&self) -> Option<&ConfinementReport> {
+        self.confined.as_ref()
+    }
+}
+
+/// Creates the folders that the server will use itself, because access can only be retained to
+/// existing ones.
+fn create_folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
+    let missing = config.own_folders().into_iter().filter(|(_, folder)| !folder.exists());
+    // A failure is reported by the code that uses the folder.
+    missing.filter(|(_, folder)| DirBuilder::new().recursive(true).mode(0o700).create(folder).is_ok()).collect()
+}
+
+/// Returns whether the grant with this file name in the plugin folder currently permits this
+/// program to print its plugin's secrets, and none of the program's files is `writable` by the
+/// server. Blocks.
+pub(crate) fn is_program_granted(folder: &Path, grant: &str, words: &[String], writable: &WritablePaths) -> bool {
+    grant.strip_suffix(".toml").is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
+}
